@@ -1,0 +1,76 @@
+# `make demo` and `make test` each do all the set-up; they need Python 3.11+, make and a package index.
+
+SHELL := /bin/bash
+VENV ?= .venv
+LOWEST_VENV ?= $(VENV)-lowest
+LOWEST_JAX := $(shell sed -n 's/^ *"jax>=\([0-9.]*\)".*/\1/p' pyproject.toml)
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := -m pip --disable-pip-version-check -qq
+READY := $(VENV)/.ready
+LOWEST_READY := $(LOWEST_VENV)/.ready-$(LOWEST_JAX)
+
+# The first interpreter that really runs, is new enough and can make a virtual environment.
+FIND_PYTHON := for p in $(PYTHON) python3.13 python3.12 python3.11 python3 python; do \
+	if "$$p" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	then echo "$$p"; exit 0; fi; done; \
+	echo 'no Python 3.11 or newer found; install one or call make with PYTHON=/path/to/python' >&2; exit 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast test-lowest test-slow lint format bench docs clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+
+setup: $(READY)  ## build the virtual environment with everything in it (quick the second time)
+
+$(READY): pyproject.toml constraints.txt
+	@python="$$($(FIND_PYTHON))" && echo "setting up $(VENV) with $$python" && \
+	{ test -x $(BIN)/python && $(BIN)/python -c '' 2>/dev/null || "$$python" -m venv --clear $(VENV); }
+	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[embed,oracles,dev,docs]'
+	@touch $@
+
+$(LOWEST_READY): pyproject.toml constraints.txt
+	@python="$$($(FIND_PYTHON))" && echo "setting up $(LOWEST_VENV) with $$python and JAX $(LOWEST_JAX)" && \
+	"$$python" -m venv --clear $(LOWEST_VENV)
+	@grep -vE '^(jax|jaxlib)==' constraints.txt > $(LOWEST_VENV)/constraints.txt
+	@$(LOWEST_VENV)/bin/python $(PIP) install -c $(LOWEST_VENV)/constraints.txt \
+		jax==$(LOWEST_JAX) jaxlib==$(LOWEST_JAX) numpy pytest casadi
+	@touch $@
+
+demo: setup  ## write report.html: a catalogue vehicle and its dynamics, drawn
+	$(BIN)/haltere demo --out report.html
+
+test: test-fast test-lowest  ## run the tests, and those of `algebra` on the lowest JAX too
+
+test-fast: setup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+test-lowest: $(LOWEST_READY)
+	PYTHONPATH=src $(LOWEST_VENV)/bin/python -m pytest tests/unit/algebra $(PYTEST_ARGS)
+
+test-slow: setup  ## run the long tests: many random vehicles
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow $(PYTEST_ARGS)
+
+lint: setup  ## style, types, import contracts, licences
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python .ci/licences.py
+
+format: setup  ## put the code into the common form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup  ## speed and accuracy beside the peers that are installed
+	$(BIN)/haltere bench
+
+docs: setup  ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+clean:  ## remove what the targets above have made
+	rm -rf $(VENV) $(LOWEST_VENV) .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache \
+		build dist site report.html

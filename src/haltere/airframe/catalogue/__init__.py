@@ -1,0 +1,5 @@
+"""Vehicles that come with the package."""
+
+from haltere.airframe.catalogue.entries import catalogue_names, catalogue_text, from_catalogue, resolve
+
+__all__ = ["catalogue_names", "catalogue_text", "from_catalogue", "resolve"]

@@ -1,0 +1,30 @@
+"""The interpreter of jaxprs: a JAX function evaluated over batches of arrays, symbols or exact numbers."""
+
+from haltere.algebra.arithmetic import Algebra
+from haltere.algebra.batch import Elements, batched, join, join_single, soa, split, split_single
+from haltere.algebra.interpreter import (
+    Traced,
+    UnsupportedPrimitiveError,
+    interpret,
+    primitives_of,
+    trace,
+)
+from haltere.algebra.symbolic import c_source, casadi_function
+
+__all__ = [
+    "Algebra",
+    "Elements",
+    "Traced",
+    "UnsupportedPrimitiveError",
+    "batched",
+    "c_source",
+    "casadi_function",
+    "interpret",
+    "join",
+    "join_single",
+    "primitives_of",
+    "soa",
+    "split",
+    "split_single",
+    "trace",
+]

@@ -1,0 +1,86 @@
+"""`haltere airframe list|show|check`: the catalogue, and whether a file is sound."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from haltere.cli.output import JsonFlag, emit_json, emit_table
+
+if TYPE_CHECKING:
+    from haltere.airframe import Airframe
+
+app = typer.Typer(
+    help="List, show and check descriptions of vehicles.",
+    epilog="Example: haltere airframe check my_vehicle.toml",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+def summary(airframe: "Airframe") -> dict[str, Any]:
+    """The vehicle in a few words: whole mass in kg, and the names of its rotors, links and sensors."""
+    return {
+        "name": airframe.name,
+        "description": airframe.description,
+        "mass": airframe.total_mass,
+        "rotors": [rotor.name for rotor in airframe.rotors],
+        "links": [link.name for link in airframe.links],
+        "sensors": [
+            *(sensor.name for sensor in airframe.imu),
+            *(sensor.name for sensor in airframe.pose),
+            *(sensor.name for sensor in airframe.position),
+        ],
+    }
+
+
+@app.command("list", epilog="Example: haltere airframe list --json")
+def list_(json: JsonFlag = False) -> None:
+    """List the catalogue: vehicles with the source of each value."""
+    from haltere.airframe import catalogue_names, from_catalogue
+
+    vehicles = [{**summary(from_catalogue(name)), "name": name} for name in catalogue_names()]
+    if json:
+        emit_json({"airframes": vehicles})
+        return
+    rows = [
+        (v["name"], v["mass"], len(v["rotors"]), len(v["links"]), len(v["sensors"]), v["description"])
+        for v in vehicles
+    ]
+    emit_table("Catalogue", ("name", "mass / kg", "rotors", "links", "sensors", "description"), rows)
+
+
+@app.command("show", epilog="Example: haltere airframe show hummingbird")
+def show(
+    name: Annotated[str, typer.Argument(help="A name of the catalogue, or a file.", metavar="NAME")],
+    json: JsonFlag = False,
+) -> None:
+    """Print a vehicle's file, ready to be copied and changed."""
+    from haltere.airframe import catalogue_names, catalogue_text, dumps, resolve
+
+    airframe = resolve(name)
+    if json:
+        emit_json({**summary(airframe), "airframe": airframe.model_dump(exclude_none=True)})
+    else:
+        typer.echo(catalogue_text(name) if name in catalogue_names() else dumps(airframe), nl=False)
+
+
+@app.command("check", epilog="Example: haltere airframe check my_vehicle.toml")
+def check(
+    file: Annotated[
+        str, typer.Argument(help="An airframe file (TOML), or a name of the catalogue.", metavar="FILE")
+    ],
+    json: JsonFlag = False,
+) -> None:
+    """Validate an airframe file; exit 1 if it has a fault."""
+    from haltere.airframe import load, resolve
+
+    vehicle = summary(load(file) if Path(file).is_file() else resolve(file))
+    if json:
+        emit_json(vehicle)
+        return
+    counts = ", ".join(
+        f"{len(vehicle[kind])} {kind if len(vehicle[kind]) != 1 else kind[:-1]}"
+        for kind in ("rotors", "links", "sensors")
+    )
+    typer.echo(f"{vehicle['name']}: sound; {vehicle['mass']:.4g} kg, {counts}")

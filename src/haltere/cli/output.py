@@ -1,0 +1,128 @@
+"""What commands write: one JSON object or text on stdout, progress on stderr.
+
+Numbers in JSON are plain: arrays become lists, NaN and infinity become null.
+"""
+
+import json
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+JsonFlag = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")
+]
+
+PIPE_WIDTH = 160
+QUIET_SECONDS = 2.0
+"""Jobs that are done by then say nothing on the way."""
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON knows it: NumPy and JAX arrays as lists, what is not finite as None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, str | bool | int) or value is None:
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Sequence | set | frozenset):
+        return [plain(item) for item in value]
+    msg = f"{type(value).__name__} cannot be written as JSON; give numbers, text, arrays, lists or mappings"
+    raise TypeError(msg)
+
+
+def emit_json(content: Mapping[str, Any]) -> None:
+    """Print `content` as the one JSON object of this command."""
+    sys.stdout.write(json.dumps(plain(content), allow_nan=False, ensure_ascii=False, indent=2) + "\n")
+
+
+def emit_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print rows of cells as a table on stdout; numbers are set to the right with four digits."""
+    from rich.console import Console
+    from rich.table import Table
+
+    numeric = [any(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
+    table = Table(title=title, title_justify="left")
+    for column, is_number in zip(columns, numeric, strict=True):
+        table.add_column(column, justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(cell(item) for item in row))
+    # A pipe has no width of its own: do not break lines that another program will read.
+    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
+
+
+def cell(item: Any) -> str:
+    """One table entry as text."""
+    if item is None:
+        return "-"
+    return f"{item:.4g}" if isinstance(item, float) else str(item)
+
+
+def console() -> "Console":
+    """The console on stderr."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+@contextmanager
+def progress(first: str) -> Iterator[Callable[[str], None]]:
+    """Show what a long job is doing, on stderr, once it has taken two seconds.
+
+    Args:
+        first: what it does at the beginning.
+
+    Yields:
+        The function to call with a sentence whenever the job turns to something else.
+    """
+    lock = threading.Lock()
+    latest, shown = first, False
+
+    def show() -> None:
+        nonlocal shown
+        with lock:
+            shown = True
+            stderr.print(latest, style="dim", highlight=False, markup=False)
+
+    def report(message: str) -> None:
+        nonlocal latest
+        latest = message
+        if shown:
+            show()
+
+    stderr = console()
+    timer = threading.Timer(QUIET_SECONDS, show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield report
+    finally:
+        timer.cancel()
+
+
+def prepare_jax() -> None:
+    """Let JAX compute with 64 bits and keep compiled functions for the next call; before the first array.
+
+    A folder that the user has already chosen for compiled functions stays chosen.
+    """
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    if jax.config.values["jax_compilation_cache_dir"] is None:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        jax.config.update("jax_compilation_cache_dir", str(Path(home) / "haltere" / "jax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

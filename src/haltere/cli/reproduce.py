@@ -1,0 +1,59 @@
+"""`haltere reproduce`: the experiments of a paper beside ours."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
+from haltere.foundation import HaltereError
+
+EXAMPLE = "Example: haltere reproduce hong --runs 10 --json"
+
+
+class Paper(StrEnum):
+    """The papers that can be reproduced."""
+
+    HONG = "hong"
+
+
+class NotReproducedError(HaltereError):
+    """A number lies outside the bound that its table states."""
+
+
+def reproduce(
+    paper: Annotated[Paper, typer.Argument(help="Which paper: hong (geometric dynamics, 2021).")],
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Random draws for each row of the table.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,
+    json: JsonFlag = False,
+) -> None:
+    """Reproduce a paper: its numbers beside ours.
+
+    Each row also has the bound that ours must keep. Exit 1 if one of our numbers is outside its bound.
+    """
+    prepare_jax()
+    from haltere.studies import hong
+
+    with progress(f"reproducing {paper.value}") as report:
+        result = hong.reproduce(runs=runs, seed=seed, progress=report)
+    tables = result["tables"]
+    if json:
+        emit_json(result)
+    else:
+        columns = ("quantity", "unit", "paper", "ours", "bound")
+        for table in tables:
+            emit_table(table["name"], columns, [[row.get(c) for c in columns] for row in table["rows"]])
+    late = [row for table in tables for row in table["rows"] if outside(row)]
+    if late:
+        first = late[0]
+        msg = (
+            f"{len(late)} of our numbers are outside their bound, first {first['quantity']!r}: "
+            f"got {first['ours']}, expected at most {first['bound']}; try another --seed and report it"
+        )
+        raise NotReproducedError(msg)
+
+
+def outside(row: dict[str, float | None]) -> bool:
+    """Whether our number is missing or greater than its bound; a row without bound is never outside."""
+    ours, bound = row.get("ours"), row.get("bound")
+    return bound is not None and not (ours is not None and ours <= bound)

@@ -1,0 +1,23 @@
+"""Array types, and the check that JAX computes with 64 bits.
+
+The library never changes its host's JAX settings; public functions call `require_x64` once and say how to set it.
+"""
+
+import jax
+import jax.numpy as jnp
+import jax.typing
+
+from haltere.foundation.errors import PrecisionError
+
+Array = jax.Array
+ArrayLike = jax.typing.ArrayLike
+
+
+def require_x64() -> None:
+    """Raise a `PrecisionError` that names the remedy unless JAX is set to 64-bit numbers."""
+    if jnp.zeros(()).dtype != jnp.float64:
+        msg = (
+            "JAX computes with 32 bits, 64 are expected; "
+            "call jax.config.update('jax_enable_x64', True) before the first array is made"
+        )
+        raise PrecisionError(msg)

@@ -1,0 +1,1 @@
+"""The experiments of the papers, repeated with this package and with independent peers beside it."""

@@ -1,0 +1,93 @@
+"""What every source file keeps to: known references, seeded randomness, a size that fits one noun."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+KEY = re.compile(r"\[([A-Z][a-z]+\d{4}[a-z]?|Schmitz)\]")
+SEEDED = {
+    "default_rng",
+    "Generator",
+    "SeedSequence",
+    "PCG64",
+    "Philox",
+}  # numpy.random names that take a seed
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def references():
+    text = (ROOT / "docs" / "references.bib").read_text(encoding="utf-8")
+    return set(re.findall(r"^@\w+\{(\w+),", text, re.MULTILINE))
+
+
+def docstrings(tree):
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    return [text for node in ast.walk(tree) if isinstance(node, kinds) and (text := ast.get_docstring(node))]
+
+
+def unseeded(tree):
+    """Names of random functions that draw from a global state or from an unseeded generator."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            found += [m for m in modules if m in {"random", "secrets"}]
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        last = called.rsplit(".", 1)[-1]
+        if last in {"default_rng", "SeedSequence"} and not node.args and not node.keywords:
+            found.append(f"{called}()")
+        if re.match(r"(np|numpy)\.random\.", called) and last not in SEEDED:
+            found.append(called)
+        if called in {"os.urandom", "uuid.uuid4"}:
+            found.append(called)
+    return found
+
+
+def test_the_references_that_the_project_rests_on_are_there():
+    assert {"Hong2021", "Boehm2022", "Fresk2017", "Blaha2024", "Schmitz", "Featherstone2008"} <= references()
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_cited_keys_exist(path):
+    texts = docstrings(ast.parse(path.read_text(encoding="utf-8")))
+    cited = {key for text in texts for key in KEY.findall(text)}
+    assert cited <= references()
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_randomness_is_passed_in(path):
+    assert unseeded(ast.parse(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("import random", 1),
+        ("np.random.normal()", 1),
+        ("np.random.default_rng()", 1),
+        ("np.random.default_rng(seed)", 0),
+        ("rng.normal()", 0),
+        ("jax.random.normal(key)", 0),
+    ],
+)
+def test_the_scan_for_randomness_sees_what_it_should(code, count):
+    assert len(unseeded(ast.parse(code))) == count
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_files_hold_one_noun(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_modules_say_their_duty(path):
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
