@@ -29,7 +29,7 @@ setup: $(READY)  ## build the virtual environment with everything in it (quick t
 $(READY): pyproject.toml constraints.txt
 	@python="$$($(FIND_PYTHON))" && echo "setting up $(VENV) with $$python" && \
 	{ test -x $(BIN)/python && $(BIN)/python -c '' 2>/dev/null || "$$python" -m venv --clear $(VENV); }
-	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[embed,oracles,dev,docs]'
+	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[embed,oracles,cluster,dev,docs]'
 	@touch $@
 
 $(LOWEST_READY): pyproject.toml constraints.txt
@@ -37,7 +37,7 @@ $(LOWEST_READY): pyproject.toml constraints.txt
 	"$$python" -m venv --clear $(LOWEST_VENV)
 	@grep -vE '^(jax|jaxlib)==' constraints.txt > $(LOWEST_VENV)/constraints.txt
 	@$(LOWEST_VENV)/bin/python $(PIP) install -c $(LOWEST_VENV)/constraints.txt \
-		jax==$(LOWEST_JAX) jaxlib==$(LOWEST_JAX) numpy pytest casadi
+		jax==$(LOWEST_JAX) jaxlib==$(LOWEST_JAX) numpy scipy pydantic tomli-w pytest casadi
 	@touch $@
 
 demo: setup  ## write report.html: a catalogue vehicle and its dynamics, drawn
@@ -49,7 +49,7 @@ test-fast: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 test-lowest: $(LOWEST_READY)
-	PYTHONPATH=src $(LOWEST_VENV)/bin/python -m pytest tests/unit/algebra $(PYTEST_ARGS)
+	PYTHONPATH=src $(LOWEST_VENV)/bin/python -m pytest tests/unit/algebra tests/unit/dynamics/test_core.py $(PYTEST_ARGS)
 
 test-slow: setup  ## run the long tests: many random vehicles
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow $(PYTEST_ARGS)

@@ -20,10 +20,10 @@ from haltere.dynamics import (
 )
 
 VEHICLES = ["hong-fixed-wing", "hong-tilt-wing", "quad-arm"]
-_forward = jax.jit(forward_dynamics)
-_energy = jax.jit(kinetic_energy)
-_momentum = jax.jit(momentum)
-_power = jax.jit(power_flow)
+_forward = forward_dynamics
+_energy = kinetic_energy
+_momentum = momentum
+_power = power_flow
 
 
 def random_state(

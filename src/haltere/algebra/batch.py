@@ -13,7 +13,7 @@ function becomes one array over the batch and XLA fuses plain arithmetic on them
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,14 +23,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from haltere.algebra.arithmetic import NUMBERS, Algebra
+from haltere.algebra import graph
+from haltere.algebra.arithmetic import NUMBERS
+from haltere.algebra.graph import Node
 from haltere.algebra.interpreter import trace
 from haltere.algebra.rules import Value, filled
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 
+#: Batches below this are left to XLA as one piece: a few loops that compute much cost less than many short ones.
+SMALL_BATCH = 16
 
-@partial(jax.tree_util.register_dataclass, data_fields=["items"], meta_fields=["shape"])
+
+@partial(jax.tree_util.register_dataclass, data_fields=["items"], meta_fields=["shape", "dtype"])
 @dataclass(frozen=True)
 class Elements:
     """One array of shape `shape` per vehicle: its scalars, in C order, each an array over the batch.
@@ -38,10 +43,12 @@ class Elements:
     Attributes:
         items: the scalars, all of one batch shape: (batch,), or () for a single vehicle.
         shape: the shape of the array for one vehicle.
+        dtype: the array's dtype; an array without elements could not tell it otherwise.
     """
 
     items: tuple[Array, ...]
     shape: tuple[int, ...]
+    dtype: Any
 
 
 def split(tree: Any, axis: int = 0) -> Any:
@@ -51,7 +58,7 @@ def split(tree: Any, axis: int = 0) -> Any:
         array = jnp.moveaxis(jnp.asarray(leaf), axis, -1)
         shape = array.shape[:-1]
         flat = array.reshape(math.prod(shape), array.shape[-1])
-        return Elements(tuple(flat[i] for i in range(flat.shape[0])), shape)
+        return Elements(tuple(flat[i] for i in range(flat.shape[0])), shape, array.dtype)
 
     return jax.tree_util.tree_map(one, tree)
 
@@ -61,7 +68,7 @@ def split_single(tree: Any) -> Any:
 
     def one(leaf: Any) -> Elements:
         array = jnp.asarray(leaf)
-        return Elements(tuple(array.reshape(-1)[i] for i in range(array.size)), array.shape)
+        return Elements(tuple(array.reshape(-1)[i] for i in range(array.size)), array.shape, array.dtype)
 
     return jax.tree_util.tree_map(one, tree)
 
@@ -78,7 +85,7 @@ def join(tree: Any, axis: int = 0) -> Any:
     batch = items[0].shape
 
     def one(leaf: Elements) -> Array:
-        flat = jnp.stack(leaf.items) if leaf.items else jnp.zeros((0, *batch), items[0].dtype)
+        flat = jnp.stack(leaf.items) if leaf.items else jnp.zeros((0, *batch), leaf.dtype)
         stacked = flat.reshape(*leaf.shape, *batch)
         return jnp.moveaxis(stacked, -1, axis) if batch else stacked
 
@@ -89,7 +96,7 @@ def join_single(tree: Any) -> Any:
     """Return the pytree of one vehicle with each `Elements` as an array; the inverse of `split_single`."""
 
     def one(leaf: Elements) -> Array:
-        return jnp.stack(leaf.items).reshape(leaf.shape) if leaf.items else jnp.zeros(leaf.shape)
+        return jnp.stack(leaf.items).reshape(leaf.shape) if leaf.items else jnp.zeros(leaf.shape, leaf.dtype)
 
     return jax.tree_util.tree_map(one, tree, is_leaf=_is_elements)
 
@@ -104,7 +111,8 @@ def soa(fn: Callable[..., Any]) -> Callable[..., Any]:
     def evaluate(*args: Any) -> Any:
         leaves, tree = jax.tree_util.tree_flatten(args, is_leaf=_is_elements)
         examples = jax.tree_util.tree_unflatten(tree, [_example(leaf) for leaf in leaves])
-        values = jax.tree_util.tree_unflatten(tree, [_value(leaf) for leaf in leaves])
+        inputs: dict[Node, Any] = {}
+        values = jax.tree_util.tree_unflatten(tree, [_value(leaf, inputs) for leaf in leaves])
         shapes = {x.shape for leaf in leaves if isinstance(leaf, Elements) for x in leaf.items}
         if len(shapes) > 1:
             msg = f"elements have the batch shapes {sorted(shapes)}, one is expected; give all the same batch"
@@ -112,17 +120,24 @@ def soa(fn: Callable[..., Any]) -> Callable[..., Any]:
         batch = shapes.pop() if shapes else ()
         traced = trace(fn, *examples)
         outputs = traced(ALGEBRA, *values)
+        nodes = [x for value in jax.tree_util.tree_leaves(outputs) for x in value.reshape(-1).tolist()]
+        cut = math.prod(batch) >= SMALL_BATCH and jax.default_backend() == "cpu"
+        arrays = iter(graph.evaluate(nodes, inputs, _FUNCTIONS, cut=cut))
 
         def one(value: Value, like: Any) -> Elements:
-            items = np.asarray(value).reshape(-1).tolist()
-            return Elements(tuple(_broadcast(x, batch, like.dtype) for x in items), tuple(value.shape))
+            items = tuple(_broadcast(next(arrays), batch, like.dtype) for _ in range(value.size))
+            return Elements(items, tuple(value.shape), like.dtype)
 
         return jax.tree_util.tree_map(one, outputs, traced.out_shapes)
 
     return evaluate
 
 
-def batched(fn: Callable[..., Any], in_axes: int | Sequence[Any] | None = 0) -> Callable[..., Any]:
+def batched(
+    fn: Callable[..., Any],
+    in_axes: int | Sequence[Any] | None = 0,
+    compiler_options: Mapping[str, Any] | None = None,
+) -> Any:
     """Return a compiled function that evaluates fn for many vehicles, like `jax.jit(jax.vmap(fn, in_axes))`.
 
     Args:
@@ -131,9 +146,10 @@ def batched(fn: Callable[..., Any], in_axes: int | Sequence[Any] | None = 0) -> 
             0 means a leading batch axis, None that the batch shares the argument. What fn closes over is
             known and folded: `batched(partial(fn, model))` is faster than `batched(fn, (None, 0))`, and is
             compiled anew for another model.
+        compiler_options: handed to `jax.jit`.
 
     Returns:
-        The function; its results have a leading batch axis.
+        The function, as `jax.jit` returns it; its results have a leading batch axis.
     """
 
     def evaluate(*args: Any) -> Any:
@@ -148,7 +164,7 @@ def batched(fn: Callable[..., Any], in_axes: int | Sequence[Any] | None = 0) -> 
         prepared = jax.tree_util.tree_map(laid_out, axes, args, is_leaf=lambda axis: axis is None)
         return join(soa(fn)(*prepared))
 
-    return jax.jit(evaluate)
+    return jax.jit(evaluate, compiler_options=None if compiler_options is None else dict(compiler_options))
 
 
 def _is_elements(leaf: Any) -> bool:
@@ -157,17 +173,21 @@ def _is_elements(leaf: Any) -> bool:
 
 def _example(leaf: Any) -> Any:
     if isinstance(leaf, Elements):
-        dtype = leaf.items[0].dtype if leaf.items else jnp.zeros(0).dtype
-        return jax.ShapeDtypeStruct(leaf.shape, dtype)
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.items[0].dtype if leaf.items else leaf.dtype)
     return leaf
 
 
-def _value(leaf: Any) -> Value:
+def _value(leaf: Any, inputs: dict[Node, Any]) -> Value:
+    """Return the leaf as an array of nodes, whose arrays are put into `inputs`, or of known numbers."""
     if isinstance(leaf, Elements):
-        return filled(leaf.shape, leaf.items)
-    if isinstance(leaf, jax.core.Tracer):
-        return filled(leaf.shape, [leaf.reshape(-1)[i] for i in range(leaf.size)])
-    return np.asarray(leaf)
+        items: Sequence[Any] = leaf.items
+    elif isinstance(leaf, jax.core.Tracer):
+        items = [leaf.reshape(-1)[i] for i in range(leaf.size)]
+    else:
+        return np.asarray(leaf)
+    nodes = [Node("input") for _ in items]
+    inputs.update(zip(nodes, items, strict=True))
+    return filled(leaf.shape, nodes)
 
 
 def _broadcast(x: Any, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -196,7 +216,8 @@ def _aligned(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
+_LAX: dict[str, Callable[..., Any]] = {
+    "add": lax.add, "sub": lax.sub, "mul": lax.mul, "div": lax.div, "neg": lax.neg,
     "sqrt": lax.sqrt, "sin": lax.sin, "cos": lax.cos, "tan": lax.tan, "exp": lax.exp, "log": lax.log,
     "tanh": lax.tanh, "asin": lax.asin, "acos": lax.acos, "atan": lax.atan, "atan2": lax.atan2,
     "abs": lax.abs, "sign": lax.sign, "max": lax.max, "min": lax.min, "pow": lax.pow,
@@ -204,13 +225,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "and": lax.bitwise_and, "or": lax.bitwise_or, "not": lax.bitwise_not, "select_n": lax.select_n,
 }  # fmt: skip
 
-#: The algebra of JAX arrays over a batch; it also knows what the physics core must do without.
-ALGEBRA = Algebra(
-    name="batch arrays",
-    functions={name: _aligned(function) for name, function in _FUNCTIONS.items()},
-    add=_aligned(lax.add),
-    sub=_aligned(lax.sub),
-    mul=_aligned(lax.mul),
-    div=_aligned(lax.div),
-    neg=lax.neg,
-)
+_FUNCTIONS = {name: _aligned(function) for name, function in _LAX.items()}
+
+#: The algebra of arrays over a batch, as a graph; it also knows what the physics core must do without.
+ALGEBRA = graph.algebra("batch arrays", _LAX)

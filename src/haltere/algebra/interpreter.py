@@ -155,6 +155,9 @@ def _apply(eqn: JaxprEqn, arithmetic: Arithmetic, values: list[Value], caller: s
     if name in CALLS:
         inner, consts = _called(eqn)
         return _evaluate(inner, consts, arithmetic, values, _where(eqn) or caller)
+    if name == "cond" and is_known(values[0]):
+        branch = eqn.params["branches"][int(values[0])]
+        return _evaluate(branch.jaxpr, branch.consts, arithmetic, values[1:], _where(eqn) or caller)
     if name not in REARRANGING and all(value.dtype != object for value in values):
         return [_constant(value, arithmetic) for value in by_jax(eqn, values)]
     try:
@@ -215,8 +218,8 @@ def _equations(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
 def _where(eqn: JaxprEqn) -> str:
     """Return ' at file:line in function' of the caller of JAX, or nothing if that is not recorded."""
     frames = getattr(getattr(eqn.source_info, "traceback", None), "frames", None) or ()
-    library = str(Path(jax.__file__).parent)
+    inside = (str(Path(jax.__file__).parent), str(Path(__file__).parent))
     for frame in frames:
-        if not frame.file_name.startswith(library):
+        if not frame.file_name.startswith(inside):
             return f" at {Path(frame.file_name).name}:{frame.line_num} in {frame.function_name}"
     return ""

@@ -243,7 +243,9 @@ RULES: dict[str, Rule] = {
     "split": _split,
     "concatenate": _concatenate,
     "stack": _stack,
-    "unstack": lambda c, e, v: list(np.moveaxis(v[0], e.params["axis"], 0)),
+    "unstack": lambda c, e, v: [
+        x.reshape(_shape(e)) for x in np.split(v[0], len(e.outvars), e.params["axis"])
+    ],
     "tile": lambda c, e, v: np.tile(v[0], e.params["reps"]),
     "rev": lambda c, e, v: np.flip(v[0], e.params["dimensions"]),
     "pad": _moved,

@@ -32,10 +32,10 @@ def reproduce(
     Each row also has the bound that ours must keep. Exit 1 if one of our numbers is outside its bound.
     """
     prepare_jax()
-    from haltere.studies import hong
+    from haltere.studies.hong import reproduce as reproduce_hong
 
     with progress(f"reproducing {paper.value}") as report:
-        result = hong.reproduce(runs=runs, seed=seed, progress=report)
+        result = reproduce_hong(runs=runs, seed=seed, progress=report)
     tables = result["tables"]
     if json:
         emit_json(result)

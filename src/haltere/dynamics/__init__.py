@@ -5,7 +5,7 @@ from haltere.dynamics.derivatives import Derivatives, acceleration_derivatives
 from haltere.dynamics.energy import PowerFlow, kinetic_energy, momentum, power_flow
 from haltere.dynamics.model import Model, Topology
 from haltere.dynamics.regressor import BaseParameters, base_parameters, regressor, regressor_names
-from haltere.dynamics.solve import forward_dynamics, inverse_dynamics
+from haltere.dynamics.solve import core_dynamics, forward_dynamics, inverse_dynamics
 from haltere.dynamics.state import Drive, Environment, Motion, State
 from haltere.dynamics.wing import rate_warnings
 
@@ -23,6 +23,7 @@ __all__ = [
     "acceleration_derivatives",
     "allocation_matrix",
     "base_parameters",
+    "core_dynamics",
     "forward_dynamics",
     "inverse_dynamics",
     "kinetic_energy",

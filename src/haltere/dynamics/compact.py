@@ -3,8 +3,9 @@
     G_T V' = ad(V)^T (G_T V + H w) + G_T (R_WB^T g, 0) + K w|w| - H w' + W                                (1)
 
 G_T = `inertia` of the whole vehicle, K = `allocation` ([Hong2021] eq. (62)), H = `spin` with the columns G_i S_i
-([Hong2021] eqs. (58), (66)). It holds exactly when no link moves and every rotor is balanced and axisymmetric about its axis, in
-still air or without inflow coefficients; `Compact.mismatch` says how far a model is from that. Without H it is (62).
+([Hong2021] eqs. (58), (66)). It holds exactly when no link moves and every rotor is balanced and axisymmetric about
+its axis, in still air or without inflow coefficients; `Compact.mismatch` says how far a model is from that. Without H
+it is (62).
 """
 
 from dataclasses import dataclass
@@ -20,10 +21,11 @@ from haltere.dynamics.rotor import rotor_wrenches
 from haltere.dynamics.solve import gravity_in_body, ldl_solve
 from haltere.dynamics.state import Environment, State
 from haltere.dynamics.tree import inertias_in_body, kinematics
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, compiled
 from haltere.lie import se3, so3
 
 
+@compiled
 def allocation_matrix(model: Model, joint_angles: Array | None = None) -> Array:
     """(6, R) wrench about the body origin (body axes, force first) per squared rotor speed, [Hong2021] eq. (62)."""
     state = _posture(model, joint_angles)
@@ -35,6 +37,15 @@ def _posture(model: Model, joint_angles: Array | None) -> State:
     rest = State.rest(model)
     angles = rest.joint_angles if joint_angles is None else jnp.asarray(joint_angles, model.dtype)
     return State(rest.position, rest.wxyz, rest.twist, angles, *([rest.joint_rates, *2 * [rest.rotor_rates]]))
+
+
+@compiled
+def _matrices(model: Model, joint_angles: Array | None) -> tuple[Array, Array, Array]:
+    nodes = kinematics(model, _posture(model, joint_angles))
+    inertias = jax.vmap(generalized_inertia)(inertias_in_body(nodes, model.bodies))
+    first = model.topology.links
+    spin = jnp.einsum("rij,rj->ir", inertias[first:], nodes.screws[first:])
+    return jnp.sum(inertias, axis=0), allocation_matrix(model, joint_angles), spin
 
 
 @leaves("inertia", "allocation", "spin")
@@ -52,11 +63,7 @@ class Compact:
     @classmethod
     def from_model(cls, model: Model, joint_angles: Array | None = None) -> Self:
         """The compact model with the links held at `joint_angles` (J,)."""
-        nodes = kinematics(model, _posture(model, joint_angles))
-        inertias = jax.vmap(generalized_inertia)(inertias_in_body(nodes, model.bodies))
-        first = model.topology.links
-        spin = jnp.einsum("rij,rj->ir", inertias[first:], nodes.screws[first:])
-        return cls(jnp.sum(inertias, axis=0), allocation_matrix(model, joint_angles), spin)
+        return cls(*_matrices(model, joint_angles))
 
     def acceleration(
         self,

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from haltere.dynamics.model import Model, leaves
 from haltere.dynamics.solve import forward_dynamics
 from haltere.dynamics.state import Drive, Environment, State
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, compiled
 
 
 @leaves("d_configuration", "d_velocity", "d_drive")
@@ -29,6 +29,7 @@ class Derivatives:
     """(n, J + R) by the joints' and rotors' torques or accelerations."""
 
 
+@compiled
 def acceleration_derivatives(
     model: Model,
     state: State,

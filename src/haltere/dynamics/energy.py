@@ -27,16 +27,18 @@ from haltere.dynamics.solve import (
 )
 from haltere.dynamics.state import Environment, Motion, State
 from haltere.dynamics.tree import Nodes, by_node, inertias_in_body, kinematics, take
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, compiled
 from haltere.lie import so3
 
 
+@compiled
 def kinetic_energy(model: Model, state: State) -> Array:
     """Kinetic energy of all bodies, J: equation (1)."""
     nodes = kinematics(model, state)
     return 0.5 * jnp.sum(nodes.twists * _momenta(model, nodes))
 
 
+@compiled
 def momentum(model: Model, state: State) -> Array:
     """(6,) linear momentum (kg m/s) and angular momentum about the WORLD origin (kg m2/s), world axes: (2)."""
     total = jnp.sum(_momenta(model, kinematics(model, state)), axis=0)
@@ -65,6 +67,7 @@ class PowerFlow:
     joint: Array
 
 
+@compiled
 def power_flow(
     model: Model,
     state: State,

@@ -45,6 +45,14 @@ def pack(mass: Array, moment: Array, inertia: Array) -> Array:
     )
 
 
+def unpacked(parameters: Array) -> tuple[Array, Array, Array]:
+    """Mass, com (3,) and inertia (3, 3) about the com: the inverse of `inertial_parameters`; mass must not be zero."""
+    mass = parameters[0]
+    com = parameters[1:4] / mass
+    lever = so3.hat(com)
+    return mass, com, inertia_matrix(parameters) + mass * (lever @ lever)
+
+
 def inertia_matrix(parameters: Array) -> Array:
     """(3, 3) rotational inertia about the frame's origin."""
     xx, xy, yy, xz, yz, zz = (parameters[i] for i in range(4, 10))

@@ -5,7 +5,7 @@ The tree has one node per rigid body: the body itself, the links, and the rotors
 body, links (parents first), rotors. A fixed link is a node whose joint axis is zero.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, Body, Joint, Link, Rotor, Wing
-from haltere.dynamics.inertia import inertial_parameters
+from haltere.dynamics.inertia import inertial_parameters, moved, unpacked
 from haltere.foundation.arrays import Array, require_x64
 from haltere.lie import so3
 
@@ -257,6 +257,19 @@ class Model:
             jnp.concatenate([links.com, rotors.com]),
             jnp.concatenate([links.inertia, rotors.inertia]),
         )
+
+
+def locked_rotors(model: Model) -> Model:
+    """The same masses with every rotor's body welded to its link at angle zero: no gyroscopic or spin-up torque."""
+    links, rotors = model.links, model.rotors
+    own = jax.vmap(inertial_parameters)(links.mass, links.com, links.inertia)
+    at_rest = jnp.broadcast_to(jnp.asarray(np.eye(3), model.dtype), (len(rotors.mass), 3, 3))
+    carried = jax.vmap(moved)(model.bodies[len(own) :], at_rest, rotors.position)
+    mass, com, inertia = jax.vmap(unpacked)(own.at[jnp.asarray(model.topology.rotor_links, int)].add(carried))
+    still = {name: jnp.zeros_like(getattr(rotors, name)) for name in ("mass", "com", "inertia")}
+    return replace(
+        model, links=replace(links, mass=mass, com=com, inertia=inertia), rotors=replace(rotors, **still)
+    )
 
 
 def _unit(axis: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ rank r, and with independent columns Y_1 and dependent ones Y_2 = Y_1 B,
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,7 @@ from haltere.dynamics.model import Model
 from haltere.dynamics.solve import solve_inverse
 from haltere.dynamics.state import Environment, State
 from haltere.dynamics.tree import kinematics
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, compiled
 
 _FORCE_NAMES = {"body": ("CA", "CY", "CN"), "wind": ("CD", "CC", "CL")}
 
@@ -40,6 +41,7 @@ def regressor_names(model: Model) -> tuple[str, ...]:
     return tuple(names)
 
 
+@compiled
 def regressor(
     model: Model,
     state: State,
@@ -86,17 +88,15 @@ def base_parameters(
     """The base parameters of a model, from its regressor over random motions of order one."""
     names = regressor_names(model)
     topology = model.topology
+    sizes = (3, 4, 6, *[topology.joints] * 2, *[topology.rotors] * 2, 6, topology.joints, topology.rotors)
+    draws = jax.random.normal(key, (samples, sum(sizes)), model.dtype)
 
-    def one(key: Array) -> Array:
-        sizes = (3, 4, 6, *[topology.joints] * 2, *[topology.rotors] * 2, 6, topology.joints, topology.rotors)
-        keys = jax.random.split(key, len(sizes))
-        position, wxyz, *rest = (
-            jax.random.normal(k, (n,), model.dtype) for k, n in zip(keys, sizes, strict=True)
-        )
+    def one(draw: Array) -> Array:
+        position, wxyz, *rest = jnp.split(draw, np.cumsum(sizes)[:-1])
         state = State(position, wxyz / jnp.linalg.norm(wxyz), *rest[:5])
         return regressor(model, state, rest[5], rest[6], rest[7], environment)
 
-    stacked = np.asarray(jax.jit(jax.vmap(one))(jax.random.split(key, samples))).reshape(-1, len(names))
+    stacked = np.asarray(jax.jit(partial(jax.lax.map, one))(draws)).reshape(-1, len(names))
     lengths = np.linalg.norm(stacked, axis=0)
     scale = np.where(lengths > 0.0, lengths, 1.0)
     triangle, order = scipy.linalg.qr(stacked / scale, mode="r", pivoting=True)

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 from haltere.dynamics.inertia import generalized_inertia
 from haltere.dynamics.loads import LinearParameters, external_wrenches, linear_parameters, wind_in_body
 from haltere.dynamics.model import Model
+from haltere.dynamics.rotor import rotor_wrenches
 from haltere.dynamics.state import Drive, Environment, Motion, State
 from haltere.dynamics.tree import (
     Nodes,
@@ -34,10 +35,11 @@ from haltere.dynamics.tree import (
     put,
     take,
 )
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, compiled
 from haltere.lie import se3
 
 
+@compiled
 def forward_dynamics(
     model: Model,
     state: State,
@@ -63,6 +65,22 @@ def forward_dynamics(
     )
 
 
+def core_dynamics(
+    model: Model, state: State, drive: Drive, square: Array, speed: Array, gravity: Array
+) -> Motion:
+    """The forward dynamics in still air without wings and drag: what every algebra of `haltere.algebra` can evaluate.
+
+    Only + - * /, sine, cosine and fixed places occur. `square` (R,) is w|w| and `speed` (R,) is |w| of the rotors, in
+    (rad/s)^2 and rad/s; `gravity` (3,) in world axes, m/s2.
+    """
+    nodes = kinematics(model, state)
+    on_rotors = rotor_wrenches(model, nodes, jnp.zeros_like(gravity), square, speed)
+    wrenches = jnp.concatenate([jnp.zeros((model.topology.links, 6), model.dtype), on_rotors])
+    fall = gravity_in_body(model, state, Environment(gravity=gravity))
+    return solve_forward(model, nodes, drive, model.bodies, wrenches, fall)
+
+
+@compiled
 def inverse_dynamics(
     model: Model,
     state: State,

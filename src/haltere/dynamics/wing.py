@@ -20,7 +20,7 @@ import numpy as np
 from haltere.dynamics.model import Model, WingNumbers
 from haltere.dynamics.state import Environment, State
 from haltere.dynamics.tree import Nodes, kinematics, wrench_in_body
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, compiled
 from haltere.lie import so3
 
 
@@ -100,14 +100,20 @@ def wing_wrenches(
     return wrenches
 
 
-def rate_warnings(model: Model, state: State, environment: Environment) -> list[str]:
-    """One sentence for each wing that turns too fast in its flow for static coefficients."""
+@compiled
+def _flows(model: Model, state: State, environment: Environment) -> list[tuple[Array, Array]]:
     nodes = kinematics(model, state)
     wind_B = state.R_WB.T @ jnp.asarray(environment.wind, model.dtype)
+    wings = zip(model.topology.wing_links, model.wings, strict=True)
+    return [air_twist(nodes, link, wing, wind_B) for link, wing in wings]
+
+
+def rate_warnings(model: Model, state: State, environment: Environment) -> list[str]:
+    """One sentence for each wing that turns too fast in its flow for static coefficients."""
     sentences = []
-    for link, wing in zip(model.topology.wing_links, model.wings, strict=True):
-        velocity, rate = air_twist(nodes, link, wing, wind_B)
-        speed, turning = float(jnp.linalg.norm(velocity)), float(jnp.linalg.norm(rate))
+    flows = _flows(model, state, environment)
+    for link, wing, flow in zip(model.topology.wing_links, model.wings, flows, strict=True):
+        speed, turning = (float(np.linalg.norm(part)) for part in flow)
         limit = float(wing.reduced_rate_limit)
         if turning * float(wing.chord) > 2.0 * speed * limit:
             reduced = turning * float(wing.chord) / (2.0 * speed) if speed > 0.0 else float("inf")

@@ -8,7 +8,7 @@ import pytest
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Compact, Drive, Model, State, allocation_matrix, forward_dynamics
 
-_forward = jax.jit(forward_dynamics)
+_forward = forward_dynamics
 
 
 def flying(model: Model, seed: int) -> State:

@@ -1,0 +1,29 @@
+"""The record of a flight, its MCAP file, and tools for sampled signals; NumPy and SciPy only."""
+
+from haltere.flight.channel import Channel
+from haltere.flight.delay import Delay, estimate_delay
+from haltere.flight.derivative import Derivative, angular_velocity, derivative
+from haltere.flight.fault import FlightError, nanoseconds
+from haltere.flight.filters import Butterworth
+from haltere.flight.flight import Flight
+from haltere.flight.reader import read_mcap
+from haltere.flight.resample import common_clock, resample, resample_flight
+from haltere.flight.writer import write_mcap
+
+__all__ = [
+    "Butterworth",
+    "Channel",
+    "Delay",
+    "Derivative",
+    "Flight",
+    "FlightError",
+    "angular_velocity",
+    "common_clock",
+    "derivative",
+    "estimate_delay",
+    "nanoseconds",
+    "read_mcap",
+    "resample",
+    "resample_flight",
+    "write_mcap",
+]

@@ -1,0 +1,150 @@
+"""Walking through the bytes of an MCAP file: whole chunks, checked, up to where the file ends or was cut off.
+
+Broken and cut off are told apart: a file that ends as it should but does not add up is broken and is refused;
+one without its end was cut off, and all chunks before the cut are good.
+"""
+
+import struct
+import zlib
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from mcap.data_stream import ReadDataStream
+from mcap.opcode import Opcode
+from mcap.records import Channel, Chunk, Schema
+from mcap.stream_reader import get_chunk_data_stream
+
+from haltere.flight.cdr import Bytes
+from haltere.flight.container import MAGIC, TAIL
+from haltere.flight.fault import FlightError, Times
+
+_HEAD = struct.Struct("<BQ")
+_MESSAGE = np.dtype([("channel", "<u2"), ("sequence", "<u4"), ("log", "<u8"), ("publish", "<u8")])
+
+
+@dataclass
+class Messages:
+    """The messages of one topic in the order of the file: `batches` of (T, size) bytes, or of unequal ones."""
+
+    schema: str
+    batches: list[Bytes] = field(default_factory=list)
+    times: list[Times] = field(default_factory=list)
+    sequences: list[Times] = field(default_factory=list)
+
+    def joined(self) -> tuple[Times, Times, Bytes]:
+        """Return times (T,), ns, sequence numbers (T,) and messages (T, size); ValueError if their sizes differ."""
+        return np.concatenate(self.times), np.concatenate(self.sequences), np.concatenate(self.batches)
+
+
+@dataclass
+class Contents:
+    """What was found in a file: messages by topic; `cut` if its end is missing, `index_broken` if only that is."""
+
+    topics: dict[str, Messages] = field(default_factory=dict)
+    cut: bool = False
+    index_broken: bool = False
+
+
+def scan(data: bytes, source: str) -> Contents:
+    """Return what the bytes of an MCAP file hold; `source` names it in errors."""
+    if not data:
+        raise FlightError(f"{source}: is empty; record the flight again")
+    if data[: len(MAGIC)] != MAGIC:
+        kind = "was cut off within its first bytes" if MAGIC.startswith(data) else "is not an MCAP file"
+        raise FlightError(f"{source}: {kind}; give a file that `haltere simulate` or write_mcap made")
+    found, schemas, channels = Contents(), dict[int, str](), dict[int, str]()
+    whole = data[-len(MAGIC) :] == MAGIC and len(data) >= len(MAGIC) + TAIL
+    position = len(MAGIC)
+    try:
+        while position + _HEAD.size <= len(data):
+            opcode, length = _HEAD.unpack_from(data, position)
+            end = position + _HEAD.size + length
+            if end > len(data):
+                break
+            if opcode == Opcode.DATA_END:
+                _check_data(data, position)
+                found.index_broken = not _index_is_good(data, end)
+                return found
+            if opcode == Opcode.CHUNK:
+                chunk = Chunk.read(ReadDataStream(BytesIO(data[position + _HEAD.size : end])))
+                stream, size = get_chunk_data_stream(chunk, validate_crc=True)
+                _read_records(stream.read(size), found, schemas, channels)
+            elif opcode in {Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE}:
+                _read_records(data[position:end], found, schemas, channels)
+            elif opcode == 0:
+                raise ValueError("a record of kind 0")
+            position = end
+    except MemoryError:
+        raise FlightError(
+            f"{source}: is broken at byte {position} (a size beyond all memory); copy it again"
+        ) from None
+    except Exception as error:  # decompressors and the record parsers raise many kinds
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise FlightError(f"{source}: is broken at byte {position} ({reason}); copy it again") from None
+    if whole:
+        raise FlightError(f"{source}: is broken at byte {position} (a record beyond the end); copy it again")
+    found.cut = True
+    return found
+
+
+def _check_data(data: bytes, position: int) -> None:
+    (crc,) = struct.unpack_from("<I", data, position + _HEAD.size)
+    if crc and crc != zlib.crc32(memoryview(data)[:position]):
+        raise ValueError("the checksum of all data does not fit")
+
+
+def _index_is_good(data: bytes, summary: int) -> bool:
+    """Whether what follows the data, from byte `summary` on, is whole: only other programs need it."""
+    if data[-len(MAGIC) :] != MAGIC or len(data) < summary + TAIL:
+        return False
+    (crc,) = struct.unpack_from("<I", data, len(data) - len(MAGIC) - 4)
+    return not crc or crc == zlib.crc32(memoryview(data)[summary : -len(MAGIC) - 4])
+
+
+def _read_records(data: bytes, found: Contents, schemas: dict[int, str], channels: dict[int, str]) -> None:
+    """Take in records: the kinds of messages, the topics, and the messages themselves, many at once."""
+    starts, sizes, position, total = [], [], 0, len(data)
+    unpack, head, message = _HEAD.unpack_from, _HEAD.size, int(Opcode.MESSAGE)
+    while position < total:
+        opcode, length = unpack(data, position)
+        body = position + head
+        if body + length > total:
+            raise ValueError("a record beyond the end of its chunk")
+        if opcode == message:
+            starts.append(body)
+            sizes.append(length)
+        elif opcode in {Opcode.SCHEMA, Opcode.CHANNEL}:
+            stream = ReadDataStream(BytesIO(data[body : body + length]))
+            if opcode == Opcode.SCHEMA:
+                schema: Any = Schema.read(stream)
+                schemas[schema.id] = schema.name
+            else:
+                channel: Any = Channel.read(stream)
+                channels[channel.id] = channel.topic
+                found.topics.setdefault(channel.topic, Messages(schemas.get(channel.schema_id, "")))
+        position = body + length
+    if starts:
+        _read_messages(np.frombuffer(data, np.uint8), np.array(starts), np.array(sizes), found, channels)
+
+
+def _read_messages(
+    data: Bytes, starts: Times, sizes: Times, found: Contents, channels: dict[int, str]
+) -> None:
+    if sizes.min() < _MESSAGE.itemsize:
+        raise ValueError("a message shorter than its head")
+    head = np.frombuffer(data[starts[:, None] + np.arange(_MESSAGE.itemsize)].tobytes(), _MESSAGE)
+    for number in np.unique(head["channel"]).tolist():
+        if number not in channels:
+            raise ValueError(f"a message of the unknown topic number {number}")
+        mine = np.flatnonzero(head["channel"] == number)
+        size = int(sizes[mine[0]]) - _MESSAGE.itemsize
+        messages = found.topics[channels[number]]
+        if np.any(
+            sizes[mine] != sizes[mine[0]]
+        ):  # not ours: kept as nothing, told by whoever asks for the topic
+            size = 0
+        messages.batches.append(data[(starts[mine] + _MESSAGE.itemsize)[:, None] + np.arange(size)])
+        messages.times.append(head["log"][mine].astype(np.int64))
+        messages.sequences.append(head["sequence"][mine].astype(np.int64))

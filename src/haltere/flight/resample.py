@@ -1,0 +1,125 @@
+"""Putting channels onto a common clock: linear for vectors, along the arc for rotations, hold for commands.
+
+Nothing is made up: outside a channel's time, and inside a gap longer than a limit, the result is NaN. A time
+that is a sample's own gives that sample bit by bit. Linear interpolation does not remove what a lower rate
+cannot hold: filter first (`Butterworth`).
+
+    (1)  linear: x = x_0 + s (x_1 - x_0),  s = (t - t_0) / (t_1 - t_0)
+    (2)  slerp:  q = (sin((1 - s) a) q_0 + sin(s a) q_1) / sin(a),  a the angle between q_0 and +-q_1   [Shoemake1985]
+    (3)  hold:   x = x_0
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import inf
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haltere.flight.channel import Channel
+from haltere.flight.fault import FlightError, Times, Values, as_times
+from haltere.flight.flight import Flight
+from haltere.flight.sampling import last_word
+
+Method = Literal["auto", "linear", "slerp", "hold"]
+
+_GAP = 5.0  # median intervals
+_BY_NAME: dict[str, Method] = {"wxyz": "slerp", "command": "hold"}
+
+
+def method_for(channel: Channel) -> Method:
+    """Return how a channel is interpolated if nothing else is asked for: told by the last word of its name."""
+    return _BY_NAME.get(last_word(channel), "linear")
+
+
+def resample(channel: Channel, time: Times, method: Method = "auto", max_gap: float | None = None) -> Channel:
+    """Return a channel at other times.
+
+    Args:
+        channel: What to interpolate.
+        time: (N,) int64, ns, increasing.
+        method: "linear", "slerp" (unit quaternions wxyz), "hold", or "auto" by name.
+        max_gap: Longest interval that is bridged, s; five median intervals if none is given.
+    """
+    stamps = as_times(time, f"channel '{channel.name}': resampled")
+    kind = method_for(channel) if method == "auto" else method
+    if kind not in {"linear", "slerp", "hold"}:
+        raise FlightError(f"method '{method}'; give auto, linear, slerp or hold")
+    if kind == "slerp" and channel.values.shape[1:] != (4,):
+        raise FlightError(
+            f"channel '{channel.name}': shape {channel.values.shape}; slerp needs quaternions (T, 4)"
+        )
+    limit = _limit(channel, max_gap)
+    values = np.full((len(stamps), *channel.values.shape[1:]), np.nan)
+    if not len(channel):
+        return replace(channel, time=stamps, values=values)
+    left = np.searchsorted(channel.time, stamps, "right") - 1
+    exact = (left >= 0) & (channel.time[left] == stamps)
+    values[exact] = channel.values[left[exact]]
+    if kind == "hold":
+        since = stamps - channel.time[left]
+        inside = ~exact & (left >= 0) & (since * 1e-9 <= limit)
+        values[inside] = channel.values[left[inside]]
+    else:
+        inside = ~exact & (left >= 0) & (left < len(channel) - 1)
+        inside[inside] = (channel.time[left[inside] + 1] - channel.time[left[inside]]) * 1e-9 <= limit
+        values[inside] = _between(channel, stamps[inside], left[inside], kind == "slerp")
+    return replace(channel, time=stamps, values=values)
+
+
+def _limit(channel: Channel, max_gap: float | None) -> float:
+    if max_gap is None:
+        return _GAP * float(np.median(np.diff(channel.time))) * 1e-9 if len(channel) > 1 else inf
+    if not max_gap > 0.0:
+        raise FlightError(f"max_gap {max_gap} s; give a time above 0")
+    return max_gap
+
+
+def _between(channel: Channel, stamps: Times, left: NDArray[np.intp], arc: bool) -> Values:
+    """Return eq. (1) or (2)."""
+    t0, t1 = channel.time[left], channel.time[left + 1]
+    s = (stamps - t0) / (t1 - t0)
+    s = s.reshape(-1, *(1,) * (channel.values.ndim - 1))
+    x0, x1 = channel.values[left], channel.values[left + 1]
+    if not arc:
+        return np.asarray(x0 + s * (x1 - x0))
+    x1 = np.where(np.sum(x0 * x1, axis=1, keepdims=True) < 0.0, -x1, x1)
+    far, near = (np.linalg.norm(x, axis=1, keepdims=True) for x in (x1 - x0, x1 + x0))
+    a = 2.0 * np.arctan2(far, near) / np.pi
+    q = ((1.0 - s) * np.sinc((1.0 - s) * a) * x0 + s * np.sinc(s * a) * x1) / np.sinc(a)
+    return np.asarray(q / np.linalg.norm(q, axis=1, keepdims=True))
+
+
+def common_clock(channels: Iterable[Channel], rate: float) -> Times:
+    """Return regular times (N,), ns, at a rate, Hz, over the stretch that all channels cover."""
+    chosen = list(channels)
+    if not 0.0 < rate <= 1e9:
+        raise FlightError(f"rate {rate} Hz; give one above 0 and up to 1e9")
+    if not chosen or not all(len(channel) for channel in chosen):
+        raise FlightError("a common clock needs channels with samples; leave the empty ones out")
+    first = max(int(channel.time[0]) for channel in chosen)
+    last = min(int(channel.time[-1]) for channel in chosen)
+    if last < first:
+        raise FlightError(
+            "the channels have no time in common; leave out those that end before the others start"
+        )
+    count = int((last - first) * 1e-9 * rate) + 2
+    stamps = first + np.rint(np.arange(count) * (1e9 / rate)).astype(np.int64)
+    return np.asarray(stamps[stamps <= last])
+
+
+def resample_flight(
+    flight: Flight, rate: float, names: Iterable[str] | None = None, max_gap: float | None = None
+) -> Flight:
+    """Return a flight of these channels (all, if none are named) on one regular clock.
+
+    Args:
+        flight: Where they are.
+        rate: Of the clock, Hz.
+        names: Which channels.
+        max_gap: Longest interval that is bridged, s; five median intervals of each channel if none is given.
+    """
+    chosen = [flight[name] for name in (flight.names if names is None else names)]
+    clock = common_clock(chosen, rate)
+    return replace(flight, channels={c.name: resample(c, clock, max_gap=max_gap) for c in chosen})

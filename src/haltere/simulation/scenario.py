@@ -1,0 +1,159 @@
+"""A scenario file: which vehicle flies what, how, in which air, with which sensors, for how long.
+
+    airframe = "hummingbird"      # name in the catalogue, or a path beside this file
+    duration = 30.0
+    seed = 1
+    [trajectory]
+    kind = "lissajous"
+    cycles = [1, 2, 3, 1]
+
+Everything else has a default. The description only; `haltere.studies.scenario` flies it.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from haltere.airframe.fault import describe
+from haltere.airframe.part import Part
+from haltere.airframe.quantity import NonNegative, Positive, Rotation, Vector
+from haltere.foundation import HaltereError
+
+Four = tuple[float, float, float, float]
+
+
+class ScenarioError(HaltereError):
+    """A scenario that cannot be flown as it stands."""
+
+
+class Start(Part):
+    """State at time zero; what is absent comes from the trajectory, or from rest at 1 m."""
+
+    position: Vector | None = Field(None, description="world, m")
+    wxyz: Rotation | None = Field(None, description="attitude")
+    velocity: Vector | None = Field(None, description="of the body origin, world, m/s")
+    angular_velocity: Vector | None = Field(None, description="body axes, rad/s")
+    joints: dict[str, float] = Field(default_factory=dict, description="joint angles by name, rad")
+
+
+class TrajectoryPart(Part):
+    """What to fly; which fields count depends on `kind`."""
+
+    kind: Literal["hover", "lissajous", "circle", "step", "waypoints", "chirp", "multisine", "throw"] = Field(
+        "hover", description="the kind of trajectory"
+    )
+    centre: Vector = Field((0.0, 0.0, 2.0), description="centre or place, world, m")
+    yaw: float = Field(0.0, description="mean yaw, rad")
+    cycles: Four | None = Field(None, description="lissajous: cycles of x, y, z, yaw in the whole time")
+    amplitude: Four = Field((1.0, 1.0, 1.0, 1.0), description="of x, y, z (m) and yaw (rad)")
+    radius: Positive = Field(1.0, description="circle, m")
+    period: Positive = Field(6.0, description="circle, s")
+    offset: Vector = Field((1.0, 0.0, 0.0), description="step, m")
+    time: NonNegative = Field(1.0, description="step: when, s")
+    waypoints: tuple[Vector, ...] = Field((), description="places to pass, world, m")
+    speed: Positive = Field(1.5, description="waypoints, m/s")
+    band_hz: tuple[float, float] = Field((0.1, 1.0), description="chirp and multisine, Hz")
+    velocity: Vector = Field((1.0, 0.0, 4.0), description="throw: at release, world, m/s")
+    spin: Vector = Field((1.0, 2.0, 0.5), description="throw: at release, body axes, rad/s")
+
+
+class ControllerPart(Part):
+    """Who flies."""
+
+    kind: Literal["geometric", "none"] = Field(
+        "geometric", description="'geometric', or 'none' for still motors"
+    )
+    parameter_error: NonNegative = Field(0.0, description="relative error of what the controller believes")
+    joints: dict[str, float] = Field(default_factory=dict, description="joint angles to hold by name, rad")
+
+
+class WindPart(Part):
+    """The air."""
+
+    mean: Vector = Field((0.0, 0.0, 0.0), description="world, m/s")
+    gusts: bool = Field(False, description="Dryden turbulence of the low-altitude model")
+    gust_speed: NonNegative | None = Field(None, description="wind speed at 6 m that sets the gusts, m/s")
+    air_density: Positive = Field(1.225, description="kg/m3")
+
+
+class NoisePart(Part):
+    """What sensors do beyond the airframe file; see `haltere.simulation.record.Sensing`."""
+
+    enabled: bool = Field(True, description="false: sensors without noise")
+    accel_bias: NonNegative = Field(0.0, description="size of the first bias, m/s2")
+    gyro_bias: NonNegative = Field(0.0, description="size of the first bias, rad/s")
+    scale: NonNegative = Field(0.0, description="relative scale error of the IMU")
+    misalignment: NonNegative = Field(0.0, description="of the IMU's axes, rad")
+    pose_latency: NonNegative = Field(0.0, description="s")
+    rotor_rate: Positive = Field(200.0, description="Hz")
+    rotor_latency: NonNegative = Field(0.0, description="s")
+    rotor_resolution: NonNegative = Field(0.0, description="rad/s")
+    rotor_sigma: NonNegative = Field(0.0, description="rad/s")
+    joint_rate: Positive = Field(200.0, description="Hz")
+    joint_resolution: NonNegative = Field(0.0, description="rad")
+    magnetometer_rate: NonNegative = Field(0.0, description="Hz; 0 for none")
+    magnetometer_sigma: NonNegative = Field(0.0, description="T")
+    barometer_rate: NonNegative = Field(0.0, description="Hz; 0 for none")
+    barometer_sigma: NonNegative = Field(0.0, description="m")
+
+
+class TimingPart(Part):
+    """Rates of the simulation, Hz."""
+
+    step_rate: Positive = Field(1000.0, description="plant steps per second")
+    control_rate: Positive = Field(500.0, description="controller calls per second")
+    truth_rate: Positive = Field(200.0, description="recorded truth, Hz")
+
+
+class PhysicsPart(Part):
+    """Switches for what the paper's simulations leave out."""
+
+    rotor_inertia: bool = Field(True, description="spin-up reaction and gyroscopic torque of the rotors")
+    drag: bool = Field(True, description="body and link drag")
+    inflow: bool = Field(True, description="hub force and thrust loss of the rotors")
+
+
+class Scenario(Part):
+    """One flight to simulate."""
+
+    airframe: str = Field(description="name in the catalogue or path", examples=['airframe = "hummingbird"'])
+    duration: Positive = Field(30.0, description="s")
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="all randomness comes from it")
+    gravity: Positive = Field(9.81, description="m/s2, straight down")
+    ground: float | None = Field(0.0, description="height of the ground, m")
+    start: Start = Field(default_factory=Start, description="state at time zero")
+    trajectory: TrajectoryPart = Field(default_factory=TrajectoryPart, description="what to fly")
+    controller: ControllerPart = Field(default_factory=ControllerPart, description="who flies")
+    wind: WindPart = Field(default_factory=WindPart, description="the air")
+    noise: NoisePart = Field(default_factory=NoisePart, description="the sensors")
+    timing: TimingPart = Field(default_factory=TimingPart, description="the rates")
+    physics: PhysicsPart = Field(default_factory=PhysicsPart, description="what is modelled")
+
+
+def load_scenario(path: str | Path) -> tuple[Scenario, str]:
+    """The scenario in a TOML file, and the file's text; a relative airframe path counts from the file's folder."""
+    file = Path(path)
+    try:
+        text = file.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not text in UTF-8"
+        raise ScenarioError(f"{file}: cannot be read ({reason}); give a scenario file in TOML") from None
+    scenario = scenario_from_text(text, str(file))
+    beside = file.parent / scenario.airframe
+    if scenario.airframe.endswith(".toml") and beside.is_file():
+        scenario = scenario.model_copy(update={"airframe": str(beside)})
+    return scenario, text
+
+
+def scenario_from_text(text: str, source: str = "<text>") -> Scenario:
+    """The scenario in a TOML text."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{source}: {error}; mend the TOML there") from None
+    try:
+        return Scenario.model_validate(data)
+    except ValidationError as error:
+        raise ScenarioError(describe(error, source, Scenario, data)) from None

@@ -1,0 +1,138 @@
+"""One step of a flying vehicle: rigid bodies, motors and tilt servos together, by the classical Runge-Kutta method.
+
+The targets of motors and servos are held over the step. A servo turns its joint towards the target with a first-order
+approach whose rate is limited, and reaches that rate with a quarter of its time constant:
+
+    q'_ref = clip((q_target - q) / T, +-rate_limit),   q'' = (q'_ref - q') / (T / 4)                     (1)
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+
+from haltere.airframe import Airframe
+from haltere.algebra import join_single, soa, split_single
+from haltere.dynamics import Drive, Environment, Model, Motion, State, forward_dynamics
+from haltere.dynamics.model import leaves
+from haltere.foundation.arrays import Array
+from haltere.lie import so3
+from haltere.simulation.motors import Motors
+
+
+@leaves("time_constant", "rate_limit", "low", "high")
+@dataclass(frozen=True)
+class Servos:
+    """The servos of all moving joints; shapes (J,), see equation (1)."""
+
+    time_constant: Array
+    rate_limit: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def from_airframe(cls, airframe: Airframe, time_constant: float = 0.05, rate_limit: float = 6.0) -> Self:
+        """One servo per moving joint, within the limits of its joint, in the order of the model."""
+        ordered = (airframe.links[i] for i in airframe.link_order())
+        limits = [link.joint.limits or (-jnp.inf, jnp.inf) for link in ordered if not link.joint.fixed]
+        n = len(limits)
+        return cls(
+            jnp.full(n, time_constant),
+            jnp.full(n, rate_limit),
+            jnp.asarray([low for low, _ in limits], float),
+            jnp.asarray([high for _, high in limits], float),
+        )
+
+    def acceleration(self, angle: Array, rate: Array, target: Array) -> Array:
+        """(J,) joint acceleration in rad/s2 towards `target` (J,) rad."""
+        goal = jnp.clip(target, self.low, self.high)
+        wanted = jnp.clip((goal - angle) / self.time_constant, -self.rate_limit, self.rate_limit)
+        return (wanted - rate) / (0.25 * self.time_constant)
+
+
+@leaves("model", "motors", "servos")
+@dataclass(frozen=True)
+class Vehicle:
+    """A model with its actuators."""
+
+    model: Model
+    motors: Motors
+    servos: Servos
+
+    @classmethod
+    def from_airframe(cls, airframe: Airframe) -> Self:
+        """Everything that the airframe file says."""
+        return cls(
+            Model.from_airframe(airframe), Motors.from_airframe(airframe), Servos.from_airframe(airframe)
+        )
+
+
+def accelerations(
+    vehicle: Vehicle, state: State, speed_target: Array, joint_target: Array, environment: Environment
+) -> Motion:
+    """How everything accelerates while motors and servos pull towards their targets (R,) rad/s and (J,) rad."""
+    model = vehicle.model
+    drive = Drive.accelerations(
+        model,
+        vehicle.servos.acceleration(state.joint_angles, state.joint_rates, joint_target),
+        vehicle.motors.acceleration(state.rotor_rates, speed_target),
+    )
+    return forward_dynamics(model, state, drive, environment)
+
+
+def rate_of_change(state: State, motion: Motion) -> State:
+    """Time derivative of every entry of the state, as a `State`."""
+    spin = jnp.concatenate([jnp.zeros(1, state.twist.dtype), state.twist[3:]])
+    return State(
+        position=state.R_WB @ state.twist[:3],
+        wxyz=0.5 * so3.multiply_wxyz(state.wxyz, spin),
+        twist=motion.acceleration,
+        joint_angles=state.joint_rates,
+        joint_rates=motion.joint_accelerations,
+        rotor_angles=state.rotor_rates,
+        rotor_rates=motion.rotor_accelerations,
+    )
+
+
+def step(
+    vehicle: Vehicle,
+    state: State,
+    speed_target: Array,
+    joint_target: Array,
+    environment: Environment,
+    dt: float,
+) -> tuple[State, Motion]:
+    """The state `dt` seconds later, and the motion at the beginning of the step.
+
+    The physics is evaluated scalar by scalar (`haltere.algebra.soa`): compiled code without small matrices, in which
+    the structural zeros of a known vehicle cost nothing, and which `vmap` turns into whole-batch arithmetic.
+    """
+    scalars = soa(accelerations_and_slope)
+    targets = split_single((speed_target, joint_target, environment))
+    start = split_single(state)
+
+    def stage(carry: tuple[State, State], weights: Array) -> tuple[tuple[State, State], Motion]:
+        slope, total = carry
+        at = jax.tree.map(lambda x, k: x + weights[0] * dt * k, start, slope)
+        motion, slope = scalars(vehicle, at, *targets)
+        return (slope, jax.tree.map(lambda sum_, k: sum_ + weights[1] * dt * k, total, slope)), motion
+
+    still = jax.tree.map(jnp.zeros_like, start)
+    (_, change), motions = jax.lax.scan(stage, (still, still), jnp.asarray(_STAGES, vehicle.model.dtype))
+    later = join_single(jax.tree.map(jnp.add, start, change))
+    unit = later.wxyz / jnp.sqrt(later.wxyz @ later.wxyz)
+    begin = join_single(jax.tree.map(lambda x: x[0], motions))
+    return State(later.position, unit, *jax.tree.leaves(later)[2:]), begin
+
+
+def accelerations_and_slope(
+    vehicle: Vehicle, state: State, speed_target: Array, joint_target: Array, environment: Environment
+) -> tuple[Motion, State]:
+    """`accelerations` and, from it, the `rate_of_change` of the state."""
+    motion = accelerations(vehicle, state, speed_target, joint_target, environment)
+    return motion, rate_of_change(state, motion)
+
+
+_STAGES = ((0.0, 1.0 / 6.0), (0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0))
+"""Runge-Kutta of fourth order: where each stage stands on the last slope, and what it weighs."""

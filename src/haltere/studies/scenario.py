@@ -1,0 +1,221 @@
+"""A scenario flown: airframe, trajectory, controller, air and sensors put together, and a `Flight` out."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from haltere.airframe import Airframe, resolve
+from haltere.airframe.fault import closest
+from haltere.control import GeometricController
+from haltere.control import step as control_step
+from haltere.dynamics import Environment, State
+from haltere.dynamics.model import locked_rotors
+from haltere.flight import Flight
+from haltere.foundation.arrays import Array
+from haltere.simulation import Command, Gusts, Timing, Vehicle, along_wind, fly
+from haltere.simulation.record import Sensing, record
+from haltere.simulation.scenario import Scenario, ScenarioError, load_scenario
+from haltere.simulation.sensors import ImuErrors
+from haltere.trajectory import (
+    Throw,
+    Trajectory,
+    bounded,
+    chirp,
+    circle,
+    hover,
+    hover_point,
+    lissajous,
+    minimum_snap,
+    multisine,
+    random_lissajous,
+    step,
+    throw,
+)
+
+Progress = Callable[[str], None]
+START_HEIGHT = 1.0
+"""Where a vehicle without start or trajectory begins, m."""
+
+
+def simulate(
+    scenario: Scenario | str | Path, progress: Progress | None = None, seed: int | None = None
+) -> Flight:
+    """The flight of a scenario, or of a scenario file; `seed` replaces the scenario's own."""
+    text = ""
+    if not isinstance(scenario, Scenario):
+        scenario, text = load_scenario(scenario)
+    if seed is not None:
+        scenario = scenario.model_copy(update={"seed": seed})
+    say = progress or (lambda _: None)
+    airframe = described(scenario)
+    vehicle = Vehicle.from_airframe(airframe)
+    if not scenario.physics.rotor_inertia:
+        vehicle = replace(vehicle, model=locked_rotors(vehicle.model))
+    keys = jax.random.split(jax.random.key(scenario.seed), 4)
+    angles = _joint_angles(vehicle, {**scenario.start.joints, **scenario.controller.joints})
+    environment = Environment((0.0, 0.0, -scenario.gravity), scenario.wind.mean, scenario.wind.air_density)
+    path, controller, notes = _pilot(scenario, airframe, angles, keys[0], keys[1])
+    start = _start(scenario, vehicle, path, controller, angles)
+    rates = scenario.timing
+    timing = Timing(scenario.duration, rates.step_rate, rates.control_rate)
+
+    def pilot(integral: Array, time: Array, state: State) -> tuple[Array, Command]:
+        if controller is None or path is None:
+            return integral, Command(jnp.zeros(vehicle.model.topology.rotors), angles)
+        squares, integral = control_step(
+            controller, integral, state, path.at(time), 1.0 / timing.control_rate
+        )
+        return integral, Command(vehicle.motors.command(jnp.sqrt(squares)), angles)
+
+    say(f"flying {airframe.name} for {scenario.duration:g} s")
+    wind = _gusts(scenario, timing, keys[2])
+    longest = float(jnp.max(vehicle.motors.delay, initial=0.0))
+    trace = jax.jit(
+        lambda begin, air: fly(
+            vehicle, begin, pilot, jnp.zeros(3), timing, environment, air, scenario.ground, longest
+        )
+    )(start, wind)
+    say("reading the sensors")
+    return record(
+        airframe, vehicle.model, trace, environment, _sensing(scenario), keys[3], text, tuple(notes)
+    )
+
+
+def described(scenario: Scenario) -> Airframe:
+    """The airframe of a scenario, without the physics and the noise that it switches off."""
+    airframe = resolve(scenario.airframe)
+    physics = scenario.physics
+    dull: dict[str, Any] = {} if physics.drag else {"drag": None}
+    body = airframe.body.model_copy(update=dull)
+    links = tuple(link.model_copy(update=dull) for link in airframe.links)
+    rotors = tuple(
+        rotor if physics.inflow else rotor.model_copy(update={"inflow": None}) for rotor in airframe.rotors
+    )
+    airframe = airframe.model_copy(update={"body": body, "links": links, "rotors": rotors})
+    return airframe if scenario.noise.enabled else _without_noise(airframe)
+
+
+def _without_noise(airframe: Airframe) -> Airframe:
+    def quiet(sensors: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(
+            s.model_copy(update={name: None for name in type(s).model_fields if name.startswith("sigma_")})
+            for s in sensors
+        )
+
+    names = ("imu", "pose", "position")
+    return airframe.model_copy(update={name: quiet(getattr(airframe, name)) for name in names})
+
+
+def _joint_angles(vehicle: Vehicle, given: dict[str, float]) -> Array:
+    names = vehicle.model.topology.joint_names
+    for name in given:
+        if name not in names:
+            raise ScenarioError(
+                f"joint '{name}': the vehicle has no such moving joint; {closest(name, names)}"
+            )
+    return jnp.asarray([given.get(name, 0.0) for name in names], float)
+
+
+def _pilot(
+    scenario: Scenario, airframe: Airframe, angles: Array, path_key: Array, error_key: Array
+) -> tuple[Trajectory | None, GeometricController | None, list[str]]:
+    path = trajectory_of(scenario, path_key)
+    if scenario.controller.kind == "none":
+        return None if isinstance(path, Throw) else path, None, []
+    controller = GeometricController.from_airframe(airframe, angles)
+    notes = []
+    if isinstance(path, Throw):
+        path = hover(scenario.trajectory.centre, scenario.trajectory.yaw, scenario.duration)
+    else:
+        path, note = bounded(controller.vehicle, path)
+        notes = [note] if note else []
+    if scenario.controller.parameter_error > 0.0:
+        controller = controller.perturbed(error_key, scenario.controller.parameter_error)
+    return path, controller, notes
+
+
+def trajectory_of(scenario: Scenario, key: Array) -> Trajectory | Throw:
+    """What the scenario asks to fly."""
+    t, duration = scenario.trajectory, scenario.duration
+    if t.kind == "lissajous":
+        if t.cycles is None:
+            return random_lissajous(key, duration, t.amplitude, t.centre, t.yaw)
+        return lissajous(t.cycles, duration, t.amplitude, t.centre, t.yaw)
+    if t.kind == "circle":
+        return circle(t.radius, t.period, duration, t.centre, t.yaw)
+    if t.kind == "step":
+        return step(t.offset, 0.0, t.time, duration, t.centre, t.yaw)
+    if t.kind == "waypoints":
+        return minimum_snap(t.waypoints, t.yaw, speed=t.speed)
+    if t.kind == "chirp":
+        return chirp(t.amplitude, t.band_hz, duration, t.centre, t.yaw)
+    if t.kind == "multisine":
+        return multisine(t.amplitude, duration, t.band_hz, centre=t.centre, yaw=t.yaw)
+    if t.kind == "throw":
+        return throw((0.0, 0.0, START_HEIGHT), t.velocity, t.spin, duration=duration)
+    return hover(t.centre, t.yaw, duration)
+
+
+def _start(
+    scenario: Scenario,
+    vehicle: Vehicle,
+    path: Trajectory | None,
+    controller: GeometricController | None,
+    angles: Array,
+) -> State:
+    given, model = scenario.start, vehicle.model
+    thrown = scenario.trajectory.kind == "throw"
+    release = throw(
+        given.position or (0.0, 0.0, START_HEIGHT),
+        given.velocity or (scenario.trajectory.velocity if thrown else (0.0, 0.0, 0.0)),
+        given.angular_velocity or (scenario.trajectory.spin if thrown else (0.0, 0.0, 0.0)),
+        given.wxyz or (1.0, 0.0, 0.0, 0.0),
+    )
+    if path is None or controller is None or thrown:
+        return release.state(model, angles)
+    reference = path.at(0.0)
+    yaw = 0.5 * reference.yaw
+    level = jnp.stack([jnp.cos(yaw), 0.0 * yaw, 0.0 * yaw, jnp.sin(yaw)])
+    release = throw(
+        given.position or reference.position,
+        given.velocity or reference.velocity,
+        given.angular_velocity or (0.0, 0.0, 0.0),
+        given.wxyz or level,
+    )
+    state = release.state(model, angles)
+    spinning = jnp.sqrt(hover_point(controller.vehicle).command)
+    return replace(state, rotor_rates=jnp.asarray(spinning, model.dtype))
+
+
+def _gusts(scenario: Scenario, timing: Timing, key: Array) -> Array | None:
+    if not scenario.wind.gusts:
+        return None
+    mean = jnp.asarray(scenario.wind.mean, float)
+    speed = scenario.wind.gust_speed if scenario.wind.gust_speed is not None else float(jnp.linalg.norm(mean))
+    model = Gusts.low_altitude(speed, altitude=scenario.trajectory.centre[2])
+    return along_wind(mean, model.series(key, timing.steps, timing.dt))
+
+
+def _sensing(scenario: Scenario) -> Sensing:
+    n = scenario.noise
+    quiet = not n.enabled
+    errors = ImuErrors() if quiet else ImuErrors(n.accel_bias, n.gyro_bias, n.scale, n.misalignment)
+    return Sensing(
+        imu=errors,
+        pose_latency=n.pose_latency,
+        rotor_rate=n.rotor_rate,
+        rotor_latency=n.rotor_latency,
+        rotor_resolution=0.0 if quiet else n.rotor_resolution,
+        rotor_sigma=0.0 if quiet else n.rotor_sigma,
+        joint_rate=n.joint_rate,
+        joint_resolution=0.0 if quiet else n.joint_resolution,
+        magnetometer_rate=n.magnetometer_rate,
+        magnetometer_sigma=0.0 if quiet else n.magnetometer_sigma,
+        barometer_rate=n.barometer_rate,
+        barometer_sigma=0.0 if quiet else n.barometer_sigma,
+        truth_rate=scenario.timing.truth_rate,
+    )

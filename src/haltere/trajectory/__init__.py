@@ -1,0 +1,54 @@
+"""What a vehicle is to fly: flat outputs with exact derivatives, bounded by what it can give."""
+
+from haltere.trajectory.chirp import Chirp, chirp
+from haltere.trajectory.errors import TrajectoryError
+from haltere.trajectory.flatness import FlatMotion, attitude, flat_motion, flat_wrench, reference_tilt
+from haltere.trajectory.harmonic import Harmonic, circle, lissajous, multisine, random_lissajous
+from haltere.trajectory.hovering import HoverPoint, can_hover, hover_fault, hover_point, lift_share
+from haltere.trajectory.limits import Needs, bounded, needs
+from haltere.trajectory.pace import Holding, Paced, paced
+from haltere.trajectory.reference import Reference, Trajectory
+from haltere.trajectory.spline import Spline, minimum_snap
+from haltere.trajectory.step import Step, hover, step
+from haltere.trajectory.table import trajectory_from_table
+from haltere.trajectory.throw import Throw, throw
+from haltere.trajectory.vehicle import VehicleNumbers, speed_limits
+
+__all__ = [
+    "Chirp",
+    "FlatMotion",
+    "Harmonic",
+    "Holding",
+    "HoverPoint",
+    "Needs",
+    "Paced",
+    "Reference",
+    "Spline",
+    "Step",
+    "Throw",
+    "Trajectory",
+    "TrajectoryError",
+    "VehicleNumbers",
+    "attitude",
+    "bounded",
+    "can_hover",
+    "chirp",
+    "circle",
+    "flat_motion",
+    "flat_wrench",
+    "hover",
+    "hover_fault",
+    "hover_point",
+    "lift_share",
+    "lissajous",
+    "minimum_snap",
+    "multisine",
+    "needs",
+    "paced",
+    "random_lissajous",
+    "reference_tilt",
+    "speed_limits",
+    "step",
+    "throw",
+    "trajectory_from_table",
+]

@@ -1,0 +1,102 @@
+"""`haltere demo`: the report is written, its numbers hold, and it looks right in a real browser."""
+
+import re
+
+import pytest
+
+from haltere.foundation import HaltereError
+from haltere.report import browser, picture
+from haltere.report.demo import write_demo
+
+needs_browser = pytest.mark.skipif(
+    browser.find() is None,
+    reason="no Chromium on PATH, so the page is not looked at; Debian: apt install chromium",
+)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    path = tmp_path_factory.mktemp("demo") / "report.html"
+    said = []
+    return path, write_demo(path, said.append), said
+
+
+def test_the_numbers_hold(demo):
+    path, result, said = demo
+    assert result["report"] == str(path)
+    assert result["vehicle"] == "hong-tilt-wing"
+    assert (result["rotors"], result["joints"]) == (4, 4)
+    assert result["mass"] == pytest.approx(2.08)
+    assert result["power_balance_error"] < 1e-9
+    assert result["energy_balance_error"] < 1e-8
+    assert result["convergence_order"] == pytest.approx(4.0, abs=0.1)
+    assert result["parameters"] == 122
+    assert result["rank"] == 98
+    assert result["final_position"][0] > 3.0
+    assert len(said) >= 3
+
+
+def test_every_figure_says_what_one_sees(demo):
+    html = demo[0].read_text(encoding="utf-8")
+    figures = re.findall(r"<figure.*?</figure>", html, re.DOTALL)
+    captions = [re.search(r"<figcaption>(.+?)</figcaption>", figure, re.DOTALL) for figure in figures]
+    assert len(figures) >= 12
+    assert all(caption and caption.group(1).strip().endswith(".") for caption in captions)
+    assert "nan" not in " ".join(caption.group(1) for caption in captions).lower()
+
+
+def test_a_report_of_somebody_else_stops_the_demo_before_it_computes(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("<html>mine</html>", encoding="utf-8")
+    said = []
+    with pytest.raises(HaltereError, match="not written by haltere"):
+        write_demo(path, said.append)
+    assert said == []
+
+
+# What a reader would notice: a page that scrolls sideways, a figure that is cut off, an empty figure.
+WIDTHS = "[document.documentElement.scrollWidth, innerWidth]"
+CUT_OFF = """[...document.querySelectorAll('.plot')].filter((plot) => {
+  const svg = plot.querySelector('.main-svg');
+  return !svg || svg.getBoundingClientRect().width > plot.clientWidth + 1;
+}).map((plot) => plot.id)"""
+FIGURES = "document.querySelectorAll('.plot').length"
+SCENES = "document.querySelectorAll('.plot canvas').length"
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_looks_right_in_a_browser(demo, tmp_path, width):
+    with browser.tab(width, 900, timeout=120.0) as tab:
+        tab.open(demo[0])
+        scroll, inner = tab.evaluate(WIDTHS)
+        assert inner == width
+        assert scroll <= inner
+        assert tab.evaluate(CUT_OFF) == []
+        assert tab.evaluate(FIGURES) >= 12
+        assert tab.evaluate(SCENES) >= 3
+        image = tab.screenshot()
+        complaints = tab.complaints()
+    assert image.startswith(b"\x89PNG")
+    assert int.from_bytes(image[16:20], "big") == width
+    assert len(image) > 100_000  # an empty page of this size has a few thousand bytes
+    assert complaints == []
+
+
+@needs_browser
+def test_it_can_be_printed(demo):
+    with browser.tab(timeout=120.0) as tab:
+        tab.open(demo[0])
+        pdf = tab.pdf()
+    pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
+    assert 4 <= pages <= 12
+
+
+@needs_browser
+def test_the_pictures_of_the_documentation_can_be_renewed(demo, tmp_path):
+    written = picture.save_pictures(demo[0], tmp_path)
+    assert sorted(path.name for path in written) == ["flight.png", "vehicle.png"]
+    for path in written:
+        image = path.read_bytes()
+        assert abs(int.from_bytes(image[16:20], "big") - picture.WIDTH) <= 1
+        assert 20_000 < len(image) < 300_000

@@ -1,0 +1,1 @@
+"""Comparison of the dynamics with engines that share no code with it."""
