@@ -31,9 +31,6 @@ from haltere.algebra.rules import Value, filled
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 
-#: Batches below this are left to XLA as one piece: a few loops that compute much cost less than many short ones.
-SMALL_BATCH = 16
-
 
 @partial(jax.tree_util.register_dataclass, data_fields=["items"], meta_fields=["shape", "dtype"])
 @dataclass(frozen=True)
@@ -121,8 +118,7 @@ def soa(fn: Callable[..., Any]) -> Callable[..., Any]:
         traced = trace(fn, *examples)
         outputs = traced(ALGEBRA, *values)
         nodes = [x for value in jax.tree_util.tree_leaves(outputs) for x in value.reshape(-1).tolist()]
-        cut = math.prod(batch) >= SMALL_BATCH and jax.default_backend() == "cpu"
-        arrays = iter(graph.evaluate(nodes, inputs, _FUNCTIONS, cut=cut))
+        arrays = iter(graph.evaluate(nodes, inputs, _FUNCTIONS, cut=jax.default_backend() == "cpu"))
 
         def one(value: Value, like: Any) -> Elements:
             items = tuple(_broadcast(next(arrays), batch, like.dtype) for _ in range(value.size))

@@ -34,7 +34,7 @@ class Integral:
         return cls(jnp.zeros(3, dtype), jnp.zeros((), dtype))
 
 
-@leaves("vehicle", "hover", "gains", "lead", "tilt_limit")
+@leaves("vehicle", "hover", "gains", "lead", "turn_limit", "tilt_limit")
 @dataclass(frozen=True)
 class GeometricController:
     """What a controller knows; see `command` and `step`."""
@@ -44,6 +44,8 @@ class GeometricController:
     gains: Gains
     lead: Array
     """() how much faster than by themselves the motors shall answer, see `haltere.control.gains`; 1 is off."""
+    turn_limit: Array
+    """(3,) fastest turning towards the wanted attitude, hover axes, rad/s, see `turn_limit`."""
     tilt_limit: Array
     """() rad."""
 
@@ -65,11 +67,12 @@ class GeometricController:
             delay: dead time from command to motor, s.
             tilt_limit: largest tilt, rad.
         """
+        dtype = vehicle.mass.dtype
         lead = lead_ratio(vehicle, lag)
         chosen = bandwidths or Bandwidths.for_vehicle(vehicle, jnp.asarray(lag) / lead + jnp.asarray(delay))
-        dtype = vehicle.mass.dtype
-        gains, limit = Gains.from_bandwidths(chosen, dtype), jnp.asarray(tilt_limit, dtype)
-        return cls(vehicle, hover_point(vehicle), gains, lead, limit)
+        gains, hover = Gains.from_bandwidths(chosen, dtype), hover_point(vehicle)
+        limit = turn_limit(vehicle, hover, gains, lead)
+        return cls(vehicle, hover, gains, lead, limit, jnp.asarray(tilt_limit, dtype))
 
     @classmethod
     def from_model(
@@ -126,8 +129,21 @@ class GeometricController:
 
     def with_vehicle(self, vehicle: VehicleNumbers) -> "GeometricController":
         """The same gains with other beliefs, for instance an allocation identified in flight."""
-        return replace(self, vehicle=vehicle, hover=hover_point(vehicle))
+        hover = hover_point(vehicle)
+        limit = turn_limit(vehicle, hover, self.gains, self.lead)
+        return replace(self, vehicle=vehicle, hover=hover, turn_limit=limit)
 
     def perturbed(self, key: Array, relative: ArrayLike = 0.10) -> "GeometricController":
         """Wrong beliefs, see `VehicleNumbers.perturbed`."""
         return self.with_vehicle(self.vehicle.perturbed(key, relative))
+
+
+def turn_limit(vehicle: VehicleNumbers, hover: HoverPoint, gains: Gains, lead: Array) -> Array:
+    """(3,) rad/s: a turn that the rate feedback starts and stops with the torques there are at hover.
+
+    Faster ones make slow motors swing between their limits: the lead works only while they are inside.
+    """
+    room = jnp.minimum(hover.command - vehicle.low, vehicle.high - hover.command)
+    torque = jnp.sum(jnp.abs(hover.allocation(vehicle)[3:]) * room, axis=1)
+    inertia = jnp.diagonal(hover.frame.T @ vehicle.inertia @ hover.frame)
+    return 2.0 * torque / (inertia * gains.rate * lead)

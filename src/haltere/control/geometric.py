@@ -12,7 +12,7 @@ and k_* = `gains`:
     u = bounded allocation of (R^T F, M)                                                                  (6)
 
 R_ref, w_ref, w'_ref come from the reference by flatness (jerk, snap). F is kept in a cone about the vertical
-and within the thrust that the rotors have. For vehicles that must tilt, only the part of F along the hover
+and within the thrust that the rotors have, and (k_R / k_w) e_R within `turn_limit`. For vehicles that must tilt, only the part of F along the hover
 axis counts in (6). Mass, inertia, centre of mass, allocation, limits and gains are leaves: other beliefs are
 other numbers.
 """
@@ -29,7 +29,7 @@ from haltere.foundation.arrays import Array, ArrayLike
 from haltere.lie import so3
 from haltere.trajectory import Reference, attitude, flat_motion, reference_tilt
 
-PRIORITY = (1e-4, 1e-4, 1.0, 1.0, 1.0, 1e-3)
+PRIORITY = (1e-4, 1e-4, 0.3, 1.0, 1.0, 1e-3)
 """Sideways forces, thrust, roll, pitch, yaw: what matters when not all of the wrench fits."""
 LEAST_LIFT = 0.15
 """Least upward force over weight."""
@@ -55,10 +55,16 @@ def wanted_force(
     pull = _shortened(gains.position * error, FEEDBACK_LIMIT * vehicle.gravity)
     up = jnp.asarray([0.0, 0.0, 1.0], error.dtype) * vehicle.gravity
     force = vehicle.mass * (feed_forward + up - pull - gains.velocity * error_rate - integral)
-    most = vehicle.weight * jnp.min(vehicle.high / jnp.maximum(controller.hover.command, 1e-3 * vehicle.high))
+    most = _most_thrust(controller)
     lift = jnp.clip(force[2], LEAST_LIFT * vehicle.weight, 0.95 * most)
     across = jnp.minimum(lift * jnp.tan(controller.tilt_limit), jnp.sqrt(jnp.maximum(most**2 - lift**2, 0.0)))
     return jnp.concatenate([_shortened(force[:2], across), lift[None]])
+
+
+def _most_thrust(controller: GeometricController) -> Array:
+    """() thrust at which the first rotor meets its upper limit, torque zero, N."""
+    vehicle = controller.vehicle
+    return vehicle.weight * jnp.min(vehicle.high / jnp.maximum(controller.hover.command, 1e-3 * vehicle.high))
 
 
 def _shortened(vector: Array, longest: Array) -> Array:
@@ -94,12 +100,11 @@ def wrench(
     R_d = attitude(force, reference.yaw, reference_tilt(reference, hover), hover.lateral, vehicle.weight)
     turn = 2.0 * so3.to_wxyz(R_d.T @ R)[1:]
     back = R.T @ motion.R_WH
-    rate_d = back @ motion.rate
+    rate_d, limit = back @ motion.rate, controller.turn_limit
     wanted = (
         back @ motion.acceleration
         - so3.hat(rate) @ rate_d
-        - gains.attitude * turn
-        - gains.rate * (rate - rate_d)
+        - gains.rate * (rate - rate_d + jnp.clip(gains.attitude / gains.rate * turn, -limit, limit))
         - gathered.yaw * jnp.asarray([0.0, 0.0, 1.0], rate.dtype)
     )
     inertia = hover.frame.T @ vehicle.inertia @ hover.frame
@@ -108,9 +113,17 @@ def wrench(
 
 
 def allocate(controller: GeometricController, wanted: Array) -> Allocation:
-    """Equation (6) for `wanted` (6,) in hover axes about the centre of mass."""
+    """Equation (6) for `wanted` (6,) in hover axes about the centre of mass.
+
+    Thrust is kept from a little above zero, so that there is torque upside down too, to what the rotors have, and
+    yaw to what they have at hover: wishes far beyond the limits would draw on the rows that matter more.
+    """
     vehicle, hover = controller.vehicle, controller.hover
     table = hover.allocation(vehicle)
+    thrust = jnp.clip(wanted[2], LEAST_LIFT * vehicle.weight, _most_thrust(controller))
+    room = jnp.maximum(hover.command - vehicle.low, vehicle.high - hover.command)
+    yaw = jnp.clip(wanted[5], -jnp.abs(table[5]) @ room, jnp.abs(table[5]) @ room)
+    wanted = wanted.at[2].set(thrust).at[5].set(yaw)
     priority = jnp.asarray(PRIORITY, table.dtype)
     sideways = jnp.asarray([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], table.dtype)
     priority = jnp.where(hover.lateral > 0.0, priority, priority * (1.0 - sideways))

@@ -9,6 +9,7 @@ before the ground was touched:
 """
 
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -139,6 +140,9 @@ class Setup:
     @classmethod
     def of(cls, scenario: Scenario, airframe: Airframe, text: str) -> "Setup":
         """The setup of a scenario with the airframe that it names."""
+        wind = scenario.wind
+        speed = math.hypot(*wind.mean) if wind.gust_speed is None else wind.gust_speed
+        scenario = scenario.model_copy(update={"wind": wind.model_copy(update={"gust_speed": speed})})
         vehicle = Vehicle.from_airframe(airframe)
         if not scenario.physics.rotor_inertia:
             vehicle = replace(vehicle, model=locked_rotors(vehicle.model))
@@ -148,9 +152,7 @@ class Setup:
         path, controller, notes = pieces._pilot(
             scenario.model_copy(update={"controller": exact}), airframe, angles, key, key
         )
-        environment = Environment(
-            (0.0, 0.0, -scenario.gravity), scenario.wind.mean, scenario.wind.air_density
-        )
+        environment = Environment((0.0, 0.0, -scenario.gravity), wind.mean, wind.air_density)
         fly_batch = _compiled(scenario, vehicle, angles, controller, environment)
         return cls(scenario, airframe, text, vehicle, path, controller, tuple(notes), environment, fly_batch)
 

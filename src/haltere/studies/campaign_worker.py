@@ -44,7 +44,8 @@ def prepare_worker(setting: Setting) -> None:
         jax.config.update("jax_enable_x64", True)
         cache = setting.cache or jax.config.values["jax_compilation_cache_dir"] or default_cache()
         jax.config.update("jax_compilation_cache_dir", cache)
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+        # Many workers start often: small functions are worth sharing too.
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         _prepared.append(setting)
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from haltere.airframe import Airframe, resolve
 from haltere.airframe.fault import closest
-from haltere.control import GeometricController
+from haltere.control import GeometricController, Integral
 from haltere.control import step as control_step
 from haltere.dynamics import Environment, State
 from haltere.dynamics.model import locked_rotors
@@ -63,7 +63,7 @@ def simulate(
     rates = scenario.timing
     timing = Timing(scenario.duration, rates.step_rate, rates.control_rate)
 
-    def pilot(integral: Array, time: Array, state: State) -> tuple[Array, Command]:
+    def pilot(integral: Integral, time: Array, state: State) -> tuple[Integral, Command]:
         if controller is None or path is None:
             return integral, Command(jnp.zeros(vehicle.model.topology.rotors), angles)
         squares, integral = control_step(
@@ -76,7 +76,7 @@ def simulate(
     longest = float(jnp.max(vehicle.motors.delay, initial=0.0))
     trace = jax.jit(
         lambda begin, air: fly(
-            vehicle, begin, pilot, jnp.zeros(3), timing, environment, air, scenario.ground, longest
+            vehicle, begin, pilot, Integral.zero(), timing, environment, air, scenario.ground, longest
         )
     )(start, wind)
     say("reading the sensors")

@@ -1,4 +1,4 @@
-"""The physics core keeps to a fixed set of primitives, so that every algebra can evaluate it; also on the lowest JAX."""
+"""The physics core keeps to a fixed set of primitives that every algebra can evaluate; also on the lowest JAX."""
 
 from functools import partial
 

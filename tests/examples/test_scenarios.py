@@ -1,0 +1,58 @@
+"""The example scenarios are sound and fly as their comments say."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from haltere.airframe import resolve
+from haltere.simulation.scenario import load_scenario
+from haltere.studies.scenario import simulate
+from haltere.trajectory import VehicleNumbers, can_hover
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
+FILES = sorted(FOLDER.glob("*.toml"))
+
+
+def test_there_are_examples():
+    assert [file.stem for file in FILES] == ["hexa_wind", "lissajous", "throw"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_an_example_can_be_flown_by_its_vehicle(file):
+    scenario, text = load_scenario(file)
+    assert text.startswith("# ")
+    assert can_hover(VehicleNumbers.from_airframe(resolve(scenario.airframe)))
+
+
+def fly(name):
+    flight = simulate(FOLDER / f"{name}.toml")
+    assert not flight.not_finite()
+    assert not any("touched the ground" in note for note in flight.notes)
+    return flight, flight["truth.position"].values
+
+
+@pytest.mark.slow
+def test_the_figure_is_flown_in_full():
+    flight, position = fly("lissajous")
+    assert flight.duration > 29.9
+    assert np.ptp(position, axis=0) == pytest.approx([2.0, 2.0, 1.0], rel=0.25)
+    assert abs(position.mean(axis=0) - [0.0, 0.0, 2.0]).max() < 0.3
+
+
+@pytest.mark.slow
+def test_the_throw_ends_in_hover():
+    flight, position = fly("throw")
+    np.testing.assert_allclose(position[-1], [1.5, 0.0, 2.5], atol=0.2)
+    assert abs(flight["truth.twist"].values[-1]).max() < 0.2
+
+
+@pytest.mark.slow
+def test_the_hexarotor_moves_sideways_without_much_tilt():
+    flight, position = fly("hexa_wind")
+    time = flight["truth.position"].time * 1e-9
+    np.testing.assert_allclose(position[-1], [0.0, 1.0, 3.0], atol=0.3)
+    np.testing.assert_allclose(position[time < 1.9][-1], [0.0, 0.0, 3.0], atol=0.3)
+    _, x, y, _ = flight["truth.wxyz"].values.T
+    assert np.degrees(np.arccos(1.0 - 2.0 * (x * x + y * y))).max() < 12.0
+    assert np.ptp(flight["truth.wind"].values[:, 0]) > 0.1
