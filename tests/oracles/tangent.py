@@ -2,7 +2,8 @@
 
 1. Configuration: position + R_WB dp, R_WB Exp(dtheta), then angles; velocity: twist, rates; drive as it
    stands.
-2. f' = (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / (12 h), fourth order in h.
+2. D(h) = (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / (12 h), fourth order in h, and f' = (16 D(h/2) - D(h)) / 15,
+   sixth order.
 """
 
 from collections.abc import Callable
@@ -46,8 +47,10 @@ def central_differences(function: Callable[[Draw], Vector], draw: Draw, step: fl
     def columns(change: Callable[[Draw, int, float], Draw], count: int) -> Vector:
         found = []
         for index in range(count):
-            values = {n: function(change(draw, index, n * step)) for n in (-2, -1, 1, 2)}
-            found.append((8.0 * (values[1] - values[-1]) - (values[2] - values[-2])) / (12.0 * step))
+            at = {n: function(change(draw, index, 0.5 * n * step)) for n in (-4, -2, -1, 1, 2, 4)}
+            wide = (8.0 * (at[2] - at[-2]) - (at[4] - at[-4])) / (12.0 * step)
+            narrow = (8.0 * (at[1] - at[-1]) - (at[2] - at[-2])) / (6.0 * step)
+            found.append((16.0 * narrow - wide) / 15.0)
         return np.stack(found, axis=1)
 
     size = 6 + len(draw.angles)

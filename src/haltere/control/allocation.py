@@ -140,9 +140,11 @@ def allocate_bounded(
 def _least_norm(A: Array, b: Array, near: Array, damping: float) -> Array:
     """(R,) least-squares solution nearest to `near`, by damped steps that leave no damping behind."""
     kernel = A @ A.T + damping * jnp.eye(A.shape[0], dtype=A.dtype)
-    v = near
-    for _ in range(_REFINEMENTS):
-        v = v + A.T @ ldl_solve(kernel, b - A @ v)
+
+    def refined(_: int, v: Array) -> Array:
+        return v + A.T @ ldl_solve(kernel, b - A @ v)
+
+    v: Array = lax.fori_loop(0, _REFINEMENTS, refined, near)
     return v
 
 

@@ -146,4 +146,5 @@ def turn_limit(vehicle: VehicleNumbers, hover: HoverPoint, gains: Gains, lead: A
     room = jnp.minimum(hover.command - vehicle.low, vehicle.high - hover.command)
     torque = jnp.sum(jnp.abs(hover.allocation(vehicle)[3:]) * room, axis=1)
     inertia = jnp.diagonal(hover.frame.T @ vehicle.inertia @ hover.frame)
-    return 2.0 * torque / (inertia * gains.rate * lead)
+    limit: Array = 2.0 * torque / (inertia * gains.rate * lead)
+    return limit

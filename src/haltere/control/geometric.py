@@ -12,9 +12,9 @@ and k_* = `gains`:
     u = bounded allocation of (R^T F, M)                                                                  (6)
 
 R_ref, w_ref, w'_ref come from the reference by flatness (jerk, snap). F is kept in a cone about the vertical
-and within the thrust that the rotors have, and (k_R / k_w) e_R within `turn_limit`. For vehicles that must tilt, only the part of F along the hover
-axis counts in (6). Mass, inertia, centre of mass, allocation, limits and gains are leaves: other beliefs are
-other numbers.
+and within the thrust that the rotors have, and (k_R / k_w) e_R within `turn_limit`. For vehicles that must
+tilt, only the part of F along the hover axis counts in (6). Mass, inertia, centre of mass, allocation, limits
+and gains are leaves: other beliefs are other numbers.
 """
 
 from dataclasses import replace
@@ -115,8 +115,8 @@ def wrench(
 def allocate(controller: GeometricController, wanted: Array) -> Allocation:
     """Equation (6) for `wanted` (6,) in hover axes about the centre of mass.
 
-    Thrust is kept from a little above zero, so that there is torque upside down too, to what the rotors have, and
-    yaw to what they have at hover: wishes far beyond the limits would draw on the rows that matter more.
+    Thrust is kept from a little above zero, so that there is torque upside down too, to what the rotors have,
+    and yaw to what they have at hover: wishes far beyond the limits would draw on the rows that matter more.
     """
     vehicle, hover = controller.vehicle, controller.hover
     table = hover.allocation(vehicle)

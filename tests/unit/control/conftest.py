@@ -1,4 +1,4 @@
-"""A plain closed loop for the controllers: rigid bodies by Runge-Kutta, first-order motors, the command held over a step."""
+"""A plain closed loop: rigid bodies by Runge-Kutta, first-order motors, the command held over a step."""
 
 from dataclasses import replace
 from functools import partial

@@ -145,9 +145,10 @@ def test_gains_place_the_poles():
 
 def test_bigger_vehicles_are_slower():
     bandwidth = {
-        name: float(made(name)[1].gains.attitude[0]) ** 0.5 for name in ("crazyflie", "hummingbird", "x500")
+        name: float(made(name)[1].gains.attitude[0]) ** 0.5
+        for name in ("crazyflie", "hummingbird", "quad-arm")
     }
-    assert bandwidth["crazyflie"] > bandwidth["hummingbird"] > bandwidth["x500"]
+    assert bandwidth["crazyflie"] > bandwidth["hummingbird"] > bandwidth["quad-arm"]
 
 
 def heavy(factor):
