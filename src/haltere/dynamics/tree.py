@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.dynamics.inertia import moved
-from haltere.dynamics.model import Level, Model, Topology, leaves
+from haltere.dynamics.model import Model, Topology, leaves
 from haltere.dynamics.state import State
 from haltere.foundation.arrays import Array
 from haltere.lie import se3, so3
@@ -125,15 +125,3 @@ def wrench_in_body(R: Array, p: Array, wrench: Array) -> Array:
     force = R @ wrench[:3]
     return jnp.concatenate([force, R @ wrench[3:] + so3.hat(p) @ force])
 
-
-__all__ = [
-    "Level",
-    "Nodes",
-    "by_joint",
-    "by_node",
-    "inertias_in_body",
-    "kinematics",
-    "put",
-    "take",
-    "wrench_in_body",
-]
