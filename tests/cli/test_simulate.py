@@ -59,6 +59,12 @@ def test_the_place_is_looked_at_before_the_flight(simulate):
     assert err.startswith("haltere: .: is a directory;")
 
 
+def test_help_has_an_example(simulate, capsys):
+    with pytest.raises(SystemExit):
+        main(["simulate", "--help"])
+    assert "Example: haltere simulate scenario.toml --out flight.mcap" in capsys.readouterr().out
+
+
 QUAD = 'airframe = "hummingbird"\n'
 
 

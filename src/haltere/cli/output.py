@@ -125,4 +125,4 @@ def prepare_jax() -> None:
     if jax.config.values["jax_compilation_cache_dir"] is None:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         jax.config.update("jax_compilation_cache_dir", str(Path(home) / "haltere" / "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

@@ -124,4 +124,3 @@ def wrench_in_body(R: Array, p: Array, wrench: Array) -> Array:
     """(6,) wrench (force first) about the body origin, from one given in a frame at (R, p)."""
     force = R @ wrench[:3]
     return jnp.concatenate([force, R @ wrench[3:] + so3.hat(p) @ force])
-

@@ -3,6 +3,7 @@
 from haltere.simulation.fly import Command, Controller, Timing, Trace, crash_time, fly
 from haltere.simulation.gusts import Gusts, along_wind
 from haltere.simulation.motors import Motors
+from haltere.simulation.rollout import Rollout, rollout
 from haltere.simulation.step import Servos, Vehicle, step
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Controller",
     "Gusts",
     "Motors",
+    "Rollout",
     "Servos",
     "Timing",
     "Trace",
@@ -17,5 +19,6 @@ __all__ = [
     "along_wind",
     "crash_time",
     "fly",
+    "rollout",
     "step",
 ]

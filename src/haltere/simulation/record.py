@@ -5,6 +5,7 @@ that a reading shows what was true that much earlier. A flight that ended on the
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -54,6 +55,7 @@ def record(
     notes: tuple[str, ...] = (),
 ) -> Flight:
     """The flight that the sensors of `airframe` saw."""
+    trace = jax.tree.map(np.asarray, trace)
     crash = crash_time(trace)
     if crash is not None:
         end = int(np.argmin(np.asarray(trace.alive)))
@@ -69,14 +71,16 @@ def record(
         rate = sensor.rate or DEFAULT_RATE
         if isinstance(sensor, Imu):
             time, sampled = clock.sample(rate)
-            found = imu_readings(model, sampled, gravity, sensor, rate, next(keys), sensing.imu)
+            read = partial(imu_readings, imu=sensor, rate=rate, errors=sensing.imu)
+            found = jax.jit(read)(model, sampled, gravity, key=next(keys))
             for name, unit in (("accel", "m/s2"), ("gyro", "rad/s")):
                 channels.append(_channel(f"{sensor.name}.{name}", time, found[name], unit, sensor.name))
                 bias = found[f"{name}_bias"]
                 channels.append(_channel(f"truth.{sensor.name}.{name}_bias", time, bias, unit, sensor.name))
         else:
             time, sampled = clock.sample(rate, sensing.pose_latency)
-            for name, values in pose_readings(model, sampled, sensor, next(keys)).items():
+            read = partial(pose_readings, sensor=sensor)
+            for name, values in jax.jit(read)(model, sampled, key=next(keys)).items():
                 unit = "m" if name == "position" else "1"
                 channels.append(_channel(f"{sensor.name}.{name}", time, values, unit, "world"))
     channels += _actuators(model, clock, sensing, next(keys))
@@ -132,7 +136,7 @@ def _magnetometer(clock: _Clock, sensing: Sensing, key: Array) -> list[Channel]:
         return []
     time, sampled = clock.sample(sensing.magnetometer_rate)
     field_W = jnp.asarray(sensing.magnetic_field)
-    field_B = jax.vmap(lambda state: state.R_WB.T @ field_W)(sampled.state)
+    field_B = jax.jit(jax.vmap(lambda state: state.R_WB.T @ field_W))(sampled.state)
     noise = sensing.magnetometer_sigma * jax.random.normal(key, field_B.shape)
     return [_channel("mag.field", time, field_B + noise, "T", "body")]
 
@@ -149,7 +153,7 @@ def _barometer(clock: _Clock, sensing: Sensing, key: Array) -> list[Channel]:
 def _truth(model: Model, clock: _Clock, rate: float) -> list[Channel]:
     time, sampled = clock.sample(rate)
     state, motion, topology = sampled.state, sampled.motion, model.topology
-    linear = jax.vmap(lambda m, s: m.inertial_acceleration(s))(motion, state)
+    linear = jax.jit(jax.vmap(lambda m, s: m.inertial_acceleration(s)))(motion, state)
     acceleration = jnp.concatenate([linear, motion.acceleration[:, 3:]], axis=1)
     channels = [
         _channel("truth.position", time, state.position, "m", "world"),

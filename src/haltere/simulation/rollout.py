@@ -1,12 +1,13 @@
 """Very many steps of one vehicle or of a batch, as fast as one core can: held targets in, the last state out.
 
-The whole Runge-Kutta step of `haltere.simulation.step`, from the same derivative, is evaluated scalar by scalar
-(`haltere.algebra.soa`), and three things are done around it, none of which changes a number by more than rounding:
+The step is that of `haltere.simulation.step`; what is around it changes no number by more than rounding:
 
-1. The vehicle is known when the function is made, so its zeros cost nothing; another vehicle means to compile anew.
-2. The loop over the steps becomes one compiled function. Otherwise XLA for CPUs interprets a list of some hundred
-   kernels in each step, and for one vehicle takes ten times as long to start them as to run them.
-3. A batch is flown in pieces that stay in the cache, of a width that fills the vector registers.
+1. The vehicle is known when the function is made, so its zeros cost nothing; another vehicle is compiled anew.
+2. The loop over the steps becomes one kernel. Otherwise XLA for CPUs walks through a list of some hundred kernels in
+   each step, and for one vehicle takes more than ten times as long to start them as to run them.
+3. A batch is flown in pieces that stay in the cache, batch along the last axis.
+4. The four stages of a single rigid body are one expression, in which nothing is computed twice; of vehicles with
+   more parts they stay a loop, which is as fast there and compiled in a quarter of the time.
 
 A rollout uses one core; run several in processes of their own to use more. Controllers, gusts, ground, delays and
 records are the duty of `haltere.simulation.fly`.
@@ -19,15 +20,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from haltere.algebra import join, join_single, soa, split, split_single
-from haltere.dynamics import Environment, State
+from haltere.algebra import join_single, soa, split_single
+from haltere.dynamics import Environment, Model, State
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
-from haltere.simulation.step import _STAGES, Vehicle, accelerations_and_slope
+from haltere.simulation.step import _STAGES, Vehicle, accelerations_and_slope, step
 
-WIDEST = 256
-"""Vehicles of a batch that fly together; more of them would not fit the cache."""
+WIDEST = 128
+"""Vehicles of a batch that fly together: enough to fill the vector registers, few enough for the cache."""
 LANES = 16
 """The width of a piece is a multiple of this; the last piece is filled up with copies of the last vehicle."""
 
@@ -52,45 +54,38 @@ def rollout(vehicle: Vehicle, dt: float, steps: int, environment: Environment | 
     surroundings = environment or Environment()
     dtype = vehicle.model.dtype
     known: Vehicle = jax.tree.map(lambda x: jnp.asarray(x, dtype), vehicle)
+    rigid = _is_rigid(vehicle.model)
 
     def later(state: State, speed_target: Array, joint_target: Array) -> State:
-        return _step(known, state, speed_target, joint_target, surroundings, dt)
+        if rigid:
+            return _unrolled(known, state, speed_target, joint_target, surroundings, dt)
+        return step(known, state, speed_target, joint_target, surroundings, dt)[0]
 
-    def flown(*start: Any) -> Any:
-        """Elements in, Elements out."""
-        targets = start[1:]
-        return jax.lax.scan(lambda now, _: (soa(later)(now, *targets), None), start[0], None, length=steps)[0]
+    def flown(one: Rollout, state: State, *targets: Array) -> State:
+        return jax.lax.scan(lambda now, _: (one(now, *targets), None), state, None, length=steps)[0]
 
-    def one(*start: Any) -> State:
-        state: State = join_single(_as_one_function(flown, *split_single(start)))
-        return state
+    def piece(start: tuple[State, Array, Array]) -> State:
+        end: State = _as_one_kernel(lambda *args: flown(jax.vmap(later, -1, -1), *args), *start)
+        return end
 
-    def piece(start: Any) -> State:
-        state: State = join(_as_one_function(flown, *split(start)))
-        return state
-
-    def many(*start: Any) -> State:
-        batch = start[0].position.shape[0]
-        pieces = math.ceil(batch / WIDEST)
-        width = LANES * math.ceil(batch / (pieces * LANES))
-
-        def cut(x: Array) -> Array:
-            filled = jnp.concatenate([x, jnp.repeat(x[-1:], pieces * width - batch, axis=0)])
-            return filled.reshape(pieces, width, *x.shape[1:])
-
-        ends = jax.lax.map(piece, jax.tree.map(cut, start))
-        whole: State = jax.tree.map(lambda x: x.reshape(pieces * width, *x.shape[2:])[:batch], ends)
-        return whole
-
-    def run(state: State, speed_target: Array, joint_target: Array) -> State:
-        start = jax.tree.map(lambda x: jnp.asarray(x, dtype), (state, speed_target, joint_target))
-        _check(vehicle, *start)
-        return one(*start) if start[0].position.ndim == 1 else many(*start)
+    def run(*given: Any) -> State:
+        start = jax.tree.map(lambda x: jnp.asarray(x, dtype), given)
+        batch = _batch(vehicle.model, *start)
+        if batch is None:
+            end: State = _as_one_kernel(lambda *args: flown(later, *args), *start)
+        else:
+            end = _joined(jax.lax.map(piece, _pieces(start, batch)), batch)
+        return end
 
     return jax.jit(run)
 
 
-def _step(
+def _is_rigid(model: Model) -> bool:
+    """Whether the vehicle is one rigid body: no links, rotors without mass."""
+    return model.topology.links == 1 and not np.any(model.rotors.mass) and not np.any(model.rotors.inertia)
+
+
+def _unrolled(
     vehicle: Vehicle,
     state: State,
     speed_target: Array,
@@ -98,17 +93,44 @@ def _step(
     environment: Environment,
     dt: float,
 ) -> State:
-    """The state `dt` seconds later; `haltere.simulation.step` without the loop over the stages."""
-    slope = total = jax.tree.map(jnp.zeros_like, state)
-    for ahead, weight in _STAGES:
-        at = jax.tree.map(lambda x, k, h=ahead * dt: x + h * k, state, slope)
-        _, slope = accelerations_and_slope(vehicle, at, speed_target, joint_target, environment)
-        total = jax.tree.map(lambda sum_, k, h=weight * dt: sum_ + h * k, total, slope)
-    end: State = jax.tree.map(jnp.add, state, total)
-    return State(end.position, end.wxyz / jnp.sqrt(end.wxyz @ end.wxyz), *jax.tree.leaves(end)[2:])
+    """The state `dt` seconds later, as `step` computes it, with all stages in one expression."""
+
+    def stages(state: State, speed_target: Array, joint_target: Array) -> State:
+        slope = total = jax.tree.map(jnp.zeros_like, state)
+        for ahead, weight in _STAGES:
+            at = jax.tree.map(lambda x, k, h=ahead * dt: x + h * k, state, slope)
+            _, slope = accelerations_and_slope(vehicle, at, speed_target, joint_target, environment)
+            total = jax.tree.map(lambda sum_, k, h=weight * dt: sum_ + h * k, total, slope)
+        end: State = jax.tree.map(jnp.add, state, total)
+        return State(end.position, end.wxyz / jnp.sqrt(end.wxyz @ end.wxyz), *jax.tree.leaves(end)[2:])
+
+    later: State = join_single(soa(stages)(*split_single((state, speed_target, joint_target))))
+    return later
 
 
-def _as_one_function(function: Callable[..., Any], *args: Any) -> Any:
+def _pieces(tree: Any, batch: int) -> Any:
+    """Arrays (batch, ...) as (pieces, ..., width)."""
+    count = math.ceil(batch / WIDEST)
+    width = LANES * math.ceil(batch / (count * LANES))
+
+    def cut(x: Array) -> Array:
+        filled = jnp.concatenate([x, jnp.repeat(x[-1:], count * width - batch, axis=0)])
+        return jnp.moveaxis(filled.reshape(count, width, *x.shape[1:]), 1, -1)
+
+    return jax.tree.map(cut, tree)
+
+
+def _joined(tree: Any, batch: int) -> Any:
+    """Arrays (pieces, ..., width) as (batch, ...)."""
+
+    def join(x: Array) -> Array:
+        count, *inner, width = x.shape
+        return jnp.moveaxis(x, -1, 1).reshape(count * width, *inner)[:batch]
+
+    return jax.tree.map(join, tree)
+
+
+def _as_one_kernel(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function so that XLA for CPUs makes a single kernel of it, loops included."""
     with _single_kernel():
         return jax.jit(function)(*args)
@@ -126,14 +148,16 @@ def _single_kernel() -> AbstractContextManager[Any]:
     return context
 
 
-def _check(vehicle: Vehicle, state: State, speed_target: Array, joint_target: Array) -> None:
-    topology = vehicle.model.topology
+def _batch(model: Model, state: State, speed_target: Array, joint_target: Array) -> int | None:
+    """The batch size, None for one vehicle; an error where the shapes are of neither."""
+    rotors, joints = model.topology.rotors, model.topology.joints
     batch = state.position.shape[:-1]
-    expected = ((*batch, topology.rotors), (*batch, topology.joints))
-    got = (speed_target.shape, joint_target.shape)
-    if len(batch) > 1 or got != expected:
+    expected = ((*batch, 3), (*batch, rotors), (*batch, joints))
+    got = (state.position.shape, speed_target.shape, joint_target.shape)
+    if len(batch) > 1 or got != expected or 0 in batch:
         msg = (
-            f"position has shape {state.position.shape}, speed and joint targets {got[0]} and {got[1]}; "
-            f"give (3,), ({topology.rotors},), ({topology.joints},), or all three with a leading batch axis"
+            f"position, speed and joint targets have the shapes {got}; give (3,), ({rotors},), ({joints},), "
+            "or all of them, and every array of the state, with the same leading batch axis"
         )
         raise HaltereError(msg)
+    return batch[0] if batch else None

@@ -60,7 +60,7 @@ def attitude(force: Array, yaw: Array, tilt: Array, lateral: Array, weight: Arra
     """(3, 3) R_WH by equations (1) to (3).
 
     Args:
-        force: (3,) N, world axes, not zero.
+        force: (3,) N, world axes.
         yaw: () rad.
         tilt: (3, 3) hover axes asked for at yaw zero.
         lateral: () sideways force that needs no tilt at hover, N.
@@ -72,6 +72,9 @@ def attitude(force: Array, yaw: Array, tilt: Array, lateral: Array, weight: Arra
     )
     wanted = turn.reshape(3, 3) @ tilt
     y_r, z_r = wanted[:, 1], wanted[:, 2]
+    force = jnp.where(
+        force @ force > (1e-6 * weight) ** 2, force, 1e-6 * weight * z_r
+    )  # weightless: any will do
     size = jnp.sqrt(force @ force)
     along = force / size
     across = so3.hat(z_r) @ along

@@ -102,8 +102,9 @@ def _derivative(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 def numbers(values: Values) -> Array:
-    """`values` as a floating-point array; its dtype stays if it has one."""
-    return so3.as_float(jnp.asarray(values))
+    """`values` as a floating-point array; its dtype stays if it has one, and is a strong one."""
+    array = so3.as_float(jnp.asarray(values))
+    return jnp.asarray(array, array.dtype)
 
 
 def four(position: Values, yaw: Values) -> Array:

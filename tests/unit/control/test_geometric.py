@@ -14,7 +14,6 @@ from haltere.control import (
     ControlError,
     GeometricController,
     Integral,
-    allocate,
     command,
     start,
     step,
@@ -188,4 +187,3 @@ def test_single_precision_stays_single():
     controller = GeometricController.from_model(model, [rotor.speed_limits for rotor in airframe.rotors])
     u = commanded()(controller, State.rest(model), hover().at(0.0))
     assert u.dtype == jnp.float32
-    assert jax.jit(allocate)(controller, jnp.ones(6, jnp.float32)).u.dtype == jnp.float32

@@ -288,9 +288,10 @@ def living(group):
 
 
 SCRIPT = f"""
-import sys
+import signal, sys
 from haltere.studies.campaign import CampaignInterrupted, run_campaign
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     try:
         run_campaign("{HERE}:dawdle", 10, 1, sys.argv[1], batch=1, workers=1)
     except CampaignInterrupted as stop:
@@ -298,7 +299,8 @@ if __name__ == "__main__":
 """
 
 
-def test_an_interrupted_process_goes_on_where_it_stopped(tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_a_process_that_was_stopped_goes_on_where_it_was(how, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     folder = tmp_path / "campaign"
@@ -310,11 +312,16 @@ def test_an_interrupted_process_goes_on_where_it_stopped(tmp_path):
         text=True,
         start_new_session=True,
     )
-    assert eventually((folder / "batch-00001.npz").exists)
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 1
-    assert err == f"interrupted; 2 of 10 batches are kept in {folder}: run the same again to go on\n"
+    try:
+        assert eventually((folder / "batch-00001.npz").exists)
+        # An interrupt from the keyboard reaches the workers as well.
+        (os.killpg if how == signal.SIGINT else os.kill)(process.pid, how)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()  # its workers end with it
+    if how == signal.SIGINT:
+        assert process.returncode == 1
+        assert err == f"interrupted; 2 of 10 batches are kept in {folder}: run the same again to go on\n"
     assert eventually(lambda: not living(process.pid))  # no worker is left behind
     (folder / "go").touch()
     said = []

@@ -112,3 +112,11 @@ def test_a_given_attitude_is_held_where_the_vehicle_can():
     motion = flat_motion(vehicle, hover, reference)
     np.testing.assert_allclose(motion.R_WH @ hover.frame.T, so3.from_wxyz(reference.wxyz), atol=1e-9)
     np.testing.assert_allclose(motion.R_WH @ motion.rate, [0.0, 0.0, reference.yaw_rate], atol=1e-9)
+
+
+def test_free_fall_asks_for_no_attitude_and_breaks_nothing():
+    vehicle, hover = believed("quad-arm")
+    still = lissajous((0.0,) * 4).at(0.0)
+    falling = replace(still, acceleration=jnp.asarray([0.0, 0.0, -9.81]))
+    motion = flat_motion(vehicle, hover, falling)
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(motion))
