@@ -4,12 +4,14 @@ SHELL := /bin/bash
 VENV ?= .venv
 LOWEST_VENV ?= $(VENV)-lowest
 LOWEST_JAX := $(shell sed -n 's/^ *"jax>=\([0-9.]*\)".*/\1/p' pyproject.toml)
+PEERS_VENV := .venv-peers
 WORKERS ?= 2
 PYTEST_ARGS ?=
 
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check -qq
 READY := $(VENV)/.ready
+PEERS_READY := $(PEERS_VENV)/.ready
 LOWEST_READY := $(LOWEST_VENV)/.ready-$(LOWEST_JAX)
 
 # The first interpreter that really runs, is new enough and can make a virtual environment.
@@ -19,7 +21,7 @@ FIND_PYTHON := for p in $(PYTHON) python3.13 python3.12 python3.11 python3 pytho
 	echo 'no Python 3.11 or newer found; install one or call make with PYTHON=/path/to/python' >&2; exit 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-lowest test-slow lint format bench docs clean
+.PHONY: help setup demo test test-fast test-lowest test-slow lint format bench bench-peers docs clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -68,9 +70,17 @@ format: setup  ## put the code into the common form
 bench: setup  ## speed and accuracy beside the peers that are installed
 	$(BIN)/haltere bench
 
+bench-peers: $(PEERS_READY)  ## build the environment of the simulators that `make bench` then measures too
+
+$(PEERS_READY):
+	@python="$$($(FIND_PYTHON))" && echo "setting up $(PEERS_VENV) with $$python" && \
+	"$$python" -m venv --clear $(PEERS_VENV)
+	@$(PEERS_VENV)/bin/python $(PIP) install crazyflow==0.4.0 rotorpy==3.0.0
+	@touch $@
+
 docs: setup  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:  ## remove what the targets above have made
-	rm -rf $(VENV) $(LOWEST_VENV) .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache \
+	rm -rf $(VENV) $(LOWEST_VENV) $(PEERS_VENV) .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache \
 		build dist site report.html

@@ -19,6 +19,7 @@ COMMANDS = [
     ["airframe", "check"],
     ["dynamics"],
     ["reproduce"],
+    ["simulate"],
     ["bench"],
     ["demo"],
 ]

@@ -46,21 +46,17 @@ def flow_angles(velocity: Array) -> tuple[Array, Array]:
 
 def wing_coefficients(wing: WingNumbers, alpha: Array, beta: Array) -> Array:
     """(6,) coefficients at these angles (rad), by bilinear interpolation."""
-    low_a, part_a = _bracket(wing.alpha, alpha)
-    low_b, part_b = _bracket(wing.beta, beta)
-    table = wing.coefficients
-    high_a = jnp.minimum(low_a + 1, wing.alpha.size - 1)
-    high_b = jnp.minimum(low_b + 1, wing.beta.size - 1)
-    near = table[:, low_a, low_b] * (1 - part_b) + table[:, low_a, high_b] * part_b
-    far = table[:, high_a, low_b] * (1 - part_b) + table[:, high_a, high_b] * part_b
-    return near * (1 - part_a) + far * part_a
+    return wing.coefficients @ _shares(wing.beta, beta) @ _shares(wing.alpha, alpha)
 
 
-def _bracket(grid: Array, value: Array) -> tuple[Array, Array]:
-    if grid.size == 1:
-        return jnp.zeros((), int), jnp.zeros_like(value)
-    low = jnp.clip(jnp.searchsorted(grid, value, side="right") - 1, 0, grid.size - 2)
-    return low, jnp.clip((value - grid[low]) / (grid[low + 1] - grid[low]), 0.0, 1.0)
+def _shares(grid: Array, value: Array) -> Array:
+    """(A,) weight of each point of an increasing grid at `value`: linear between two, all on the last beyond an end.
+
+    Written without a search, so that every vehicle of a batch takes the same path through it.
+    """
+    ones = jnp.ones(1, grid.dtype)
+    passed = jnp.clip((value - grid[:-1]) / (grid[1:] - grid[:-1]), 0.0, 1.0)
+    return jnp.concatenate([ones, passed]) - jnp.concatenate([passed, 0.0 * ones])
 
 
 def wing_wrench(wing: WingNumbers, kind: str, velocity: Array, density: Array, coefficients: Array) -> Array:

@@ -12,16 +12,23 @@ Everything else has a default. The description only; `haltere.studies.scenario` 
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from haltere.airframe.fault import describe
 from haltere.airframe.part import Part
-from haltere.airframe.quantity import NonNegative, Positive, Rotation, Vector
+from haltere.airframe.quantity import Interval, NonNegative, Number, Positive, Rotation, Vector, number
 from haltere.foundation import HaltereError
 
-Four = tuple[float, float, float, float]
+Four = tuple[Number, Number, Number, Number]
+
+
+def _ground(value: Any) -> float | None:
+    return None if value is False or value is None else number(value)
+
+
+Ground = Annotated[float | None, BeforeValidator(_ground)]
 
 
 class ScenarioError(HaltereError):
@@ -45,7 +52,7 @@ class TrajectoryPart(Part):
         "hover", description="the kind of trajectory"
     )
     centre: Vector = Field((0.0, 0.0, 2.0), description="centre or place, world, m")
-    yaw: float = Field(0.0, description="mean yaw, rad")
+    yaw: Number = Field(0.0, description="mean yaw, rad")
     cycles: Four | None = Field(None, description="lissajous: cycles of x, y, z, yaw in the whole time")
     amplitude: Four = Field((1.0, 1.0, 1.0, 1.0), description="of x, y, z (m) and yaw (rad)")
     radius: Positive = Field(1.0, description="circle, m")
@@ -54,7 +61,7 @@ class TrajectoryPart(Part):
     time: NonNegative = Field(1.0, description="step: when, s")
     waypoints: tuple[Vector, ...] = Field((), description="places to pass, world, m")
     speed: Positive = Field(1.5, description="waypoints, m/s")
-    band_hz: tuple[float, float] = Field((0.1, 1.0), description="chirp and multisine, Hz")
+    band_hz: Interval = Field((0.1, 1.0), description="chirp and multisine, Hz")
     velocity: Vector = Field((1.0, 0.0, 4.0), description="throw: at release, world, m/s")
     spin: Vector = Field((1.0, 2.0, 0.5), description="throw: at release, body axes, rad/s")
 
@@ -120,9 +127,11 @@ class Scenario(Part):
 
     airframe: str = Field(description="name in the catalogue or path", examples=['airframe = "hummingbird"'])
     duration: Positive = Field(30.0, description="s")
-    seed: Annotated[int, Field(ge=0)] = Field(0, description="all randomness comes from it")
+    seed: Annotated[int, Field(ge=0)] = Field(
+        0, description="a whole number from 0, source of all randomness"
+    )
     gravity: Positive = Field(9.81, description="m/s2, straight down")
-    ground: float | None = Field(0.0, description="height of the ground, m")
+    ground: Ground = Field(0.0, description="height of the ground in m, or false for none")
     start: Start = Field(default_factory=Start, description="state at time zero")
     trajectory: TrajectoryPart = Field(default_factory=TrajectoryPart, description="what to fly")
     controller: ControllerPart = Field(default_factory=ControllerPart, description="who flies")

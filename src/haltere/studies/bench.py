@@ -1,6 +1,7 @@
-"""Speed beside the peers that are installed: all in one process and one run, so that the ratios hold on any machine.
+"""Speed beside the peers that are installed: all in one run, so that the ratios hold on any machine.
 
-Times are CPU time of this process, so what several cores do is added up: "per vehicle" is per vehicle and core.
+Times are CPU time of the process, so what several cores do is added up: "per vehicle" is per vehicle and core.
+Simulators are measured in processes of their own, see `haltere.studies.bench_simulation`.
 """
 
 import time
@@ -16,6 +17,7 @@ from haltere.airframe import Airframe, from_catalogue, loads
 from haltere.algebra import batched
 from haltere.dynamics import Drive, Model, State, acceleration_derivatives, forward_dynamics
 from haltere.foundation.arrays import Array
+from haltere.studies.bench_simulation import simulation_rows
 from haltere.studies.pinocchio_peer import Peer, PeerError
 
 Progress = Callable[[str], None]
@@ -40,7 +42,7 @@ def run_bench(progress: Progress | None = None) -> list[dict[str, Any]]:
     )
     say("compilation for 8 rotors and 4 tilting links")
     rows.append(_row("compile forward dynamics, 8 rotors and 4 links", _compile_time(), "s", "bound", 5.0))
-    return rows
+    return rows + simulation_rows(say)
 
 
 def _row(name: str, value: float, unit: str, peer: str | None, peer_value: float | None) -> dict[str, Any]:

@@ -36,12 +36,12 @@ def best_rate(call: Callable[[], Any], steps: int, repeats: int = 9) -> float:
 
 def crazyflow(batch: int) -> float:
     """Steps per second of crazyflow, all its steps in one call."""
-    import jax  # noqa: PLC0415
-    import jax.numpy as jnp  # noqa: PLC0415
-    from crazyflow.control import Control  # type: ignore[import-not-found]  # noqa: PLC0415
+    from crazyflow.control import Control  # type: ignore[import-not-found]  # noqa: I001, PLC0415
     from crazyflow.dynamics import Dynamics  # type: ignore[import-not-found]  # noqa: PLC0415
     from crazyflow.sim import Sim  # type: ignore[import-not-found]  # noqa: PLC0415
     from crazyflow.sim.integration import Integrator  # type: ignore[import-not-found]  # noqa: PLC0415
+    import jax  # noqa: PLC0415
+    import jax.numpy as jnp  # noqa: PLC0415
 
     sim = Sim(
         n_worlds=batch,
@@ -79,7 +79,7 @@ def rotorpy(batch: int) -> float:
         return _called_step_by_step(vehicle, start, {"cmd_motor_speeds": np.full(4, 1600.0)}, 200, 1)
 
     import torch  # type: ignore[import-not-found]  # noqa: PLC0415
-    from rotorpy.vehicles.multirotor import (  # type: ignore[import-not-found]  # noqa: PLC0415
+    from rotorpy.vehicles.multirotor import (  # noqa: PLC0415
         BatchedMultirotor,
         BatchedMultirotorParams,
     )
@@ -112,7 +112,7 @@ def measured(peer: str) -> dict[str, float | str]:
         try:
             rates[str(batch)] = PEERS[peer](batch)
         except ImportError as error:
-            rates[str(batch)] = f"{error.name or error} is not installed"
+            rates[str(batch)] = f"not installed: {error}"
     return rates
 
 

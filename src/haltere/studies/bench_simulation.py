@@ -66,8 +66,8 @@ def simulation_rows(progress: Callable[[str], None] | None = None) -> list[dict[
             if (peer, bits) == ("rotorpy", 32):
                 continue
             say(f"{peer} with {bits} bits")
-            script = [str(python), bench_peers.__file__, peer]
-            theirs = _run(script, bits) if python else _nothing(f"{peer} is not installed")
+            script = [str(python), "-I", bench_peers.__file__, peer]
+            theirs = _run(script, bits) if python else _nothing("not installed")
             rows += [_row(batch, bits, ours, peer, theirs) for batch in STEPS]
     return rows
 

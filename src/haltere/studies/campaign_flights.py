@@ -146,10 +146,10 @@ class Setup:
         vehicle = Vehicle.from_airframe(airframe)
         if not scenario.physics.rotor_inertia:
             vehicle = replace(vehicle, model=locked_rotors(vehicle.model))
-        angles = pieces._joint_angles(vehicle, {**scenario.start.joints, **scenario.controller.joints})
+        angles = pieces.joint_angles(vehicle, {**scenario.start.joints, **scenario.controller.joints})
         exact = scenario.controller.model_copy(update={"parameter_error": 0.0})
         key = jax.random.key(0)
-        path, controller, notes = pieces._pilot(
+        path, controller, notes = pieces.plan(
             scenario.model_copy(update={"controller": exact}), airframe, angles, key, key
         )
         environment = Environment((0.0, 0.0, -scenario.gravity), wind.mean, wind.air_density)
@@ -170,7 +170,7 @@ class Setup:
 
     def keep(self, trace: Trace, key: Array, notes: tuple[str, ...], file: Path) -> None:
         """Write the flight of one case."""
-        sensing = pieces._sensing(self.scenario)
+        sensing = pieces.sensing_of(self.scenario)
         model, air = self.vehicle.model, self.environment
         write_mcap(
             record(self.airframe, model, trace, air, sensing, key, self.text, notes), file, overwrite=True
@@ -207,8 +207,8 @@ def _compiled(
             squares, integral = control_step(believed, integral, state, path.at(time), period)
             return integral, Command(vehicle.motors.command(jnp.sqrt(squares)), angles)
 
-        start = pieces._start(scenario, vehicle, path, believed, angles)
-        wind = pieces._gusts(scenario, timing, keys[2])
+        start = pieces.first_state(scenario, vehicle, path, believed, angles)
+        wind = pieces.gust_series(scenario, timing, keys[2])
         ground = scenario.ground
         trace = fly(vehicle, start, pilot, Integral.zero(), timing, environment, wind, ground, longest)
         return _summary(trace, None if believed is None else path), trace

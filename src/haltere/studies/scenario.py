@@ -1,5 +1,6 @@
 """A scenario flown: airframe, trajectory, controller, air and sensors put together, and a `Flight` out."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from haltere.dynamics import Environment, State
 from haltere.dynamics.model import locked_rotors
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array
-from haltere.simulation import Command, Gusts, Timing, Vehicle, along_wind, fly
+from haltere.simulation import Command, Gusts, Timing, Trace, Vehicle, along_wind, fly
 from haltere.simulation.record import Sensing, record
 from haltere.simulation.scenario import Scenario, ScenarioError, load_scenario
 from haltere.simulation.sensors import ImuErrors
@@ -56,32 +57,33 @@ def simulate(
     if not scenario.physics.rotor_inertia:
         vehicle = replace(vehicle, model=locked_rotors(vehicle.model))
     keys = jax.random.split(jax.random.key(scenario.seed), 4)
-    angles = _joint_angles(vehicle, {**scenario.start.joints, **scenario.controller.joints})
+    angles = joint_angles(vehicle, {**scenario.start.joints, **scenario.controller.joints})
     environment = Environment((0.0, 0.0, -scenario.gravity), scenario.wind.mean, scenario.wind.air_density)
-    path, controller, notes = _pilot(scenario, airframe, angles, keys[0], keys[1])
-    start = _start(scenario, vehicle, path, controller, angles)
+    path, controller, notes = plan(scenario, airframe, angles, keys[0], keys[1])
+    start = first_state(scenario, vehicle, path, controller, angles)
     rates = scenario.timing
     timing = Timing(scenario.duration, rates.step_rate, rates.control_rate)
 
-    def pilot(integral: Integral, time: Array, state: State) -> tuple[Integral, Command]:
-        if controller is None or path is None:
-            return integral, Command(jnp.zeros(vehicle.model.topology.rotors), angles)
-        squares, integral = control_step(
-            controller, integral, state, path.at(time), 1.0 / timing.control_rate
-        )
-        return integral, Command(vehicle.motors.command(jnp.sqrt(squares)), angles)
+    longest = float(jnp.max(vehicle.motors.delay, initial=0.0))
+
+    def flight(
+        begin: State, air: Array | None, path: Trajectory | None, controller: GeometricController | None
+    ) -> Trace:
+        def pilot(integral: Integral, time: Array, state: State) -> tuple[Integral, Command]:
+            if controller is None or path is None:
+                return integral, Command(jnp.zeros(vehicle.model.topology.rotors), angles)
+            reference, period = path.at(time), 1.0 / timing.control_rate
+            squares, integral = control_step(controller, integral, state, reference, period)
+            return integral, Command(vehicle.motors.command(jnp.sqrt(squares)), angles)
+
+        begun = Integral.zero()
+        return fly(vehicle, begin, pilot, begun, timing, environment, air, scenario.ground, longest)
 
     say(f"flying {airframe.name} for {scenario.duration:g} s")
-    wind = _gusts(scenario, timing, keys[2])
-    longest = float(jnp.max(vehicle.motors.delay, initial=0.0))
-    trace = jax.jit(
-        lambda begin, air: fly(
-            vehicle, begin, pilot, Integral.zero(), timing, environment, air, scenario.ground, longest
-        )
-    )(start, wind)
+    trace = jax.jit(flight)(start, gust_series(scenario, timing, keys[2]), path, controller)
     say("reading the sensors")
     return record(
-        airframe, vehicle.model, trace, environment, _sensing(scenario), keys[3], text, tuple(notes)
+        airframe, vehicle.model, trace, environment, sensing_of(scenario), keys[3], text, tuple(notes)
     )
 
 
@@ -110,7 +112,8 @@ def _without_noise(airframe: Airframe) -> Airframe:
     return airframe.model_copy(update={name: quiet(getattr(airframe, name)) for name in names})
 
 
-def _joint_angles(vehicle: Vehicle, given: dict[str, float]) -> Array:
+def joint_angles(vehicle: Vehicle, given: dict[str, float]) -> Array:
+    """(J,) angles in rad in the order of the model, zero where none is given by name."""
     names = vehicle.model.topology.joint_names
     for name in given:
         if name not in names:
@@ -120,9 +123,10 @@ def _joint_angles(vehicle: Vehicle, given: dict[str, float]) -> Array:
     return jnp.asarray([given.get(name, 0.0) for name in names], float)
 
 
-def _pilot(
+def plan(
     scenario: Scenario, airframe: Airframe, angles: Array, path_key: Array, error_key: Array
 ) -> tuple[Trajectory | None, GeometricController | None, list[str]]:
+    """What is flown, by whom, and what had to be changed for it."""
     path = trajectory_of(scenario, path_key)
     if scenario.controller.kind == "none":
         return None if isinstance(path, Throw) else path, None, []
@@ -160,13 +164,14 @@ def trajectory_of(scenario: Scenario, key: Array) -> Trajectory | Throw:
     return hover(t.centre, t.yaw, duration)
 
 
-def _start(
+def first_state(
     scenario: Scenario,
     vehicle: Vehicle,
     path: Trajectory | None,
     controller: GeometricController | None,
     angles: Array,
 ) -> State:
+    """The state at time zero: as given, thrown, or on the trajectory with the rotors at hover speed."""
     given, model = scenario.start, vehicle.model
     thrown = scenario.trajectory.kind == "throw"
     release = throw(
@@ -191,16 +196,20 @@ def _start(
     return replace(state, rotor_rates=jnp.asarray(spinning, model.dtype))
 
 
-def _gusts(scenario: Scenario, timing: Timing, key: Array) -> Array | None:
+def gust_series(scenario: Scenario, timing: Timing, key: Array) -> Array | None:
+    """(steps, 3) gusts in m/s, world axes, or None for calm air."""
     if not scenario.wind.gusts:
         return None
-    mean = jnp.asarray(scenario.wind.mean, float)
-    speed = scenario.wind.gust_speed if scenario.wind.gust_speed is not None else float(jnp.linalg.norm(mean))
+    mean, asked = scenario.wind.mean, scenario.wind.gust_speed
+    speed = math.hypot(*mean) if asked is None else asked
+    if speed == 0.0:
+        raise ScenarioError("wind: gusts of a wind of 0 m/s are none; give mean, or gust_speed in m/s")
     model = Gusts.low_altitude(speed, altitude=scenario.trajectory.centre[2])
-    return along_wind(mean, model.series(key, timing.steps, timing.dt))
+    return along_wind(jnp.asarray(mean), model.series(key, timing.steps, timing.dt))
 
 
-def _sensing(scenario: Scenario) -> Sensing:
+def sensing_of(scenario: Scenario) -> Sensing:
+    """How the sensors of the scenario read."""
     n = scenario.noise
     quiet = not n.enabled
     errors = ImuErrors() if quiet else ImuErrors(n.accel_bias, n.gyro_bias, n.scale, n.misalignment)
