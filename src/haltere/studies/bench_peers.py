@@ -76,7 +76,8 @@ def rotorpy(batch: int) -> float:
     }
     if batch == 1:
         vehicle = Multirotor(quad_params, initial_state=start, aero=False)
-        return _called_step_by_step(vehicle, start, {"cmd_motor_speeds": np.full(4, 1600.0)}, 200, 1)
+        speeds = {"cmd_motor_speeds": np.full(4, 1600.0)}
+        return _called_step_by_step(lambda state: vehicle.step(state, speeds, DT), start, 200)
 
     import torch  # type: ignore[import-not-found]  # noqa: PLC0415
     from rotorpy.vehicles.multirotor import (  # noqa: PLC0415
@@ -89,17 +90,18 @@ def rotorpy(batch: int) -> float:
     starts = {key: torch.tensor(np.tile(value, (batch, 1))).double() for key, value in start.items()}
     numbers = BatchedMultirotorParams([quad_params] * batch, batch, device)
     many = BatchedMultirotor(numbers, batch, starts, device, aero=False, integrator="rk4")
-    speeds = {"cmd_motor_speeds": torch.full((batch, 4), 1600.0).double()}
-    return _called_step_by_step(many, starts, speeds, 20, batch)
+    wanted = {"cmd_motor_speeds": torch.full((batch, 4), 1600.0).double()}
+    every = torch.arange(batch)  # the default, a list of all numbers, is several times slower
+    return batch * _called_step_by_step(lambda state: many.step(state, wanted, DT, every), starts, 20)
 
 
-def _called_step_by_step(vehicle: Any, start: Any, control: Any, steps: int, batch: int) -> float:
+def _called_step_by_step(step: Callable[[Any], Any], start: Any, steps: int) -> float:
     def fly() -> None:
         state = start
         for _ in range(steps):
-            state = vehicle.step(state, control, DT)
+            state = step(state)
 
-    return best_rate(fly, steps * batch)
+    return best_rate(fly, steps)
 
 
 PEERS = {"crazyflow": crazyflow, "rotorpy": rotorpy}
