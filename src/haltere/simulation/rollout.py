@@ -26,7 +26,7 @@ from haltere.algebra import join_single, soa, split_single
 from haltere.dynamics import Environment, Model, State
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
-from haltere.simulation.step import _STAGES, Vehicle, accelerations_and_slope, step
+from haltere.simulation.step import STAGES, Vehicle, accelerations_and_slope, step
 
 WIDEST = 128
 """Vehicles of a batch that fly together: enough to fill the vector registers, few enough for the cache."""
@@ -97,7 +97,7 @@ def _unrolled(
 
     def stages(state: State, speed_target: Array, joint_target: Array) -> State:
         slope = total = jax.tree.map(jnp.zeros_like, state)
-        for ahead, weight in _STAGES:
+        for ahead, weight in STAGES:
             at = jax.tree.map(lambda x, k, h=ahead * dt: x + h * k, state, slope)
             _, slope = accelerations_and_slope(vehicle, at, speed_target, joint_target, environment)
             total = jax.tree.map(lambda sum_, k, h=weight * dt: sum_ + h * k, total, slope)

@@ -119,7 +119,7 @@ def step(
         return (slope, jax.tree.map(lambda sum_, k: sum_ + weights[1] * dt * k, total, slope)), motion
 
     still = jax.tree.map(jnp.zeros_like, start)
-    (_, change), motions = jax.lax.scan(stage, (still, still), jnp.asarray(_STAGES, vehicle.model.dtype))
+    (_, change), motions = jax.lax.scan(stage, (still, still), jnp.asarray(STAGES, vehicle.model.dtype))
     later = join_single(jax.tree.map(jnp.add, start, change))
     unit = later.wxyz / jnp.sqrt(later.wxyz @ later.wxyz)
     begin = join_single(jax.tree.map(lambda x: x[0], motions))
@@ -134,5 +134,5 @@ def accelerations_and_slope(
     return motion, rate_of_change(state, motion)
 
 
-_STAGES = ((0.0, 1.0 / 6.0), (0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0))
+STAGES = ((0.0, 1.0 / 6.0), (0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0))
 """Runge-Kutta of fourth order: where each stage stands on the last slope, and what it weighs."""
