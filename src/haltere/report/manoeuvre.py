@@ -31,7 +31,7 @@ from haltere.dynamics import (
 )
 from haltere.dynamics.model import leaves
 from haltere.foundation.arrays import Array
-from haltere.lie import so3
+from haltere.simulation.step import STAGES, rate_of_change
 
 WORKS = ("gravity", "air", "joint drives", "rotor drives")
 
@@ -126,18 +126,7 @@ def _look(model: Model, course: Course, environment: Environment, time: Array, w
 
 def _rates(model: Model, moment: Moment) -> "_Whole":
     """Time derivatives of state and works."""
-    state, motion = moment.state, moment.motion
-    turning = jnp.concatenate([jnp.zeros(1, model.dtype), 0.5 * state.twist[3:]])
-    change = State(
-        position=state.R_WB @ state.twist[:3],
-        wxyz=so3.multiply_wxyz(state.wxyz, turning),
-        twist=motion.acceleration,
-        joint_angles=state.joint_rates,
-        joint_rates=motion.joint_accelerations,
-        rotor_angles=state.rotor_rates,
-        rotor_rates=motion.rotor_accelerations,
-    )
-    return change, sources(model, moment.power)
+    return rate_of_change(moment.state, moment.motion), sources(model, moment.power)
 
 
 _Whole = tuple[State, Array]
@@ -160,8 +149,7 @@ def _integrate(
     what the first stage of an interval's first step has seen. So it takes a single compilation of the dynamics.
     """
     step = interval / steps
-    places = jnp.asarray([0.0, 0.5, 0.5, 1.0], model.dtype)
-    weights = jnp.asarray([1.0, 2.0, 2.0, 1.0], model.dtype) / 6.0
+    places, weights = jnp.asarray(STAGES, model.dtype).T
 
     def rk4(time: Array, whole: _Whole) -> tuple[_Whole, Moment]:
         def stage(
