@@ -1,12 +1,7 @@
 """What the sensors say about a flight: true quantities at each sensor's place, then noise, bias, range and rate.
 
-For an IMU on link L at place r with axes R_LI, all from the one physics source: with the link's spatial acceleration
-against free fall A = (a, alpha) and twist V = (v, w), both about the body origin in body axes, at the point p of the
-sensor
-
-    specific force  f_I = R_BI^T (a + alpha x p + w x (v + w x p)),   rate  w_I = R_BI^T w                (1)
-
-which is R_WI^T (p''_WI - g). Noise and bias enter as (1 + scale + misalignment) f + bias + white, cut at the range.
+What an IMU on a link feels stands in `haltere.dynamics.sensing`. Noise and bias enter as
+(1 + scale + misalignment) f + bias + white, cut at the range.
 """
 
 from dataclasses import dataclass
@@ -16,6 +11,7 @@ import jax.numpy as jnp
 
 from haltere.airframe import Imu, PoseSensor, PositionSensor
 from haltere.dynamics import Environment, Model, State
+from haltere.dynamics.sensing import specific_force_at
 from haltere.dynamics.solve import spatial_accelerations
 from haltere.dynamics.tree import kinematics
 from haltere.foundation.arrays import Array
@@ -46,7 +42,7 @@ def sensor_frame(
 def specific_force_and_rate(
     model: Model, trace: Trace, gravity: Array, link: int, position: Array, rotation: Array
 ) -> tuple[Array, Array]:
-    """(T, 3) specific force in m/s2 and (T, 3) angular rate in rad/s in sensor axes: equation (1)."""
+    """(T, 3) specific force in m/s2 and (T, 3) angular rate in rad/s in sensor axes."""
 
     def one(state: State, acceleration: Array, joints: Array, rotors: Array) -> tuple[Array, Array]:
         nodes = kinematics(model, state)
@@ -56,8 +52,7 @@ def specific_force_and_rate(
         V = nodes.twists[link]
         R = nodes.rotations[link] @ rotation
         p = nodes.positions[link] + nodes.rotations[link] @ position
-        w = so3.hat(V[3:])
-        return R.T @ (A[:3] + so3.hat(A[3:]) @ p + w @ (V[:3] + w @ p)), R.T @ V[3:]
+        return specific_force_at(A, V, R, p)
 
     m = trace.motion
     return jax.vmap(one)(trace.state, m.acceleration, m.joint_accelerations, m.rotor_accelerations)

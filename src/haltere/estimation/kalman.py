@@ -1,0 +1,77 @@
+"""The linear algebra of a Kalman filter whose measurements are few and whose parameters stand still.
+
+With P = `cov` (n, n), H (k, n), R (k, k) the update is Joseph's form, multiplied out to one product of rank k,
+
+    W = P H^T,  S = H W + R,  K = W S^-1                                                                  (1)
+    (1 - K H) P (1 - K H)^T + K R K^T = P - B K^T - K B^T,   B = W - K S / 2                              (2)
+
+which keeps P symmetric and stays right for any gain, also for K = 0 where a reading is missing or rejected. In a step
+only the first d errors move: with Phi (d, n) their new covariances are Phi P, and those of all others with each other
+stay.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from haltere.foundation.arrays import Array
+
+
+class Gain(NamedTuple):
+    """What an update did."""
+
+    gain: Array
+    """(n, k) K, zero where the reading was not used."""
+    weighted: Array
+    """(k,) S^-1 times the innovation, zero where it was not used."""
+    nis: Array
+    """() normalised innovation squared."""
+    used: Array
+    """() whether the reading was used."""
+
+
+def update(
+    cov: Array, H: Array, R: Array, innovation: Array, valid: Array, gate: float = jnp.inf
+) -> tuple[Array, Gain]:
+    """Equations (1) and (2): the new covariance, and the gain K; the mean moves by K innovation.
+
+    Args:
+        cov: (n, n).
+        H: (k, n).
+        R: (k,) variances of the reading.
+        innovation: (k,) reading minus what was expected.
+        valid: () whether there is a reading.
+        gate: largest normalised innovation squared that is believed.
+    """
+    W = cov @ H.T
+    S = H @ W + jnp.diag(R)
+    solved = solve(S, jnp.concatenate([innovation[:, None], W.T], axis=1))
+    weighted = solved[:, 0]
+    nis = innovation @ weighted
+    used = valid & (nis <= gate)
+    K = jnp.where(used, solved[:, 1:], 0.0).T
+    B = W - 0.5 * (K @ S)
+    change = B @ K.T
+    new = cov - change - change.T
+    return new, Gain(K, jnp.where(used, weighted, 0.0), jnp.where(valid, nis, 0.0), used)
+
+
+def propagate(cov: Array, Phi: Array) -> Array:
+    """(n, n) covariance after a step in which only the first d errors move, by Phi (d, n)."""
+    d = Phi.shape[0]
+    rows = Phi @ cov
+    upper = jnp.concatenate([rows @ Phi.T, rows[:, d:]], axis=1)
+    return jnp.concatenate([upper, jnp.concatenate([rows[:, d:].T, cov[d:, d:]], axis=1)])
+
+
+def solve(S: Array, B: Array) -> Array:
+    """S^-1 B for a small symmetric positive definite S (k, k) and B (k, m): elimination, written out."""
+    rows = [jnp.concatenate([S[i], B[i]]) for i in range(S.shape[0])]
+    for i, pivot in enumerate(rows):
+        rows[i] = pivot / pivot[i]
+        for j in range(i + 1, len(rows)):
+            rows[j] = rows[j] - rows[j][i] * rows[i]
+    for i in reversed(range(len(rows))):
+        for j in range(i):
+            rows[j] = rows[j] - rows[j][i] * rows[i]
+    return jnp.stack(rows)[:, S.shape[0] :]

@@ -1,0 +1,288 @@
+"""`VehicleFilter`: from an airframe with doubtful numbers and a flight to numbers with their uncertainty.
+
+    vehicle = VehicleFilter.from_airframe(airframe, hands={"mass": (0.716, 1e-3)})
+    estimate = vehicle.estimate(flight)              # a whole flight: smoothed start, then filtered
+    estimate.table()                                 # name, value, sigma
+
+or sample by sample: `begin`, then `pose` and `step` as readings arrive; each returns a new belief. An update whose
+result would not be finite leaves the belief as it was.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.airframe.fault import closest
+from haltere.estimation.space import Mean
+from haltere.estimation.vehicle_description import Description, describe_vehicle
+from haltere.estimation.vehicle_filter import (
+    Belief,
+    Frames,
+    Noise,
+    Steps,
+    compiled_run,
+    imu_step,
+    pose_update,
+)
+from haltere.estimation.vehicle_frames import frames_from_flight
+from haltere.estimation.vehicle_prior import Hand, PriorError, VehiclePrior, prior_at, ten_percent
+from haltere.estimation.vehicle_smoother import smooth
+from haltere.estimation.vehicle_space import Axes, Chart
+from haltere.flight import Flight
+from haltere.foundation.arrays import Array, require_x64
+from haltere.lie import so3
+
+GATE = 40.0
+"""Normalised innovation squared beyond which a pose is an outlier; one in two million good ones is."""
+CHUNK = 50
+"""Frames that are filtered in one call, so that flights of any length share what was compiled."""
+
+
+class Row(NamedTuple):
+    """One estimated number."""
+
+    name: str
+    value: float
+    sigma: float
+
+
+@dataclass(frozen=True)
+class VehicleEstimate:
+    """What a flight told."""
+
+    chart: Chart
+    belief: Belief
+    rejected: int
+    """Poses beyond the gate."""
+    notes: tuple[str, ...]
+
+    @property
+    def printed(self) -> Mean:
+        """The constants in printed numbers, at the centre of mass on principal axes."""
+        return self.chart.to_printed(self.chart.constants(self.belief.mean))
+
+    @property
+    def printed_cov(self) -> np.ndarray:
+        """(19 + 7 N, 19 + 7 N) covariance of the errors of the printed numbers."""
+        first = self.chart.moving.dimension
+        back = np.linalg.inv(np.asarray(self.chart.jacobian(self.printed)))
+        return np.asarray(back @ np.asarray(self.belief.cov)[first:, first:] @ back.T)
+
+    def table(self) -> list[Row]:
+        """Every printed number with its standard deviation; rotations as rotation vectors in rad."""
+        printed, parts = self.printed, []
+        for block in self.chart.printed.blocks:
+            value = printed[block.name]
+            parts.append(so3.log_wxyz(value) if block.kind == "rotation" else value.reshape(-1))
+        values, sigmas = (
+            np.concatenate([np.asarray(p) for p in parts]),
+            np.sqrt(np.diagonal(self.printed_cov)),
+        )
+        return [Row(n, float(v), float(s)) for n, v, s in zip(self.chart.names, values, sigmas, strict=True)]
+
+
+@dataclass(frozen=True)
+class VehicleFilter:
+    """A vehicle, what is believed of it, and how noisy its sensors are."""
+
+    description: Description
+    noise: Noise
+    sigma: Array
+    """(19 + 7 N,) of the prior, printed numbers."""
+    moving_sigma: Array
+    """(18,) of the first state."""
+    hands: tuple[Hand, ...] = ()
+    readings: tuple[float, ...] = ()
+    start: float = 2.0
+    """Seconds smoothed at the beginning; zero for the plain filter."""
+    iterations: int = 5
+    gate: float = GATE
+
+    @classmethod
+    def from_airframe(
+        cls,
+        airframe: Airframe,
+        hands: Mapping[str, tuple[float, float]] | None = None,
+        known: Mapping[str, float] | None = None,
+        uncertainty: float = 1.0,
+        speed_sigma: float = np.pi,
+        axes: Axes = "sphere",
+        **options: Any,
+    ) -> "VehicleFilter":
+        """A filter that believes the airframe file to about 10 % (see `ten_percent`).
+
+        Args:
+            airframe: the vehicle; noise of its sensors as the file states it.
+            hands: hand measurements by name: value and standard deviation.
+            known: standard deviations of the prior by name, zero for what is known exactly.
+            uncertainty: of everything else, in units of "10 %".
+            speed_sigma: of rotor speeds about the reported ones, rad/s.
+            axes: coordinates of the rotor axes.
+            options: other fields.
+
+        Raises:
+            HaltereError: a name is unknown, a deviation is negative, or a sensor is missing.
+        """
+        require_x64()
+        description = describe_vehicle(airframe, axes)
+        chart = description.chart
+        moving_sigma, sigma = ten_percent(chart, description.printed, uncertainty)
+        for name, value in (known or {}).items():
+            if name not in chart.names:
+                raise PriorError(f"'{name}' is not a parameter of this vehicle; {closest(name, chart.names)}")
+            if not value >= 0.0:
+                raise PriorError(f"{name}: got a standard deviation of {value}; give zero or more")
+            sigma = sigma.at[chart.names.index(name)].set(value)
+        measured = tuple(Hand(name, sigma_) for name, (_, sigma_) in (hands or {}).items())
+        for hand in measured:
+            hand.quantity(chart)
+            if not hand.sigma > 0.0:
+                raise PriorError(
+                    f"{hand.name}: got a standard deviation of {hand.sigma}; give one above zero"
+                )
+        values = tuple(float(value) for value, _ in (hands or {}).values())
+        noise = Noise.from_airframe(airframe, speed_sigma)
+        return replace(cls(description, noise, sigma, moving_sigma, measured, values), **options)
+
+    @property
+    def chart(self) -> Chart:
+        """The filter's coordinates."""
+        return self.description.chart
+
+    def first_state(self, frames: Frames) -> Mean:
+        """The moving blocks at the first pose, from the first readings."""
+        printed = self.description.printed
+        seen = np.flatnonzero(np.asarray(frames.pose_valid[:, 0]))
+        if len(seen) == 0:
+            raise PriorError("the flight has no valid pose; the filter cannot start without one")
+        k = int(seen[0])
+        turn = bool(frames.pose_valid[k, 3])
+        q_MP = printed["pose_rotation"]
+        wxyz = so3.multiply_wxyz(frames.wxyz[k], so3.conjugate_wxyz(q_MP)) if turn else jnp.eye(4)[0]
+        R = so3.from_wxyz(wxyz)
+        R_MI = so3.from_wxyz(printed["imu_rotation"])
+        rates = R_MI @ frames.steps.imu[k, 0, 3:]
+        velocity_W = jnp.zeros(3)
+        if len(seen) > 1:
+            later = int(seen[min(3, len(seen) - 1)])
+            elapsed = float(np.sum(np.asarray(frames.steps.dt[k:later])))
+            velocity_W = (frames.place[later] - frames.place[k]) / max(elapsed, 1e-9)
+        lever = printed["pose_position"]
+        return {
+            "position": frames.place[k] - R @ lever,
+            "velocity": R.T @ velocity_W - jnp.cross(rates, lever),
+            "attitude": wxyz,
+            "rates": rates,
+            "accel_bias": jnp.zeros(3),
+            "gyro_bias": jnp.zeros(3),
+        }
+
+    def prior(self, moving: Mean) -> VehiclePrior:
+        """What is believed before the flight."""
+        return VehiclePrior(moving, self.moving_sigma, self.description.printed, self.sigma)
+
+    def begin(self, moving: Mean) -> Belief:
+        """The belief before the first reading, hand measurements included."""
+        state = {**moving, **self.chart.to_coordinates(self.description.printed)}
+        m, P = prior_at(self.chart, self.prior(moving), self.hands, jnp.asarray(self.readings), state)
+        return Belief(self.chart.space.plus(state, m), P)
+
+    def pose(self, belief: Belief, place: Array, wxyz: Array | None = None) -> Belief:
+        """The belief after a pose, or after a position if there is no `wxyz`."""
+        valid = jnp.asarray([True] * 3 + [wxyz is not None] * 3)
+        turn = jnp.eye(4)[0] if wxyz is None else jnp.asarray(wxyz)
+        new = _online(self.chart)[0](self.noise, belief, jnp.asarray(place), turn, valid, self.gate)
+        return _sound(new, belief)
+
+    def step(self, belief: Belief, speeds: Array, imu: Array, dt: float) -> Belief:
+        """The belief after an IMU reading (6,) and the `dt` seconds that follow, with rotor speeds (N,) rad/s.
+
+        Raises:
+            PriorError: dt is negative, or a rotor speed is missing or not finite.
+        """
+        given = np.asarray(speeds, float)
+        if not dt >= 0.0:
+            raise PriorError(f"got a step of {dt} s; stamps must not go backwards")
+        if given.shape != (self.chart.count,) or not np.isfinite(given).all():
+            raise PriorError(f"got rotor speeds {given}; give {self.chart.count} finite numbers in rad/s")
+        step = Steps(jnp.asarray(float(dt)), jnp.asarray(given), jnp.asarray(imu), jnp.asarray(True))
+        return _sound(_online(self.chart)[1](self.noise, belief, step), belief)
+
+    def estimate(self, flight: Flight | Frames, **options: Any) -> VehicleEstimate:
+        """The estimate after a whole flight; `options` go to `frames_from_flight`."""
+        notes: tuple[str, ...] = ()
+        if isinstance(flight, Flight):
+            framed = frames_from_flight(flight, self.chart.rotors, **options)
+            frames, notes = framed.frames, framed.notes
+        else:
+            frames = flight
+        moving = self.first_state(frames)
+        period = float(np.sum(np.asarray(frames.steps.dt))) / frames.place.shape[0]
+        head = min(round(self.start / period), frames.place.shape[0])
+        rejected = 0
+        if head > 0:
+            state = {**moving, **self.chart.to_coordinates(self.description.printed)}
+            part = jax.tree.map(lambda x: x[:head], frames)
+            go = _compiled_start(self.chart, self.hands, self.iterations)
+            belief = go(self.noise, state, self.prior(moving), jnp.asarray(self.readings), part, self.gate)
+        else:
+            belief = self.begin(moving)
+        rest = jax.tree.map(lambda x: x[head:], frames)
+        for first in range(0, rest.place.shape[0], CHUNK):
+            piece = _filled(jax.tree.map(lambda x, f=first: x[f : f + CHUNK], rest))
+            belief, trail = compiled_run(self.chart)(self.noise, belief, piece, self.gate)
+            shown = np.asarray(piece.pose_valid[:, 0])
+            rejected += int(np.sum(shown & ~np.asarray(trail.pose_used)))
+        return VehicleEstimate(self.chart, belief, rejected, notes)
+
+
+def _filled(piece: Frames) -> Frames:
+    """A piece of exactly `CHUNK` frames, filled up with frames of no length."""
+    short = CHUNK - piece.place.shape[0]
+    if short == 0:
+        return piece
+
+    def fill(x: Array) -> Array:
+        return jnp.concatenate([x, jnp.repeat(x[-1:], short, axis=0)])
+
+    full: Frames = jax.tree.map(fill, piece)
+    keep = jnp.arange(CHUNK) < CHUNK - short
+    steps = full.steps
+    return full._replace(
+        pose_valid=full.pose_valid & keep[:, None],
+        steps=steps._replace(dt=steps.dt * keep[:, None], imu_valid=steps.imu_valid & keep[:, None]),
+    )
+
+
+def _sound(new: Belief, old: Belief) -> Belief:
+    """The new belief if all of it is finite, else the old one."""
+    finite = all(bool(jnp.all(jnp.isfinite(x))) for x in jax.tree.leaves(new))
+    return new if finite else old
+
+
+@lru_cache(maxsize=8)
+def _online(chart: Chart) -> tuple[Any, Any]:
+    def pose(noise: Noise, belief: Belief, place: Array, wxyz: Array, valid: Array, gate: Any) -> Belief:
+        return pose_update(chart, noise, belief, place, wxyz, valid, gate)[0]
+
+    def step(noise: Noise, belief: Belief, step: Steps) -> Belief:
+        return imu_step(chart, noise, belief, step)[0]
+
+    return jax.jit(pose), jax.jit(step)
+
+
+@lru_cache(maxsize=8)
+def _compiled_start(chart: Chart, hands: tuple[Hand, ...], iterations: int) -> Any:
+    def go(
+        noise: Noise, state: Mean, prior: VehiclePrior, readings: Array, frames: Frames, gate: Any
+    ) -> Belief:
+        at = partial(prior_at, chart, prior, hands, readings)
+        return smooth(chart, noise, state, at, frames, iterations, gate)[0]
+
+    return jax.jit(go)

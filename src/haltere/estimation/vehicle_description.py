@@ -1,0 +1,106 @@
+"""From an airframe file to what the filter estimates: seen from the centre of mass, on the principal axes.
+
+With the whole vehicle's mass m, centre of mass c and inertia J about it (body axes, rotors locked), R_BM holds the
+principal axes in body axes, ordered and signed to be as close to the body's own as possible:
+
+    r_M = R_BM^T (r_B - c),   alpha_M = R_BM^T alpha_B,   q_MS = q_BM^* q_BS                               (1)
+"""
+
+from itertools import permutations, product
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.dynamics import Compact, Model
+from haltere.dynamics.inertia import unpacked
+from haltere.dynamics.model import locked_rotors
+from haltere.estimation.space import Mean
+from haltere.estimation.vehicle_space import Axes, Chart
+from haltere.foundation import HaltereError
+from haltere.lie import so3
+
+GRAVITY = (0.0, 0.0, -9.81)
+
+
+class Description(NamedTuple):
+    """A vehicle ready for the filter."""
+
+    chart: Chart
+    printed: Mean
+    """Its constants in printed numbers."""
+    R_BM: np.ndarray
+    """(3, 3) principal axes in body axes."""
+    com: np.ndarray
+    """(3,) centre of mass in the body frame, m."""
+
+
+def describe_vehicle(airframe: Airframe, axes: Axes = "sphere") -> Description:
+    """The description of an airframe whose links, if any, are at angle zero.
+
+    Raises:
+        HaltereError: no rotors, no IMU, or neither pose nor position sensor.
+    """
+    sensors: list[Any] = [*airframe.pose, *airframe.position]
+    if not airframe.rotors or not airframe.imu or not sensors:
+        missing = (
+            "rotors" if not airframe.rotors else "an IMU" if not airframe.imu else "a pose or position sensor"
+        )
+        raise HaltereError(
+            f"{airframe.name}: the vehicle filter needs {missing}; add it to the airframe file"
+        )
+    model = locked_rotors(Model.from_airframe(airframe))
+    G = np.asarray(Compact.from_model(model).inertia)
+    mass = G[0, 0]
+    first = np.array([G[5, 1], G[3, 2], G[4, 0]])
+    parameters = jnp.asarray([mass, *first, G[3, 3], G[3, 4], G[4, 4], G[3, 5], G[4, 5], G[5, 5]])
+    _, com, inertia = (np.asarray(x) for x in unpacked(parameters))
+    R_BM, moments = principal_axes(inertia)
+    rotors = model.rotors
+    position = (np.asarray(rotors.position) - com) @ R_BM
+    axis = np.asarray(rotors.axis) @ R_BM
+    q_MB = so3.conjugate_wxyz(so3.to_wxyz(jnp.asarray(R_BM)))
+
+    def turned(wxyz: Any) -> Any:
+        return so3.multiply_wxyz(q_MB, jnp.asarray(wxyz, float))
+
+    outer, imu = sensors[0], airframe.imu[0]
+    chart = Chart(
+        model.topology.rotor_names,
+        tuple(float(s) for s in rotors.spin),
+        tuple((float(a[0]), float(a[1]), float(a[2])) for a in axis),
+        axes,
+    )
+    inclination = np.arctan2(np.hypot(axis[:, 0], axis[:, 1]), axis[:, 2])
+    azimuth = np.where(inclination > 1e-9, np.arctan2(axis[:, 1], axis[:, 0]), 0.0)
+    spherical = np.stack([inclination, azimuth], axis=1)
+    printed = {
+        "pose_position": jnp.asarray((np.asarray(outer.position) - com) @ R_BM),
+        "pose_rotation": turned(getattr(outer, "wxyz", (1.0, 0.0, 0.0, 0.0))),
+        "imu_position": jnp.asarray((np.asarray(imu.position) - com) @ R_BM),
+        "imu_rotation": turned(imu.wxyz),
+        "mass": jnp.asarray([mass]),
+        "inertia": jnp.asarray(moments),
+        "gravity": jnp.asarray(GRAVITY),
+        "rotor_position": jnp.asarray(position),
+        "rotor_tilt": jnp.asarray(spherical if axes == "spherical" else np.zeros((len(axis), 2))),
+        "thrust_coefficient": rotors.thrust_coefficient,
+        "torque_ratio": rotors.drag_coefficient / rotors.thrust_coefficient,
+    }
+    return Description(chart, printed, R_BM, com)
+
+
+def principal_axes(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """R_BM (3, 3) and the principal moments (3,), with R_BM as close to the identity as the axes allow."""
+    scale = np.trace(inertia)
+    if np.max(np.abs(inertia - np.diag(np.diagonal(inertia)))) < 1e-12 * scale:
+        return np.eye(3), np.diagonal(inertia).copy()
+    _, vectors = np.linalg.eigh(inertia)
+    best, chosen = -np.inf, np.eye(3)
+    for order in permutations(range(3)):
+        for signs in product((1.0, -1.0), repeat=3):
+            R = vectors[:, order] * np.asarray(signs)
+            if np.linalg.det(R) > 0.0 and np.trace(R) > best:
+                best, chosen = np.trace(R), R
+    return chosen, np.diagonal(chosen.T @ inertia @ chosen).copy()

@@ -1,0 +1,173 @@
+"""The self-calibrating filter of [Boehm2022]: one pose update and one IMU step, and their run over a flight.
+
+A flight comes in frames: a pose, then some steps, each with an IMU reading at its beginning and rotor speeds that hold
+through it. Within a step the noise w of the rotor speeds is part of the state, because the IMU feels it:
+
+    z_k = h(x_k, u_k + w_k) + v_k,   x_k+1 = f(x_k, u_k + w_k)                                             (1)
+
+Only position, velocity, attitude and rates move; see `haltere.estimation.kalman` for what that saves. The update
+transports the covariance to the new mean. Missing readings (invalid, or not finite) and readings beyond the gate
+change nothing.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from haltere.airframe import Airframe
+from haltere.estimation.kalman import Gain, propagate, update
+from haltere.estimation.space import Mean
+from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, moved
+from haltere.estimation.vehicle_space import MOVING, Chart
+from haltere.foundation.arrays import Array
+
+DYNAMIC = 12
+"""Errors that a step moves: position, velocity, attitude, rates."""
+WALKING = 6
+"""Errors that walk: the biases."""
+
+
+class Noise(NamedTuple):
+    """Standard deviations."""
+
+    imu: Array
+    """(6,) of a reading: m/s2, rad/s."""
+    walk: Array
+    """(6,) of the biases' random walk: m/s2/sqrt(s), rad/s/sqrt(s)."""
+    speed: Array
+    """() of a rotor's speed about the reported one, once in each step, rad/s."""
+    pose: Array
+    """(6,) of a pose: m, rad."""
+
+    @classmethod
+    def from_airframe(cls, airframe: Airframe, speed: float) -> "Noise":
+        """The noise that the airframe file states for its first IMU and pose sensor; `speed` in rad/s."""
+        imu, pose = airframe.imu[0], airframe.pose[0]
+
+        def six(first: float | None, second: float | None) -> Array:
+            return jnp.repeat(jnp.asarray([first or 0.0, second or 0.0]), 3)
+
+        return cls(
+            six(imu.sigma_accel, imu.sigma_gyro),
+            six(imu.sigma_accel_walk, imu.sigma_gyro_walk),
+            jnp.asarray(float(speed)),
+            six(pose.sigma_position, pose.sigma_rotation),
+        )
+
+
+class Steps(NamedTuple):
+    """IMU steps; leading axes as many as wanted."""
+
+    dt: Array
+    """() s; zero for a step that is none."""
+    speeds: Array
+    """(N,) rad/s, held or averaged over the step."""
+    imu: Array
+    """(6,) specific force and rate at the beginning of the step."""
+    imu_valid: Array
+    """() bool."""
+
+
+class Frames(NamedTuple):
+    """A flight: K poses, each followed by n steps."""
+
+    place: Array
+    """(K, 3) m, world."""
+    wxyz: Array
+    """(K, 4)."""
+    pose_valid: Array
+    """(K, 6) which of place and turn count: a position sensor has no turn."""
+    steps: Steps
+    """(K, n, ...)."""
+
+
+class Belief(NamedTuple):
+    """What the filter holds true."""
+
+    mean: Mean
+    cov: Array
+    """(n, n) of the error in the filter's coordinates."""
+
+
+class Trail(NamedTuple):
+    """What a run left at every step, (K, n, ...): moving blocks after the IMU, noise, and how readings fitted."""
+
+    moving: Mean
+    noise: Array
+    imu_nis: Array
+    pose_nis: Array
+    """(K,)."""
+    pose_used: Array
+    """(K,) bool."""
+
+
+def with_noise(cov: Array, noise: Noise, rotors: int) -> Array:
+    """(n + N, n + N): the covariance with that of a fresh speed noise beside it."""
+    n = cov.shape[0]
+    wide = jnp.concatenate([cov, jnp.zeros((n, rotors))], axis=1)
+    fresh = jnp.concatenate([jnp.zeros((rotors, n)), noise.speed**2 * jnp.eye(rotors)], axis=1)
+    return jnp.concatenate([wide, fresh])
+
+
+def stepped(cov: Array, Phi: Array, noise: Noise, dt: Array, n: int) -> Array:
+    """(n, n) covariance after a step by Phi (12, n + N) of the covariance (n + N, n + N)."""
+    new = propagate(cov, Phi)[:n, :n]
+    walk = jnp.concatenate([jnp.zeros(DYNAMIC), noise.walk**2 * dt, jnp.zeros(n - DYNAMIC - WALKING)])
+    return 0.5 * (new + new.T) + jnp.diag(walk)
+
+
+def pose_update(
+    chart: Chart, noise: Noise, belief: Belief, place: Array, wxyz: Array, valid: Array, gate: float
+) -> tuple[Belief, Gain]:
+    """The belief after a pose at place (3,), wxyz (4,); valid (6,) says which of the six count."""
+    space = chart.space
+    residual, H = linear_pose(belief.mean, place, wxyz, space.dimension)
+    kept = valid & jnp.isfinite(residual)
+    residual, H = jnp.where(kept, residual, 0.0), jnp.where(kept[:, None], H, 0.0)
+    cov, gain = update(belief.cov, H, noise.pose**2, residual, jnp.any(kept), gate)
+    shift = gain.gain @ residual
+    return Belief(space.plus(belief.mean, shift), space.transported(belief.mean, shift, cov)), gain
+
+
+def imu_step(
+    chart: Chart, noise: Noise, belief: Belief, step: Steps
+) -> tuple[Belief, tuple[Mean, Array, Array]]:
+    """The belief after an IMU reading and the step that follows; also the mean between them, the noise, the NIS."""
+    space, N = chart.space, chart.count
+    n = space.dimension
+    expected, H = linear_imu(belief.mean, step.speeds, chart)
+    innovation = step.imu - expected
+    valid = step.imu_valid & jnp.all(jnp.isfinite(innovation))
+    innovation = jnp.where(valid, innovation, 0.0)
+    cov, gain = update(with_noise(belief.cov, noise, N), H, noise.imu**2, innovation, valid)
+    shift = gain.gain @ innovation
+    mean, w = space.plus(belief.mean, shift[:n]), shift[n:]
+    later, Phi = linear_step(mean, step.speeds + w, step.dt, chart)
+    cov = stepped(cov, Phi, noise, step.dt, n)
+    return Belief(moved(mean, later), cov), ({name: mean[name] for name in MOVING}, w, gain.nis)
+
+
+def run(
+    chart: Chart, noise: Noise, belief: Belief, frames: Frames, gate: float = jnp.inf
+) -> tuple[Belief, Trail]:
+    """The belief after all frames of a flight."""
+
+    def frame(belief: Belief, now: Frames) -> tuple[Belief, Trail]:
+        belief, gain = pose_update(chart, noise, belief, now.place, now.wxyz, now.pose_valid, gate)
+        belief, (moving, w, nis) = jax.lax.scan(partial(imu_step, chart, noise), belief, now.steps)
+        return belief, Trail(moving, w, nis, gain.nis, gain.used)
+
+    return jax.lax.scan(frame, belief, frames)
+
+
+@lru_cache(maxsize=16)
+def compiled_run(chart: Chart, batched: bool = False) -> Callable[..., tuple[Belief, Trail]]:
+    """`run` for a chart, compiled once for each number of frames; batched over noise-sharing flights if asked."""
+
+    def go(noise: Noise, belief: Belief, frames: Frames, gate: Array) -> Any:
+        return run(chart, noise, belief, frames, gate)  # type: ignore[arg-type]
+
+    return jax.jit(jax.vmap(go, (None, 0, 0, None)) if batched else go)

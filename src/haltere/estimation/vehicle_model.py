@@ -1,0 +1,221 @@
+"""How the filter's state moves and what its sensors read, with exact derivatives: [Boehm2022] Section IV.
+
+In the coordinates of `vehicle_space` a vehicle is a body of mass 1 and inertia E with the force f and the torque E tau,
+where s = w|w| are the squared rotor speeds:
+
+    f = sum_i b_i s_i,   tau = sum_i t_i s_i                                                              (1)
+    v' = f + R^T g - w x v,   w' = tau - E^-1 (w x E w)                    from `haltere.dynamics`        (2)
+
+A step is the classical Runge-Kutta method with f, tau held; its derivative is the exact derivative of that map, not of
+the differential equation. It depends on the rotors through f and tau only, so 20 columns serve any number of them.
+The noise of the rotor speeds is part of the state within a step: the IMU reads the force that it causes.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from haltere.algebra import join_single, soa, split_single
+from haltere.dynamics.sensing import specific_force_at
+from haltere.dynamics.solve import ldl_solve, newton_euler
+from haltere.estimation.space import Mean
+from haltere.estimation.vehicle_space import Chart
+from haltere.foundation.arrays import Array
+from haltere.lie import so3
+
+STAGES = ((0.0, 1.0 / 6.0), (0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0))
+
+
+class Effort(NamedTuple):
+    """What the rotors do together, equation (1)."""
+
+    force: Array
+    """(3,) f, m/s2."""
+    torque: Array
+    """(3,) tau, rad/s2."""
+
+
+def acceleration(shape: Array, wxyz: Array, twist: Array, gravity: Array, effort: Effort) -> Array:
+    """(6,) derivative of the twist, equation (2); shape (2,) = (a1, a2), gravity (3,) in world axes."""
+    fall = jnp.concatenate([so3.from_wxyz(wxyz).T @ gravity, jnp.zeros(3)])
+    return against_fall(shape, twist, effort) + fall
+
+
+def against_fall(shape: Array, twist: Array, effort: Effort) -> Array:
+    """(6,) spatial acceleration against free fall, body axes."""
+    ratios = jnp.concatenate([jnp.exp(shape), jnp.ones(1)])
+    inertia = jnp.diag(jnp.concatenate([jnp.ones(3), ratios]))
+    wrench = jnp.concatenate([effort.force, ratios * effort.torque])
+    return -ldl_solve(inertia, newton_euler(inertia, twist, jnp.zeros(6), wrench))
+
+
+def slope(state: Array, constants: Array) -> Array:
+    """(13,) change of state (13,) = (position, wxyz, twist), with constants (11,) = (shape, gravity, f, tau)."""
+    wxyz, twist = state[3:7], state[7:]
+    spin = jnp.concatenate([jnp.zeros(1), twist[3:]])
+    effort = Effort(constants[5:8], constants[8:])
+    return jnp.concatenate(
+        [
+            so3.from_wxyz(wxyz) @ twist[:3],
+            0.5 * so3.multiply_wxyz(wxyz, spin),
+            acceleration(constants[:2], wxyz, twist, constants[2:5], effort),
+        ]
+    )
+
+
+def advance(state: Array, constants: Array, dt: Array) -> Array:
+    """The state (13,) `dt` seconds later."""
+    change = total = jnp.zeros_like(state)
+    for ahead, weight in STAGES:
+        change = slope(state + ahead * dt * change, constants)
+        total = total + weight * dt * change
+    return _unit(state + total)
+
+
+def _unit(state: Array) -> Array:
+    wxyz = state[3:7]
+    return jnp.concatenate([state[:3], wxyz / jnp.sqrt(wxyz @ wxyz), state[7:]])
+
+
+def linear_advance(state: Array, constants: Array, dt: Array) -> tuple[Array, Array]:
+    """`advance` with the exact derivative (12, 20) of (p, v, theta, w) by (v, theta, w, constants).
+
+    The derivative is carried through the stages beside the state, with that of the slope at each of them.
+    """
+    turn = jnp.concatenate([jnp.zeros((1, 3)), 0.5 * jnp.eye(3)])
+    turned = jax.vmap(partial(so3.multiply_wxyz, state[3:7]), 1, 1)(turn)
+    begin = jnp.zeros((13, 20)).at[3:7, 3:6].set(turned).at[7:10, :3].set(jnp.eye(3))
+    begin = begin.at[10:, 6:9].set(jnp.eye(3))
+    stages = jnp.asarray(STAGES) * dt
+
+    def stage(carry: Any, weights: Array) -> tuple[Any, None]:
+        (change, by), (total, sum_) = carry
+        at, by_at = state + weights[0] * change, begin + weights[0] * by
+        change, by_state, by_constants = scalars(_slope_kernel, at, constants)
+        by = (by_state @ by_at[3:]).at[:, 9:].add(by_constants)
+        return ((change, by), (total + weights[1] * change, sum_ + weights[1] * by)), None
+
+    nothing = (jnp.zeros(13), jnp.zeros((13, 20)))
+    (_, (total, sum_)), _ = jax.lax.scan(stage, (nothing, nothing), stages)
+    end, by_end = state + total, begin + sum_
+    length = jnp.sqrt(end[3:7] @ end[3:7])
+    back = jax.vmap(partial(so3.multiply_wxyz, so3.conjugate_wxyz(end[3:7])), 1, 1)(by_end[3:7])
+    theta = 2.0 / length**2 * back[1:]
+    J = jnp.concatenate([by_end[:3], by_end[7:10], theta, by_end[10:]])
+    return _unit(end), J
+
+
+def _slope_kernel(state: Array, constants: Array) -> tuple[Array, Array, Array]:
+    """`slope` with its derivatives by (wxyz, twist) (13, 10) and by the constants (13, 11)."""
+    moving = jnp.concatenate([state[3:], constants])
+
+    def of(x: Array) -> Array:
+        return slope(jnp.concatenate([state[:3], x[:10]]), x[10:])
+
+    J = jax.jacfwd(of)(moving)
+    return of(moving), J[:, :10], J[:, 10:]
+
+
+def reading(twist: Array, shape: Array, effort: Effort, imu: tuple[Array, Array], bias: Array) -> Array:
+    """(6,) specific force and rate that an IMU at imu = (place, wxyz) with bias (6,) reads."""
+    A = against_fall(shape, twist, effort)
+    return jnp.concatenate(specific_force_at(A, twist, so3.from_wxyz(imu[1]), imu[0])) + bias
+
+
+def _turned(wxyz: Array, error: Array) -> Array:
+    """The quaternion turned by a small error (3,) on the right, exact in value and first derivative at zero."""
+    return so3.multiply_wxyz(wxyz, jnp.concatenate([jnp.ones(1), 0.5 * error]))
+
+
+def _imu_kernel(
+    twist: Array, shape: Array, effort: Effort, place: Array, wxyz: Array, bias: Array
+) -> tuple[Array, Array]:
+    """`reading` with its derivative (6, 17) by (w, place, turn, shape, f, tau); by the bias it is 1."""
+
+    def moved(e: Array) -> Array:
+        return reading(
+            twist + jnp.concatenate([jnp.zeros(3), e[:3]]),
+            shape + e[9:11],
+            Effort(effort.force + e[11:14], effort.torque + e[14:17]),
+            (place + e[3:6], _turned(wxyz, e[6:9])),
+            bias,
+        )
+
+    return reading(twist, shape, effort, (place, wxyz), bias), jax.jacfwd(moved)(jnp.zeros(17))
+
+
+def scalars(function: Any, *arguments: Any) -> Any:
+    """The function evaluated scalar by scalar: no small matrices, no structural zeros."""
+    return join_single(soa(function)(*split_single(arguments)))
+
+
+def effort_of(mean: Mean, speeds: Array, chart: Chart) -> tuple[Effort, Array]:
+    """Equation (1), and b (N, 3)."""
+    squares = speeds * jnp.abs(speeds)
+    b = chart.specific_force(mean["force"])
+    return Effort(squares @ b, squares @ mean["torque"]), b
+
+
+def _by_rotors(by_force: Array, by_torque: Array, mean: Mean, b: Array, speeds: Array, chart: Chart) -> Any:
+    """Derivatives by the blocks `torque` and `force` and by the speeds, from those by f and tau (k, 3)."""
+    squares, rate = speeds * jnp.abs(speeds), 2.0 * jnp.abs(speeds)
+    rows, rotors = by_force.shape[0], speeds.shape[0]
+    torque = (by_torque[:, None, :] * squares[None, :, None]).reshape(rows, 3 * rotors)
+    if chart.axes == "sphere":
+        force = by_force[:, None, :] * squares[None, :, None]
+    else:
+        slopes = jax.vmap(jax.jacfwd(lambda c: chart.specific_force(c[None])[0]))(mean["force"])
+        force = jnp.einsum("ki,rij->krj", by_force, slopes * squares[:, None, None])
+    noise = (by_force @ b.T + by_torque @ mean["torque"].T) * rate
+    return torque, force.reshape(rows, 3 * rotors), noise
+
+
+def dynamic_state(mean: Mean) -> Array:
+    """(13,) position, wxyz, twist of a mean."""
+    return jnp.concatenate([mean[name] for name in ("position", "attitude", "velocity", "rates")])
+
+
+def moved(mean: Mean, state: Array) -> Mean:
+    """The mean with another dynamic state (13,)."""
+    p, wxyz, v, w = state[:3], state[3:7], state[7:10], state[10:]
+    return {**mean, "position": p, "attitude": wxyz, "velocity": v, "rates": w}
+
+
+def linear_step(mean: Mean, speeds: Array, dt: Array, chart: Chart) -> tuple[Array, Array]:
+    """The dynamic state (13,) after a step with the speeds (N,) rad/s held for dt, and Phi (12, n + N)."""
+    effort, b = effort_of(mean, speeds, chart)
+    constants = jnp.concatenate([mean["shape"], mean["gravity"], *effort])
+    later, J = linear_advance(dynamic_state(mean), constants, dt)
+    torque, force, noise = _by_rotors(J[:, 14:17], J[:, 17:20], mean, b, speeds, chart)
+    columns = [jnp.eye(12, 3), J[:, :9], jnp.zeros((12, 19)), J[:, 9:11], jnp.zeros((12, 1)), J[:, 11:14]]
+    columns += [torque, force, jnp.zeros((12, speeds.shape[0])), noise]
+    return later, jnp.concatenate(columns, axis=1)
+
+
+def linear_imu(mean: Mean, speeds: Array, chart: Chart) -> tuple[Array, Array]:
+    """The reading (6,) expected at `mean`, and H (6, n + N)."""
+    effort, b = effort_of(mean, speeds, chart)
+    twist = jnp.concatenate([mean["velocity"], mean["rates"]])
+    bias = jnp.concatenate([mean["accel_bias"], mean["gyro_bias"]])
+    expected, J = scalars(
+        _imu_kernel, twist, mean["shape"], effort, mean["imu_position"], mean["imu_rotation"], bias
+    )
+    torque, force, noise = _by_rotors(J[:, 11:14], J[:, 14:17], mean, b, speeds, chart)
+    columns = [jnp.zeros((6, 9)), J[:, :3], jnp.eye(6), jnp.zeros((6, 6)), J[:, 3:9], jnp.zeros((6, 1))]
+    columns += [J[:, 9:11], jnp.zeros((6, 4)), torque, force, jnp.zeros((6, speeds.shape[0])), noise]
+    return expected, jnp.concatenate(columns, axis=1)
+
+
+def linear_pose(mean: Mean, place: Array, wxyz: Array, width: int) -> tuple[Array, Array]:
+    """Residual (6,) of a pose that reads `place` (3,), `wxyz` (4,), and H (6, width): residual - H d at mean + d."""
+    R, lever = so3.from_wxyz(mean["attitude"]), mean["pose_position"]
+    R_MP = so3.from_wxyz(mean["pose_rotation"])
+    turn = so3.box_minus_wxyz(wxyz, so3.multiply_wxyz(mean["attitude"], mean["pose_rotation"]))
+    residual = jnp.concatenate([place - mean["position"] - R @ lever, turn])
+    upper = [jnp.eye(3), jnp.zeros((3, 3)), -R @ so3.hat(lever), jnp.zeros((3, 9)), R, jnp.zeros((3, 3))]
+    back = so3.left_jacobian_inverse(turn)
+    lower = [jnp.zeros((3, 6)), back @ R_MP.T, jnp.zeros((3, 12)), back]
+    H = jnp.concatenate([jnp.concatenate(upper, axis=1), jnp.concatenate(lower, axis=1)])
+    return residual, jnp.concatenate([H, jnp.zeros((6, width - 24))], axis=1)

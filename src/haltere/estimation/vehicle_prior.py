@@ -1,0 +1,169 @@
+"""What is known before a flight: a Gaussian in the numbers people use, and hand measurements, each applied once.
+
+A prior says mean and standard deviation of every printed number; a sigma of zero makes it known. It enters the
+filter's coordinates through the Jacobian J of the chart at whatever state is linearised about, x:
+
+    mean error = J (printed mean - printed(x)),   covariance = J diag(sigma^2) J^T                        (1)
+
+A hand measurement z of a quantity q is a further reading of the constants:
+
+    z = q(printed(x)) + N(0, sigma^2)                                                                    (2)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe.fault import closest
+from haltere.estimation.kalman import update
+from haltere.estimation.space import Mean, Space
+from haltere.estimation.vehicle_space import FIRST_CONSTANT, Chart
+from haltere.foundation import HaltereError
+from haltere.foundation.arrays import Array
+from haltere.lie import so3
+
+
+class PriorError(HaltereError):
+    """A prior or hand measurement that cannot be used."""
+
+
+class VehiclePrior(NamedTuple):
+    """A Gaussian before the flight."""
+
+    moving: Mean
+    """The moving blocks at the first sample."""
+    moving_sigma: Array
+    """(18,)."""
+    printed: Mean
+    """The constants, in printed numbers."""
+    sigma: Array
+    """(19 + 7 N,) of their errors; zero where a number is known."""
+
+
+@dataclass(frozen=True)
+class Hand:
+    """A measurement made by hand: the name of what was measured, and how well.
+
+    Names are those of `Chart.names`, and `distance.<rotor>.<rotor>`; a rotation counts from no rotation at all.
+    """
+
+    name: str
+    sigma: float
+
+    def quantity(self, chart: Chart) -> Callable[[Mean], Array]:
+        """The measured quantity as a function of printed numbers."""
+        parts = self.name.split(".")
+        if parts[0] == "distance" and len(parts) == 3:
+            a, b = (_rotor(chart, name, self.name) for name in parts[1:])
+
+            def distance(printed: Mean) -> Array:
+                apart = printed["rotor_position"][a] - printed["rotor_position"][b]
+                return jnp.sqrt(apart @ apart)
+
+            return distance
+        if self.name not in chart.names:
+            raise PriorError(
+                f"'{self.name}' is not a parameter of this vehicle; {closest(self.name, chart.names)}"
+            )
+        place = chart.names.index(self.name)
+
+        def component(printed: Mean) -> Array:
+            return _flat(chart.printed, printed)[place]
+
+        return component
+
+
+def _rotor(chart: Chart, name: str, whole: str) -> int:
+    if name not in chart.rotors:
+        raise PriorError(f"'{whole}': there is no rotor '{name}'; {closest(name, chart.rotors)}")
+    return chart.rotors.index(name)
+
+
+def _flat(space: Space, printed: Mean) -> Array:
+    """Printed numbers as one vector, rotations as rotation vectors."""
+    parts = []
+    for block in space.blocks:
+        value = printed[block.name]
+        parts.append(so3.log_wxyz(value) if block.kind == "rotation" else value.reshape(-1))
+    return jnp.concatenate(parts)
+
+
+def prior_at(
+    chart: Chart, prior: VehiclePrior, hands: Sequence[Hand], readings: Array, state: Mean
+) -> tuple[Array, Array]:
+    """Mean error (n,) and covariance (n, n) of prior and hand measurements, linearised at `state`: (1) and (2).
+
+    Args:
+        chart: the coordinates.
+        prior: the Gaussian.
+        hands: what was measured by hand.
+        readings: (len(hands),) what the hand measurements read.
+        state: where to linearise.
+    """
+    offset = chart.moving.minus(prior.moving, state)
+    moving = carried(chart.moving, offset, jnp.diag(prior.moving_sigma**2))
+    here = chart.to_printed(chart.constants(state))
+    away = chart.printed.minus(prior.printed, here)
+    printed = carried(chart.printed, away, jnp.diag(prior.sigma**2))
+    J = chart.jacobian(here)
+    mean = jnp.concatenate([offset, J @ away])
+    cov = jax.scipy.linalg.block_diag(moving, J @ printed @ J.T)
+    if not hands:
+        return mean, cov
+    quantities = [hand.quantity(chart) for hand in hands]
+
+    def measured(error: Array) -> Array:
+        printed = chart.to_printed(chart.constant.plus(chart.constants(state), error))
+        return jnp.stack([quantity(printed) for quantity in quantities])
+
+    still = jnp.zeros(chart.constant.dimension)
+    H = jnp.concatenate([jnp.zeros((len(hands), FIRST_CONSTANT)), jax.jacfwd(measured)(still)], axis=1)
+    innovation = readings - measured(still) - H @ mean
+    variances = jnp.asarray([hand.sigma**2 for hand in hands])
+    cov, gain = update(cov, H, variances, innovation, jnp.asarray(True))
+    return mean + gain.gain @ innovation, cov
+
+
+def carried(space: Space, offset: Array, cov: Array) -> Array:
+    """The covariance of an error about a mean that is `offset` away, seen from here: J_r^-1 on the rotations."""
+    for block in space.blocks:
+        if block.kind == "rotation":
+            place = space.places[block.name]
+            T = so3.right_jacobian_inverse(offset[place])
+            cov = cov.at[place].set(T @ cov[place])
+            cov = cov.at[:, place].set(cov[:, place] @ T.T)
+    return cov
+
+
+DEGREE = np.pi / 180.0
+
+
+def ten_percent(chart: Chart, printed: Mean, factor: float = 1.0) -> tuple[Array, Array]:
+    """Deviations of "10 %" initial error, for the moving blocks (18,) and the printed numbers (19 + 7 N,).
+
+    Ten percent of a zero angle is nothing, so each kind has a floor: places of the sensors 5 mm, rotations and tilts
+    3 degrees, attitude 3 degrees, position 0.05 m, velocity 0.2 m/s, rates 0.1 rad/s, biases 0.1 m/s2 and 0.01 rad/s;
+    gravity 0.3, 0.3, 0.98 m/s2; a rotor's place 10 % of the largest arm sideways and 5 mm up. `factor` 2 gives "20 %".
+    """
+    N, turn = chart.count, 3.0 * DEGREE
+    moving = np.repeat([0.05, 0.2, turn, 0.1, 0.1, 0.01], 3)
+    arm = 0.1 * jnp.max(jnp.abs(printed["rotor_position"]))
+    place = jnp.stack([arm, arm, jnp.asarray(5e-3)])
+    sigma = [
+        jnp.maximum(0.1 * jnp.abs(printed["pose_position"]), 5e-3),
+        jnp.full(3, turn),
+        jnp.full(3, 5e-3),
+        jnp.full(3, turn),
+        0.1 * printed["mass"],
+        0.1 * printed["inertia"],
+        jnp.asarray([0.3, 0.3, 0.98]),
+        jnp.tile(place, N),
+        jnp.full(2 * N, turn),
+        0.1 * printed["thrust_coefficient"],
+        0.1 * printed["torque_ratio"],
+    ]
+    return jnp.asarray(factor * moving), factor * jnp.concatenate(sigma)

@@ -1,0 +1,197 @@
+"""Maximum a posteriori over a stretch of flight: Gauss-Newton on trajectory, speed noise and constants together.
+
+Each iteration linearises the whole stretch about a nominal trajectory (x_k, w_k) that need not obey the dynamics, runs
+a Kalman filter on the errors from it, and walks back with the adjoint lambda ([BrysonFrazier1963]), which needs no
+inverse of a covariance. With gain K, innovation y, its covariance S and P, m after the update at k:
+
+    m_k+1 = Phi m_k + d_k,   d_k = f(x_k, u_k + w_k) - x_k+1                                              (1)
+    smoothed error at k = m + P lambda,   lambda' = lambda - H^T K^T lambda + H^T S^-1 y                  (2)
+    lambda_k = Phi^T lambda'_k+1                                                                         (3)
+
+Prior and hand measurements are linearised at the nominal constants anew in each iteration and enter once. The last
+covariance is the posterior about the result. With the true trajectory as nominal the same pass gives the posterior
+Cramer-Rao bound ([Tichavsky1998]).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from haltere.estimation.kalman import Gain, update
+from haltere.estimation.space import Mean
+from haltere.estimation.vehicle_filter import (
+    DYNAMIC,
+    Belief,
+    Frames,
+    Noise,
+    run,
+    stepped,
+    with_noise,
+)
+from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, moved
+from haltere.estimation.vehicle_space import FIRST_CONSTANT, MOVING, Chart
+from haltere.foundation.arrays import Array
+from haltere.lie import so3
+
+Prior = Callable[[Mean], tuple[Array, Array]]
+"""From a first state, the prior's mean error (n,) from it and covariance (n, n), hand measurements included."""
+
+
+class Nominal(NamedTuple):
+    """A trajectory to linearise about."""
+
+    moving: Mean
+    """The moving blocks at the beginning of each step, (K, n, ...)."""
+    noise: Array
+    """(K, n, N) rad/s."""
+    end: Mean
+    """The moving blocks after the last step."""
+    constants: Mean
+
+
+class Kept(NamedTuple):
+    """What the way back needs of a step."""
+
+    mean: Array
+    rows: Array
+    """Rows of the covariance of moving blocks and noise."""
+    H: Array
+    gain: Gain
+    Phi: Array
+
+
+def forward(
+    chart: Chart,
+    noise: Noise,
+    prior: tuple[Array, Array],
+    nominal: Nominal,
+    frames: Frames,
+    gate: float = jnp.inf,
+    keep: bool = True,
+) -> tuple[Array, Array, Any]:
+    """Mean error (n,) from the nominal end and its covariance (n, n); what `backward` needs if it is to be kept."""
+    n, N = chart.space.dimension, chart.count
+
+    def following(x: Array, end: Array) -> Array:
+        flat = x.reshape(-1, *x.shape[2:])
+        return jnp.concatenate([flat[1:], end[None]]).reshape(x.shape)
+
+    nexts = {name: following(nominal.moving[name], nominal.end[name]) for name in MOVING}
+
+    def step(carry: tuple[Array, Array], now: Any) -> Any:
+        m, P = carry
+        s, here, there, w = now
+        mean = {**nominal.constants, **here}
+        m = jnp.concatenate([m, -w])
+        expected, H = linear_imu(mean, s.speeds + w, chart)
+        innovation = s.imu - expected - H @ m
+        valid = s.imu_valid & jnp.all(jnp.isfinite(innovation))
+        innovation = jnp.where(valid, innovation, 0.0)
+        P, gain = update(with_noise(P, noise, N), H, noise.imu**2, innovation, valid)
+        m = m + gain.gain @ innovation
+        later, Phi = linear_step(mean, s.speeds + w, s.dt, chart)
+        defect = chart.moving.minus(moved(here, later), there)
+        turn = so3.right_jacobian_inverse(defect[6:9])
+        Phi = jnp.concatenate([Phi[:6], turn @ Phi[6:9], Phi[9:]])
+        kept = Kept(m, jnp.concatenate([P[:FIRST_CONSTANT], P[n:]]), H, gain, Phi)
+        m = jnp.concatenate([Phi @ m, m[DYNAMIC:n]]).at[:FIRST_CONSTANT].add(defect)
+        P = stepped(P, Phi, noise, s.dt, n)
+        return (m, P), kept if keep else None
+
+    def frame(carry: tuple[Array, Array], now: Any) -> Any:
+        m, P = carry
+        f, here, there, w = now
+        mean = {**nominal.constants, **{name: here[name][0] for name in MOVING}}
+        residual, H = linear_pose(mean, f.place, f.wxyz, n)
+        valid = f.pose_valid & jnp.isfinite(residual)
+        H = jnp.where(valid[:, None], H, 0.0)
+        innovation = jnp.where(valid, residual, 0.0) - H @ m
+        P, gain = update(P, H, noise.pose**2, innovation, jnp.any(valid), gate)
+        m = m + gain.gain @ innovation
+        (m, P), kept = jax.lax.scan(step, (m, P), (f.steps, here, there, w))
+        return (m, P), (kept, H, gain) if keep else None
+
+    (m, P), kept = jax.lax.scan(frame, prior, (frames, nominal.moving, nexts, nominal.noise))
+    return m, P, kept
+
+
+def backward(chart: Chart, kept: Any) -> Array:
+    """(K, n, 18 + N) smoothed errors of the moving blocks and the noise: equations (2) and (3)."""
+    n, N = chart.space.dimension, chart.count
+
+    def step(adjoint: Array, now: Kept) -> tuple[Array, Array]:
+        after = jnp.concatenate([jnp.zeros(DYNAMIC), adjoint[DYNAMIC:], jnp.zeros(N)])
+        after = after + now.Phi.T @ adjoint[:DYNAMIC]
+        error = jnp.concatenate([now.mean[:FIRST_CONSTANT], now.mean[n:]]) + now.rows @ after
+        return _before(after, now.H, now.gain)[:n], error
+
+    def frame(adjoint: Array, now: Any) -> tuple[Array, Array]:
+        kept, H, gain = now
+        adjoint, errors = jax.lax.scan(step, adjoint, kept, reverse=True)
+        return _before(adjoint, H, gain), errors
+
+    _, errors = jax.lax.scan(frame, jnp.zeros(n), kept, reverse=True)
+    return errors
+
+
+def _before(adjoint: Array, H: Array, gain: Gain) -> Array:
+    return adjoint - H.T @ (gain.gain.T @ adjoint) + H.T @ gain.weighted
+
+
+def smooth(
+    chart: Chart,
+    noise: Noise,
+    first: Mean,
+    prior: Prior,
+    frames: Frames,
+    iterations: int = 4,
+    gate: float = jnp.inf,
+) -> tuple[Belief, Nominal, Array]:
+    """The belief after the frames, the smoothed trajectory, and how far each iteration moved, in sigmas.
+
+    Args:
+        chart: the coordinates.
+        noise: of sensors and rotor speeds.
+        first: the state to begin with, where the prior has its mean.
+        prior: see `Prior`.
+        frames: the stretch of flight.
+        iterations: of Gauss-Newton; the first trajectory is that of the plain filter.
+        gate: largest normalised innovation squared of a pose that is believed.
+    """
+    space, width = chart.space, chart.moving.dimension
+    m, P = prior(first)
+    end, trail = run(chart, noise, Belief(space.plus(first, m), P), frames, gate)
+    begun = Nominal(trail.moving, trail.noise, _moving(end.mean), chart.constants(end.mean))
+
+    def iterate(carry: tuple[Nominal, Array], _: None) -> Any:
+        nominal = carry[0]
+        beginning = {**nominal.constants, **{name: nominal.moving[name][0, 0] for name in MOVING}}
+        m, P, kept = forward(chart, noise, prior(beginning), nominal, frames, gate)
+        errors = backward(chart, kept)
+        plus = jax.vmap(jax.vmap(chart.moving.plus))
+        last = {**nominal.constants, **nominal.end}
+        mean = space.plus(last, m)
+        P = space.transported(last, m, P)
+        size = jnp.sqrt(jnp.max(m * m / jnp.maximum(jnp.diagonal(P), 1e-300)))
+        new = Nominal(
+            plus(nominal.moving, errors[..., :width]),
+            nominal.noise + errors[..., width:],
+            _moving(mean),
+            chart.constants(mean),
+        )
+        return (new, P), size
+
+    (nominal, P), sizes = jax.lax.scan(iterate, (begun, end.cov), None, length=iterations)
+    return Belief({**nominal.end, **nominal.constants}, P), nominal, sizes
+
+
+def _moving(mean: Mean) -> Mean:
+    return {name: mean[name] for name in MOVING}
+
+
+def bound(chart: Chart, noise: Noise, prior: Prior, truth: Nominal, frames: Frames) -> Array:
+    """(n, n) posterior Cramer-Rao bound, filter coordinates: no estimator from this prior has a smaller covariance."""
+    beginning = {**truth.constants, **{name: truth.moving[name][0, 0] for name in MOVING}}
+    return forward(chart, noise, prior(beginning), truth, frames, keep=False)[1]

@@ -1,0 +1,203 @@
+"""The vehicle as a filter sees it: the state of [Boehm2022] eq. (6) in coordinates whose null directions are axes.
+
+At the centre of mass M, on the principal axes, with mass m, moments of inertia I = diag(Ix, Iy, Iz) and, for rotor i,
+place r, thrust axis alpha, thrust coefficient k_f, torque ratio k_m and spin s:
+
+    mu = ln m,  a1 = ln(Ix/Iz),  a2 = ln(Iy/Iz),  a3 = ln(Iz/m)                                           (1)
+    b = (k_f/m) alpha                       specific force per squared speed = `force`                   (2)
+    t = k_f I^-1 (r x alpha - s k_m alpha)  angular acceleration per squared speed = `torque`            (3)
+    rho = r_z m/Iz                          how far the rotor slides along its axis = `slide`            (4)
+
+Motion and sensors depend on a1, a2, b and t alone. So the scale of (m, I, k_f), that of (I, r, k_m) and the slide of
+every rotor along its axis, which no flight shows, are the coordinates mu, a3 and rho, and carry exactly no
+information. Back, with sigma = e^a3, E = diag(e^a1, e^a2, 1), g = E t / |b|:
+
+    k_f = m |b|,  alpha = b/|b|,  k_m = -sigma s (alpha . g),  r = sigma (alpha x g + c alpha),
+    c = (rho - (alpha x g)_z) / alpha_z                                                                  (5)
+
+The drag torque in (3) acts against the rotor's own spin, as in `haltere.dynamics`. With `axes` = "spherical" the block
+`force` holds (|b| sin psi, theta, |b| cos psi), the angles of [Boehm2022] eq. (4); at psi = 0 they see one tilt only.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from haltere.estimation.space import Block, Mean, Space
+from haltere.foundation.arrays import Array
+from haltere.lie import s2
+
+Axes = Literal["sphere", "spherical"]
+MOVING = ("position", "velocity", "attitude", "rates", "accel_bias", "gyro_bias")
+"""The blocks that change in flight."""
+FIRST_CONSTANT = 18
+"""Where the constant blocks begin in the error."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """From the numbers people use to the filter's coordinates and back, for one kind of vehicle.
+
+    `printed` is the space of the former: places of the sensors, mass, inertia, gravity, and of each rotor its place,
+    tilt (2,), thrust coefficient and torque ratio. The tilt counts from the rotor's nominal `axis` along the sphere,
+    or with "spherical" it is inclination and azimuth.
+    """
+
+    rotors: tuple[str, ...]
+    spins: tuple[float, ...]
+    axis: tuple[tuple[float, float, float], ...]
+    """Nominal thrust axes, principal axes."""
+    axes: Axes = "sphere"
+
+    @property
+    def count(self) -> int:
+        """Number of rotors."""
+        return len(self.rotors)
+
+    @cached_property
+    def space(self) -> Space:
+        """The filter's state: 37 + 7 N errors for N rotors."""
+        return Space((*_moving(), *self._constant_blocks))
+
+    @cached_property
+    def moving(self) -> Space:
+        """The part that changes in flight."""
+        return Space(_moving())
+
+    @cached_property
+    def constant(self) -> Space:
+        """The part that does not."""
+        return Space(self._constant_blocks)
+
+    @property
+    def _constant_blocks(self) -> tuple[Block, ...]:
+        return (
+            *_sensors(),
+            Block("log_mass", shape=(1,)),
+            Block("shape", shape=(2,)),
+            Block("log_scale", shape=(1,)),
+            Block("gravity"),
+            Block("torque", shape=(self.count, 3)),
+            Block("force", shape=(self.count, 3)),
+            Block("slide", shape=(self.count,)),
+        )
+
+    @cached_property
+    def printed(self) -> Space:
+        """The same constants in the numbers people use; 19 + 7 N errors."""
+        return Space(
+            (
+                *_sensors(),
+                Block("mass", shape=(1,)),
+                Block("inertia"),
+                Block("gravity"),
+                Block("rotor_position", shape=(self.count, 3)),
+                Block("rotor_tilt", shape=(self.count, 2)),
+                Block("thrust_coefficient", shape=(self.count,)),
+                Block("torque_ratio", shape=(self.count,)),
+            )
+        )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of each error of `printed`, as in files and reports."""
+        tilt = ("tilt_x", "tilt_y") if self.axes == "sphere" else ("inclination", "azimuth")
+        sensors = [
+            f"{s}.{part}.{c}" for s in ("pose", "imu") for part in ("position", "rotation") for c in "xyz"
+        ]
+        inertia = [f"inertia.{c}{c}" for c in "xyz"]
+        rotors = [f"rotors.{r}.position.{c}" for r in self.rotors for c in "xyz"]
+        rotors += [f"rotors.{r}.axis.{c}" for r in self.rotors for c in tilt]
+        rotors += [
+            f"rotors.{r}.{what}" for what in ("thrust_coefficient", "torque_ratio") for r in self.rotors
+        ]
+        return (*sensors, "mass", *inertia, *(f"gravity.{c}" for c in "xyz"), *rotors)
+
+    def thrust_axes(self, tilt: Array) -> Array:
+        """(N, 3) alpha from the tilts (N, 2)."""
+        if self.axes == "sphere":
+            return jax.vmap(s2.box_plus)(jnp.asarray(self.axis), tilt)
+        sine = jnp.sin(tilt[:, 0])
+        return jnp.stack(
+            [sine * jnp.cos(tilt[:, 1]), sine * jnp.sin(tilt[:, 1]), jnp.cos(tilt[:, 0])], axis=1
+        )
+
+    def to_coordinates(self, p: Mean) -> Mean:
+        """Equations (1) to (4): the constant blocks of the state from printed numbers."""
+        mass, inertia, k_f, tilt = p["mass"][0], p["inertia"], p["thrust_coefficient"], p["rotor_tilt"]
+        alpha = self.thrust_axes(tilt)
+        drag = (jnp.asarray(self.spins) * p["torque_ratio"])[:, None] * alpha
+        beta = k_f / mass
+        force = beta[:, None] * alpha
+        if self.axes == "spherical":
+            force = jnp.stack([beta * jnp.sin(tilt[:, 0]), tilt[:, 1], beta * jnp.cos(tilt[:, 0])], axis=1)
+        return {
+            **{name: p[name] for name in SENSORS},
+            "log_mass": jnp.log(mass)[None],
+            "shape": jnp.log(inertia[:2] / inertia[2]),
+            "log_scale": jnp.log(inertia[2] / mass)[None],
+            "gravity": p["gravity"],
+            "torque": k_f[:, None] * (jnp.cross(p["rotor_position"], alpha) - drag) / inertia,
+            "force": force,
+            "slide": p["rotor_position"][:, 2] * mass / inertia[2],
+        }
+
+    def to_printed(self, c: Mean) -> Mean:
+        """Equation (5): what the constant blocks of a state say in printed numbers."""
+        mass, sigma = jnp.exp(c["log_mass"]), jnp.exp(c["log_scale"])
+        ratios = jnp.concatenate([jnp.exp(c["shape"]), jnp.ones(1)])
+        b = self.specific_force(c["force"])
+        beta = jnp.sqrt(jnp.sum(b * b, axis=1))
+        alpha = b / beta[:, None]
+        g = ratios * c["torque"] / beta[:, None]
+        across = jnp.cross(alpha, g)
+        along = (c["slide"] - across[:, 2]) / alpha[:, 2]
+        if self.axes == "sphere":
+            tilt = jax.vmap(s2.box_minus)(alpha, jnp.asarray(self.axis))
+        else:
+            tilt = jnp.stack([jnp.arctan2(c["force"][:, 0], c["force"][:, 2]), c["force"][:, 1]], axis=1)
+        return {
+            **{name: c[name] for name in SENSORS},
+            "mass": mass,
+            "inertia": mass * sigma * ratios,
+            "gravity": c["gravity"],
+            "rotor_position": sigma * (across + along[:, None] * alpha),
+            "rotor_tilt": tilt,
+            "thrust_coefficient": mass * beta,
+            "torque_ratio": -sigma * jnp.asarray(self.spins) * jnp.sum(alpha * g, axis=1),
+        }
+
+    def jacobian(self, printed: Mean) -> Array:
+        """(19 + 7 N, 19 + 7 N) derivative of the coordinates' error by that of the printed numbers."""
+        here = self.to_coordinates(printed)
+
+        def moved(error: Array) -> Array:
+            return self.constant.minus(self.to_coordinates(self.printed.plus(printed, error)), here)
+
+        slopes: Array = jax.jacfwd(moved)(jnp.zeros(self.printed.dimension))
+        return slopes
+
+    def specific_force(self, force: Array) -> Array:
+        """(N, 3) b of equation (2) from the block `force`."""
+        if self.axes == "sphere":
+            return force
+        across, azimuth, along = force[:, 0], force[:, 1], force[:, 2]
+        return jnp.stack([across * jnp.cos(azimuth), across * jnp.sin(azimuth), along], axis=1)
+
+    def constants(self, mean: Mean) -> Mean:
+        """The constant blocks of a whole state."""
+        return {block.name: mean[block.name] for block in self._constant_blocks}
+
+
+SENSORS = ("pose_position", "pose_rotation", "imu_position", "imu_rotation")
+
+
+def _moving() -> tuple[Block, ...]:
+    return tuple(Block(name, "rotation" if name == "attitude" else "vector") for name in MOVING)
+
+
+def _sensors() -> tuple[Block, ...]:
+    return tuple(Block(name, "rotation" if name.endswith("rotation") else "vector") for name in SENSORS)

@@ -1,0 +1,110 @@
+"""The filter's model: its step against the simulator, its derivatives against central differences."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from haltere.airframe import from_catalogue
+from haltere.dynamics import Environment, State
+from haltere.estimation.vehicle_description import describe_vehicle
+from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, moved
+from haltere.lie import so3
+from haltere.simulation import Vehicle, step
+
+SPEEDS = jnp.asarray([430.0, 470.0, 455.0, 500.0])
+
+
+@pytest.fixture(scope="module", params=["sphere", "spherical"])
+def case(request):
+    description = describe_vehicle(from_catalogue("hummingbird"), request.param)
+    chart = description.chart
+    away = 0.03 * jax.random.normal(jax.random.key(0), (chart.printed.dimension,))
+    printed = {
+        k: v if k in ("pose_rotation", "imu_rotation") else v * 1.01
+        for k, v in chart.printed.plus(description.printed, 1e-2 * away).items()
+    }
+    mean = {
+        "position": jnp.asarray([0.3, -0.2, 1.5]),
+        "velocity": jnp.asarray([1.0, -0.5, 0.3]),
+        "attitude": so3.exp_wxyz(jnp.asarray([0.3, -0.2, 0.8])),
+        "rates": jnp.asarray([0.9, -1.3, 0.7]),
+        "accel_bias": jnp.asarray([0.1, -0.1, 0.05]),
+        "gyro_bias": jnp.asarray([0.01, 0.0, -0.01]),
+        **chart.to_coordinates(printed),
+    }
+    return chart, mean
+
+
+def central(function, sizes):
+    """Derivative of a function of an error vector by central differences of the given sizes, all at once."""
+    moves = jnp.diag(jnp.asarray(sizes))
+    both = jax.jit(jax.vmap(function))(jnp.concatenate([moves, -moves]))
+    ahead, behind = np.split(np.asarray(both), 2)
+    return ((ahead - behind) / (2.0 * np.asarray(sizes)[:, None])).T
+
+
+def sizes_of(chart, mean):
+    size = np.full(chart.space.dimension + chart.count, 1e-5)
+    for name in ("torque", "force"):
+        size[chart.space.places[name]] = 1e-5 * np.max(np.abs(np.asarray(mean[name])))
+    size[-chart.count :] = 1e-2
+    return size
+
+
+def test_step_is_the_simulators(case) -> None:
+    """The filter's step and `haltere.simulation.step` with held speeds, the Hummingbird as its file says."""
+    description = describe_vehicle(from_catalogue("hummingbird"))
+    chart, mean = description.chart, {**case[1], **description.chart.to_coordinates(description.printed)}
+    later, _ = linear_step(mean, SPEEDS, jnp.asarray(0.005), chart)
+    vehicle = Vehicle.from_airframe(from_catalogue("hummingbird"))
+    rest = State.rest(vehicle.model)
+    twist = jnp.concatenate([mean["velocity"], mean["rates"]])
+    state = State(mean["position"], mean["attitude"], twist, *jax.tree.leaves(rest)[3:-1], SPEEDS)
+    end, _ = step(vehicle, state, SPEEDS, jnp.zeros(0), Environment(), 0.005)
+    np.testing.assert_allclose(later[:3], end.position, atol=1e-13)
+    np.testing.assert_allclose(later[3:7], end.wxyz, atol=1e-13)
+    np.testing.assert_allclose(later[7:], end.twist, atol=1e-12)
+
+
+def test_derivative_of_the_step(case) -> None:
+    chart, mean = case
+    dt, n = jnp.asarray(0.005), chart.space.dimension
+    later, Phi = jax.jit(lambda m, s: linear_step(m, s, dt, chart))(mean, SPEEDS)
+    base = moved(mean, later)
+
+    def error(e):
+        there = linear_step(chart.space.plus(mean, e[:n]), SPEEDS + e[n:], dt, chart)[0]
+        return chart.moving.minus(moved(mean, there), base)[:12]
+
+    numeric = central(error, sizes_of(chart, mean))
+    np.testing.assert_allclose(Phi, numeric, rtol=2e-6, atol=2e-8 * np.max(np.abs(numeric)))
+
+
+def test_derivative_of_the_imu(case) -> None:
+    chart, mean = case
+    n = chart.space.dimension
+    _, H = jax.jit(lambda m: linear_imu(m, SPEEDS, chart))(mean)
+
+    def expected(e):
+        return linear_imu(chart.space.plus(mean, e[:n]), SPEEDS + e[n:], chart)[0]
+
+    numeric = central(expected, sizes_of(chart, mean))
+    np.testing.assert_allclose(H, numeric, rtol=2e-6, atol=2e-8 * np.max(np.abs(numeric)))
+
+
+def test_derivative_of_the_pose(case) -> None:
+    chart, mean = case
+    n = chart.space.dimension
+    place = mean["position"] + jnp.asarray([0.05, 0.01, -0.03])
+    wxyz = so3.box_plus_wxyz(mean["attitude"], jnp.asarray([0.05, -0.1, 0.02]))
+    _, H = linear_pose(mean, place, wxyz, n)
+    numeric = central(lambda e: linear_pose(chart.space.plus(mean, e), place, wxyz, n)[0], np.full(n, 1e-6))
+    np.testing.assert_allclose(-H, numeric, atol=1e-8)
+
+
+def test_what_no_flight_shows_carries_exactly_no_information(case) -> None:
+    chart, mean = case
+    null = np.r_[tuple(chart.space.places[name] for name in ("log_mass", "log_scale", "slide"))]
+    assert not np.any(np.asarray(linear_step(mean, SPEEDS, jnp.asarray(0.005), chart)[1])[:, null])
+    assert not np.any(np.asarray(linear_imu(mean, SPEEDS, chart)[1])[:, null])
