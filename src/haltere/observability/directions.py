@@ -1,7 +1,7 @@
 """The null space of the observability matrix as sentences: which parameters move together, and how.
 
-First come entries that alone move without a trace, then the known symmetries that the exact matrix confirms; what is
-then still missing is given as a sparse basis in plain numbers. Shares are changes in the vehicle's own units (mass,
+First come entries that alone move without a trace, then the known symmetries that the exact matrix confirms, without
+such entries; what is then still missing is given as a sparse basis in plain numbers. Shares are changes in the vehicle's own units (mass,
 arm length, ...), the largest 1.
 """
 
@@ -68,21 +68,26 @@ def named_directions(
         axes: `sphere` or `spherical`.
         floating: the floating-point matrix, for directions without a name.
     """
-    nullity = subject.coordinates.errors - matrix.rank
+    width = subject.coordinates.errors
     found: list[Direction] = []
-    space = _Span(matrix.prime, subject.coordinates.errors)
-    for i in range(subject.coordinates.errors):
-        if not np.any(matrix.reduced[:, i]):
-            unit = np.full(subject.coordinates.errors, Fraction(0), object)
-            unit[i] = Fraction(1)
-            space.add(unit)
-            found.append(_absent(subject, i, unit, axes))
-    for symmetry in candidates(subject, matrix.motion, chart(subject, matrix.motion, axes)):
-        if matrix.annihilates(symmetry.vector) and space.add(symmetry.vector):
-            members = _members(subject, exact.floats(symmetry.vector), axes)
-            found.append(
-                Direction(symmetry.kind, members, symmetry.explanation, symmetry.vector, symmetry)
-            )
+    space = _Span(matrix.prime, width)
+    symmetries = candidates(subject, matrix.motion, chart(subject, matrix.motion, axes))
+    symmetries = [symmetry for symmetry in symmetries if matrix.annihilates(symmetry.vector)]
+    slid = {int(np.flatnonzero(s.vector)[0]) for s in symmetries if np.count_nonzero(s.vector) == 1}
+    alone = [i for i in range(width) if not np.any(matrix.reduced[:, i])]
+    for i in (i for i in alone if i not in slid):
+        unit = np.full(width, Fraction(0), object)
+        unit[i] = Fraction(1)
+        space.add(unit)
+        found.append(_absent(subject, i, unit, axes))
+    for symmetry in symmetries:
+        vector = symmetry.vector.copy()
+        if np.count_nonzero(vector) > 1:
+            vector[alone] = Fraction(0)  # what nobody sees moves or not
+        if space.add(vector):
+            members = _members(subject, exact.floats(vector), axes)
+            found.append(Direction(symmetry.kind, members, symmetry.explanation, vector, symmetry))
+    nullity = width - matrix.rank
     if len(found) < nullity and floating is not None:
         found += _remaining(subject, floating, matrix.rank, found, axes)
     return found

@@ -5,8 +5,8 @@ direction k if
 
     e_k is a combination of the rows of (G D)_S                                                          (1)
 
-and everything together if these rows have full rank. Sets are tried by size; within a size the order of the menu
-decides, which is that of effort.
+and everything together if these rows have full rank. Sets are tried by size up to three; within a size the order of
+the menu decides, which is that of effort.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from haltere.observability.subject import Subject
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
-_LARGEST, _CANDIDATES, _OFFERED = 3, 40, 3
+_LARGEST, _CANDIDATES, _OFFERED = 3, 30, 3
 _SMALL = 1e-9
 
 
@@ -65,30 +65,46 @@ class Menu:
         """The smallest sets that restore direction k, at most three; none if the menu cannot."""
         unit = np.zeros(self.effects.shape[1])
         unit[k] = 1.0
-        near = self._touching(k)
-        for size in range(1, _LARGEST + 1):
-            found: list[tuple[str, ...]] = []
-            for chosen in combinations(near, size):
-                if _spans(self.effects[list(chosen)], unit):
-                    found.append(tuple(self.names[i] for i in chosen))
-                    if len(found) == _OFFERED:
-                        return found
-            if found:
-                return found
-        return []
+        return self._smallest(unit, _OFFERED)
 
     def for_row(self, row: Numbers) -> tuple[str, ...] | None:
         """A smallest set that makes a quantity with the given change along each direction observable."""
         size = np.linalg.norm(row)
-        if size == 0.0:
-            return ()
-        wanted = row / size
-        near = [i for i in range(len(self.names)) if np.any((self.effects[i] != 0) & (wanted != 0))][:_CANDIDATES]
-        for count in range(1, _LARGEST + 1):
-            for chosen in combinations(near, count):
+        found = self._smallest(row / size, 1) if size > 0.0 else [()]
+        return found[0] if found else None
+
+    def _smallest(self, wanted: Numbers, most: int) -> list[tuple[str, ...]]:
+        """Sets of up to three, else the part of `for_all` that is needed.
+
+        A combination of rows can only be `wanted` if each direction that it does not want is in at least two of them.
+        """
+        supports = [_mask(row) for row in self.effects]
+        goal = _mask(wanted)
+        near = [i for i, support in enumerate(supports) if support & goal]
+        shared = 0
+        for i in near:
+            shared |= supports[i]
+        near += [i for i, support in enumerate(supports) if support & shared and not support & goal]
+        for size in range(1, _LARGEST + 1):
+            found: list[tuple[str, ...]] = []
+            for chosen in combinations(near[:_CANDIDATES], size):
+                once = twice = 0
+                for i in chosen:
+                    twice |= once & supports[i]
+                    once |= supports[i]
+                if (once & ~twice) & ~goal or goal & ~once:
+                    continue
                 if _spans(self.effects[list(chosen)], wanted):
-                    return tuple(self.names[i] for i in chosen)
-        return None
+                    found.append(tuple(self.names[i] for i in chosen))
+                if len(found) == most:
+                    return found
+            if found:
+                return found
+        basis = [self.names.index(name) for name in self.for_all()[0]]
+        if not basis or not _spans(self.effects[basis], wanted):
+            return []
+        weights = np.linalg.lstsq(self.effects[basis].T, wanted, rcond=None)[0]
+        return [tuple(self.names[i] for i, w in zip(basis, weights, strict=True) if abs(w) > 1e-7)]
 
     def for_all(self) -> tuple[tuple[str, ...], int]:
         """A smallest set that restores as much as the menu can, and how many directions stay."""
@@ -100,12 +116,10 @@ class Menu:
                 break
         return tuple(self.names[i] for i in chosen), self.effects.shape[1] - len(chosen)
 
-    def _touching(self, k: int) -> list[int]:
-        """Measurements that the direction changes, and those that share a further direction with one of them."""
-        first = [i for i in range(len(self.names)) if self.effects[i, k] != 0]
-        shared = np.any(self.effects[first] != 0, axis=0) if first else np.zeros(self.effects.shape[1], bool)
-        second = [i for i in range(len(self.names)) if i not in first and np.any((self.effects[i] != 0) & shared)]
-        return [*first, *second][:_CANDIDATES]
+
+def _mask(row: Numbers) -> int:
+    """The places of non-zero entries as bits."""
+    return sum(1 << i for i in np.flatnonzero(row).tolist())
 
 
 def _spans(rows: Numbers, wanted: Numbers) -> bool:
@@ -123,6 +137,5 @@ def _measurable(subject: Subject, parameters: Parameters) -> list[Parameter]:
     names += [f"rotors.{r}.axis.{angle}" for angle in ("azimuth", "inclination") for r in c.rotors]
     names += [f"{sensor}.position.{axis}" for sensor in (c.sensor, "imu") for axis in "xyz"]
     names += [f"rotors.{r}.{part}" for part in ("thrust_coefficient", "torque_ratio") for r in c.rotors]
-    names += [f"inertia.{axis}" for axis in ("zz", "xx", "yy")]
     names += [f"gravity.{axis}" for axis in "zxy"]
     return [parameters.by_name[name] for name in names]
