@@ -58,23 +58,23 @@ _ABSENT = {
 
 
 def named_directions(
-    subject: Subject, matrix: ExactMatrix, axes: str, floating: FloatMatrix | None = None
+    subject: Subject, matrix: ExactMatrix | FloatMatrix, axes: str, floating: FloatMatrix | None = None
 ) -> list[Direction]:
     """As many independent directions as the null space has dimensions.
 
     Args:
         subject: the vehicle.
-        matrix: exact, of the sensors alone.
+        matrix: of the sensors alone.
         axes: `sphere` or `spherical`.
         floating: the floating-point matrix, for directions without a name.
     """
     width = subject.coordinates.errors
     found: list[Direction] = []
-    space = _Span(matrix.prime, width)
+    space = _Span(modular.largest_primes(1)[0], width)
     symmetries = candidates(subject, matrix.motion, chart(subject, matrix.motion, axes))
     symmetries = [symmetry for symmetry in symmetries if matrix.annihilates(symmetry.vector)]
     slid = {int(np.flatnonzero(s.vector)[0]) for s in symmetries if np.count_nonzero(s.vector) == 1}
-    alone = [i for i in range(width) if not np.any(matrix.reduced[:, i])]
+    alone = matrix.blind()
     for i in (i for i in alone if i not in slid):
         unit = np.full(width, Fraction(0), object)
         unit[i] = Fraction(1)

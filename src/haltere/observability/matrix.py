@@ -72,6 +72,7 @@ def output_jacobian(
     order, points = excitation.inputs.shape[0] - 1, excitation.inputs.shape[2]
     tape = Tape(system.program(n), field, points, order)
     start = np.asarray([field.number(x) for x in (*excitation.motion, *subject.constants)], field.dtype)
+    still = np.zeros(system.WRENCH, field.dtype)
     spin = np.asarray([field.number(x) for x in subject.spin], field.dtype)
     state = np.repeat(start[:MOTION, None], points, 1)
     variation = [np.zeros((points, MOTION, numbers), field.dtype)]
@@ -80,10 +81,10 @@ def output_jacobian(
     rows: list[Numbers] = []
     results: list[Numbers] = []
     for k in range(order + 1):
-        constant = np.zeros((numbers - MOTION + n, points), field.dtype)
+        constant = np.zeros((numbers - MOTION + system.WRENCH + n, points), field.dtype)
         held = np.zeros((n, points), field.dtype)
         if k == 0:
-            constant[:] = np.concatenate([start[MOTION:], spin])[:, None]
+            constant[:] = np.concatenate([start[MOTION:], still, spin])[:, None]
             held = excitation.held
         u = excitation.inputs[k]
         tape.advance(k, np.concatenate([state, constant, u, held if frozen else u]))

@@ -18,6 +18,7 @@ from haltere.observability.rank import (
 )
 from haltere.observability.remedies import Menu
 from haltere.observability.subject import Subject
+from haltere.observability.winged import winged
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Observability:
         restore_all: a smallest set that restores as much as hand measurements can, and what then is left.
         parameters: a verdict for each.
         motion: the same for the moving state.
-        matrix: the exact matrix with what is known.
+        matrix: the matrix with what is known: exact, or in floating-point numbers for vehicles with wings or drag.
         floating: the floating-point one beside it.
     """
 
@@ -68,8 +69,19 @@ class Observability:
     restore_all: tuple[tuple[str, ...], int]
     parameters: tuple[Finding, ...]
     motion: tuple[Finding, ...]
-    matrix: ExactMatrix
+    matrix: ExactMatrix | FloatMatrix
     floating: FloatMatrix
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the answer leaves out."""
+        marked = "wings or drag: the rank is that of floating-point numbers alone"
+        return self.subject.notes if self.is_exact else (*self.subject.notes, marked)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the rank was decided without a tolerance."""
+        return isinstance(self.matrix, ExactMatrix)
 
     @property
     def agrees(self) -> bool:
@@ -94,12 +106,16 @@ def observe(
         rng: for points and inputs; the answer does not depend on it.
     """
     rng = rng or np.random.default_rng(0)
-    base = exact_matrices(subject, [question], rng)[0]
+    by_flights = winged(subject)
+    base: ExactMatrix | FloatMatrix
+    if by_flights is not None:
+        base = alone = by_flights(question, rng)
+    else:
+        base = exact_matrices(subject, [question], rng)[0]
+        alone = float_matrix(subject, question, rng)
     parameters = Parameters(subject, base.motion, question.axes)
     rows, names = parameters.rows(known)
-    matrix = base.extended(rows)
-    floating = float_matrix(subject, question, rng, rows)
-    alone = float_matrix(subject, question, rng) if len(rows) else floating
+    matrix, floating = base.extended(rows), alone.extended(rows)
     named = named_directions(subject, base, question.axes, alone)
     directions = respecting(subject, named, rows, question.axes)
     menu = Menu.of(subject, parameters, directions) if directions else None
@@ -123,7 +139,7 @@ def observe(
     )
 
 
-def _finding(parameter: Parameter, matrix: ExactMatrix, menu: Menu | None) -> Finding:
+def _finding(parameter: Parameter, matrix: ExactMatrix | FloatMatrix, menu: Menu | None) -> Finding:
     found = verdict(parameter, matrix)
     if found is Verdict.OBSERVABLE or menu is None:
         return Finding(parameter.name, found, ())
@@ -142,7 +158,7 @@ def as_mapping(result: Observability) -> dict[str, Any]:
         "states": result.states,
         "error_states": result.error_states,
         "rank": result.rank,
-        "exact": True,
+        "exact": result.is_exact,
         "directions": [
             {
                 "kind": direction.kind,
@@ -161,7 +177,7 @@ def as_mapping(result: Observability) -> dict[str, Any]:
             "smallest_counted": last,
             "largest_neglected": first,
         },
-        "notes": list(result.subject.notes),
+        "notes": list(result.notes),
     }
 
 

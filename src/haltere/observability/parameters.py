@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe.fault import closest
-from haltere.algebra import modular
 from haltere.observability.coordinates import XYZ
 from haltere.observability.matrix import chart
-from haltere.observability.rank import ExactMatrix
+from haltere.observability.rank import ExactMatrix, FloatMatrix
 from haltere.observability.subject import ObservabilityError, Subject
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -127,13 +126,9 @@ class Parameters:
         return (np.stack(list(found.values())) if found else empty), list(found)
 
 
-def verdict(parameter: Parameter, matrix: ExactMatrix) -> Verdict:
-    """Equation (1), exactly."""
+def verdict(parameter: Parameter, matrix: ExactMatrix | FloatMatrix) -> Verdict:
+    """Equation (1)."""
     if matrix.contains(parameter.row):
         return Verdict.OBSERVABLE
-    own = list(parameter.own)
-    alone = matrix.reduced[:, own]
-    free = modular.null_space(*modular.echelon(alone, matrix.prime), matrix.prime)
-    gradient = modular.residues(parameter.row[own], matrix.prime)
-    seen = modular.product(gradient[None, :], free, matrix.prime)
-    return Verdict.UNOBSERVABLE if np.any(seen) else Verdict.COMBINATION
+    alone = matrix.moves_alone(parameter.row, parameter.own)
+    return Verdict.UNOBSERVABLE if alone else Verdict.COMBINATION

@@ -28,7 +28,7 @@ AXES = ("sphere", "spherical")
 NORMS = ("all", "determined")
 ORDER = 5
 _AGREE, _MOST = 2, 6
-_NEGLIGIBLE, _ROUNDING = 1e-10, 1e-12
+_NEGLIGIBLE, _ROUNDING, _TRACE = 1e-10, 1e-12, 1e-7
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,17 @@ class ExactMatrix:
     def null_space(self) -> Numbers:
         """(37 + 7N, nullity) residues."""
         return modular.null_space(self.reduced, self.pivots, self.prime)
+
+    def blind(self) -> list[int]:
+        """Entries of the error state that alone leave no trace."""
+        return [i for i in range(self.reduced.shape[1]) if not np.any(self.reduced[:, i])]
+
+    def moves_alone(self, row: Numbers, own: tuple[int, ...]) -> bool:
+        """Whether a quantity with gradient `row` can change by its own entries alone, without a trace."""
+        chosen = list(own)
+        free = modular.null_space(*modular.echelon(self.reduced[:, chosen], self.prime), self.prime)
+        gradient = modular.residues(row[chosen], self.prime)
+        return bool(np.any(modular.product(gradient[None, :], free, self.prime)))
 
     def annihilates(self, vector: Numbers) -> bool:
         """Whether a rational vector (37 + 7N,) is an unobservable direction."""
@@ -187,6 +198,35 @@ class FloatMatrix:
         """(37 + 7N, n - rank) unobservable directions, as the columns of an array."""
         return np.asarray(self.scale[:, None] * self.basis[:, rank:])
 
+    def extended(self, rows: Numbers) -> "FloatMatrix":
+        """With further rational rows (m, 37 + 7N): things that are known."""
+        if len(rows) == 0:
+            return self
+        plain = np.concatenate([self.matrix, exact.floats(rows) * self.scale])
+        return equilibrated(self.motion, plain, self.scale)
+
+    def blind(self) -> list[int]:
+        """Entries of the error state that alone leave no trace."""
+        return [i for i in range(self.matrix.shape[1]) if not np.any(self.matrix[:, i])]
+
+    def moves_alone(self, row: Numbers, own: tuple[int, ...]) -> bool:
+        """Whether a quantity with gradient `row` can change by its own entries alone, without a trace."""
+        chosen = list(own)
+        _, values, basis = np.linalg.svd(self.matrix[:, chosen], full_matrices=True)
+        free = basis[int(np.sum(values > _TRACE)) :].T
+        gradient = exact.floats(row)[chosen] * self.scale[chosen]
+        return bool(np.any(np.abs(gradient @ free) > _TRACE * np.linalg.norm(gradient)))
+
+    def annihilates(self, vector: Numbers) -> bool:
+        """Whether a vector (37 + 7N,) is an unobservable direction, within rounding."""
+        scaled = exact.floats(vector) / self.scale
+        return bool(np.linalg.norm(self.matrix @ scaled) <= _TRACE * np.linalg.norm(scaled))
+
+    def contains(self, row: Numbers) -> bool:
+        """Whether a row (37 + 7N,) is a combination of the rows, within rounding."""
+        scaled = exact.floats(row) * self.scale
+        return bool(np.linalg.norm(scaled @ self.basis[:, self.rank :]) <= _TRACE * np.linalg.norm(scaled))
+
 
 def float_matrix(
     subject: Subject, question: Question, rng: np.random.Generator, rows: Numbers | None = None
@@ -221,15 +261,13 @@ def equilibrated(motion: exact.Vector, matrix: Numbers, units: Numbers) -> Float
     return FloatMatrix(motion, matrix, scale, values, basis.T)
 
 
-def determined_quaternions(matrix: ExactMatrix, subject: Subject) -> int:
+def determined_quaternions(matrix: ExactMatrix | FloatMatrix, subject: Subject) -> int:
     """How many of the three quaternions the sensors determine at least in part."""
-    empty = [
-        not np.any(matrix.reduced[:, error : error + 3]) for _, error in subject.coordinates.rotations
-    ]
-    return empty.count(False)
+    blind = set(matrix.blind())
+    return sum(not {error, error + 1, error + 2} <= blind for _, error in subject.coordinates.rotations)
 
 
-def counted(matrix: ExactMatrix, subject: Subject, norms: str) -> int:
+def counted(matrix: ExactMatrix | FloatMatrix, subject: Subject, norms: str) -> int:
     """The rank among 40 + 7N states: equation (1)."""
     if norms not in NORMS:
         raise ObservabilityError(f"norms {norms!r} are not known; choose from {', '.join(NORMS)}")

@@ -1,6 +1,6 @@
 """The system whose observability is asked: dynamics and sensors as functions of the numbers z and the input u.
 
-Input are the squared rotor speeds ([Boehm2022] Section V). The physics is `haltere.dynamics.core_dynamics` of a rigid
+Input are the squared rotor speeds ([Boehm2022] Section V). The physics is that of `haltere.dynamics` for a rigid
 body in its centre of mass on principal axes with massless rotors, and the sensors are those of the simulator:
 
     x' = f(x, u)                                                     [Boehm2022] eqs. (11)-(14) = slope    (1)
@@ -9,7 +9,6 @@ body in its centre of mass on principal axes with massless rotors, and the senso
 The specific force takes its rotor speeds from an argument of its own: the paper's reading holds them fixed.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 
 import jax
@@ -17,8 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.algebra.program import Program
-from haltere.dynamics import Drive, Model, Motion, State, Topology, core_dynamics
+from haltere.dynamics import Drive, Environment, Model, Motion, State, Topology
 from haltere.dynamics.model import DragNumbers, Links, Rotors
+from haltere.dynamics.rotor import rotor_wrenches
+from haltere.dynamics.solve import gravity_in_body, solve_forward
+from haltere.dynamics.tree import kinematics
 from haltere.foundation.arrays import Array, require_x64
 from haltere.lie import so3
 from haltere.observability.coordinates import BASE, MOTION
@@ -29,8 +31,8 @@ from haltere.simulation.step import rate_of_change
 #: Places of each sensor's readings among the outputs.
 POSITION, ATTITUDE, ACCEL, GYRO = range(3), range(3, 7), range(7, 10), range(10, 13)
 OUTPUTS = 13
-
-Physics = Callable[[Model, State, Array, Array], Motion]
+#: Inputs of the program after z: a wrench on the body.
+WRENCH = 6
 
 
 def rigid_model(z: Array, spin: Array) -> Model:
@@ -63,38 +65,33 @@ def rigid_model(z: Array, spin: Array) -> Model:
     )
 
 
-def polynomial_physics(model: Model, state: State, u: Array, gravity: Array) -> Motion:
-    """The motion in still air without wings and drag, at squared rotor speeds u (N,)."""
-    return core_dynamics(model, state, Drive.accelerations(model), u, jnp.zeros_like(u), gravity)
+def motion(model: Model, state: State, u: Array, gravity: Array, wrench: Array) -> Motion:
+    """How the vehicle moves at squared rotor speeds u (N,) with a further wrench (6,) on the body, force first."""
+    nodes = kinematics(model, state)
+    on_rotors = rotor_wrenches(model, nodes, jnp.zeros_like(gravity), u, jnp.zeros_like(u))
+    fall = gravity_in_body(model, state, Environment(gravity=gravity))
+    wrenches = jnp.concatenate([wrench[None], on_rotors])
+    return solve_forward(model, nodes, Drive.accelerations(model), model.bodies, wrenches, fall)
 
 
-def equations(
-    z: Array,
-    spin: Array,
-    u: Array,
-    u_imu: Array,
-    model: Model | None = None,
-    physics: Physics = polynomial_physics,
-) -> Array:
+def equations(z: Array, wrench: Array, spin: Array, u: Array, u_imu: Array) -> Array:
     """(26,) the slope of the moving state, equation (1), then the outputs, equation (2).
 
     Args:
         z: (40 + 8N,) see `haltere.observability.coordinates`, SI units.
+        wrench: (6,) of wings or drag on the body at its centre of mass, principal axes, force first.
         spin: (N,) +1 or -1.
         u: (N,) squared rotor speeds that drive the vehicle, (rad/s)^2.
         u_imu: (N,) squared rotor speeds that the specific force is computed with; u, unless it is held fixed.
-        model: the vehicle of z where it has more than `rigid_model` gives it.
-        physics: how it moves.
     """
-    model = rigid_model(z, spin) if model is None else model
+    model = rigid_model(z, spin)
     rest = State.rest(model)
     twist = jnp.concatenate([z[3:6], z[10:13]])
     state = State(z[0:3], z[6:10], twist, rest.joint_angles, rest.joint_rates, rest.rotor_angles, rest.rotor_rates)
     gravity = z[37:40]
-    slope = rate_of_change(state, physics(model, state, u, gravity))
-    R_MP, p_MP = sensor_frame(model, state, 0, z[13:16], so3.from_wxyz(z[16:20]))
-    del R_MP  # the quaternion itself is the output
-    sensed = physics(model, state, u_imu, gravity)
+    slope = rate_of_change(state, motion(model, state, u, gravity, wrench))
+    _, p_MP = sensor_frame(model, state, 0, z[13:16], so3.from_wxyz(z[16:20]))
+    sensed = motion(model, state, u_imu, gravity, wrench)
     force, rate = specific_force_and_rate(
         model, _instant(state, sensed), gravity, 0, z[20:23], so3.from_wxyz(z[23:27])
     )
@@ -121,11 +118,12 @@ def _instant(state: State, motion: Motion) -> Trace:
 
 @lru_cache(maxsize=16)
 def program(rotors: int) -> Program:
-    """The equations for this number of rotors as a program, with their derivatives by z."""
+    """The equations for this number of rotors as a program, with their derivatives by z and the wrench."""
     require_x64()
-    shapes = (BASE + 8 * rotors, rotors, rotors, rotors)
+    numbers = BASE + 8 * rotors
+    shapes = (numbers, WRENCH, rotors, rotors, rotors)
     examples = [jax.ShapeDtypeStruct((size,), jnp.float64) for size in shapes]
-    return Program.record(equations, *examples, wanted=BASE + 8 * rotors)
+    return Program.record(equations, *examples, wanted=numbers + WRENCH)
 
 
 def slope_rows() -> range:
