@@ -18,6 +18,7 @@ COMMANDS = [
     ["airframe", "show"],
     ["airframe", "check"],
     ["dynamics"],
+    ["observe"],
     ["reproduce"],
     ["simulate"],
     ["bench"],
