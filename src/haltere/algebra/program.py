@@ -109,7 +109,9 @@ class Program:
         start = len(inputs) + len(constants)
         for (_, kind), members in sorted(groups.items(), key=lambda item: item[0]):
             slot.update((node, start + i) for i, node in enumerate(members))
-            left, right = ([place(node.operands[min(j, len(node.operands) - 1)]) for node in members] for j in (0, 1))
+            left, right = (
+                [place(node.operands[min(j, len(node.operands) - 1)]) for node in members] for j in (0, 1)
+            )
             steps.append(Step(kind, start, np.asarray(left, np.int64), np.asarray(right, np.int64)))
             start += len(members)
         jacobian = tuple({i: place(x) for i, x in row.items()} for row in derivatives)

@@ -90,7 +90,7 @@ class Reals:
 
     def product(self, a: Numbers, b: Numbers) -> Numbers:
         """Matrix product."""
-        return np.matmul(a, b)
+        return np.asarray(np.matmul(a, b))
 
 
 class Tape:
@@ -104,7 +104,9 @@ class Tape:
         self.program, self.field = program, field
         self.values: Numbers = np.zeros((order + 1, program.slots, points), field.dtype)
         numbers = [field.number(x) for x in program.constants]
-        self.values[0, program.inputs : program.inputs + len(numbers)] = np.asarray(numbers, field.dtype)[:, None]
+        self.values[0, program.inputs : program.inputs + len(numbers)] = np.asarray(numbers, field.dtype)[
+            :, None
+        ]
         self._inverse: dict[int, Numbers] = {}
 
     def advance(self, k: int, inputs: Numbers) -> None:
@@ -114,7 +116,9 @@ class Tape:
         for step in self.program.steps:
             a, b = step.left, step.right
             if step.kind == "mul":
-                result = np.einsum("kns,kns->ns", values[: k + 1, a], values[k::-1, b] if k else values[:1, b])
+                result = np.einsum(
+                    "kns,kns->ns", values[: k + 1, a], values[k::-1, b] if k else values[:1, b]
+                )
             elif step.kind == "add":
                 result = values[k, a] + values[k, b]
             elif step.kind == "sub":
@@ -135,7 +139,7 @@ class Tape:
         if k:
             done = values[:k, start : start + len(a)]
             rest = field.reduced(rest - np.einsum("kns,kns->ns", done, values[k:0:-1, b]))
-        return rest * self._inverse[start]
+        return np.asarray(rest * self._inverse[start])
 
     def outputs(self, k: int) -> Numbers:
         """(results, points) coefficient k of the function."""
@@ -145,7 +149,10 @@ class Tape:
         """(points, rows, columns) coefficient k of the derivatives of results by the first `columns` inputs."""
         matrix = np.zeros((self.values.shape[2], len(rows), columns), self.field.dtype)
         entries = [
-            (i, j, s) for i, row in enumerate(rows) for j, s in self.program.jacobian[row].items() if j < columns
+            (i, j, s)
+            for i, row in enumerate(rows)
+            for j, s in self.program.jacobian[row].items()
+            if j < columns
         ]
         if entries:
             i, j, s = (list(x) for x in zip(*entries, strict=True))

@@ -106,5 +106,9 @@ def show(result: dict[str, Any]) -> None:
     )
     remedy = result["remedy"]
     if remedy["measure"]:
-        left = f"; {remedy['left']} directions then stay" if remedy["left"] else "; then everything is observable"
+        left = (
+            f"; {remedy['left']} directions then stay"
+            if remedy["left"]
+            else "; then everything is observable"
+        )
         typer.echo(f"measure {', '.join(remedy['measure'])}{left}")

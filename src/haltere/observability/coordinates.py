@@ -71,9 +71,7 @@ class Coordinates:
     @cached_property
     def entries(self) -> tuple[str, ...]:
         """The name of each entry of the error state; the two of an axis end in `.1` and `.2`."""
-        names = [
-            f"{self._named(group)}.{part}".rstrip(".") for group, parts, _ in _FIRST for part in parts
-        ]
+        names = [f"{self._named(group)}.{part}".rstrip(".") for group, parts, _ in _FIRST for part in parts]
         for rotor in self.rotors:
             names += [f"rotors.{rotor}.position.{axis}" for axis in XYZ]
             names += [f"rotors.{rotor}.axis.{i}" for i in (1, 2)]

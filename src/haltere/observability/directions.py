@@ -1,8 +1,8 @@
 """The null space of the observability matrix as sentences: which parameters move together, and how.
 
 First come entries that alone move without a trace, then the known symmetries that the exact matrix confirms, without
-such entries; what is then still missing is given as a sparse basis in plain numbers. Shares are changes in the vehicle's own units (mass,
-arm length, ...), the largest 1.
+such entries; what is then still missing is given as a sparse basis in plain numbers. Shares are changes in the
+vehicle's own units (mass, arm length, ...), the largest 1.
 """
 
 from collections.abc import Sequence
@@ -93,7 +93,9 @@ def named_directions(
     return found
 
 
-def respecting(subject: Subject, directions: Sequence[Direction], known: Numbers, axes: str) -> list[Direction]:
+def respecting(
+    subject: Subject, directions: Sequence[Direction], known: Numbers, axes: str
+) -> list[Direction]:
     """Those directions, and combinations of them, along which the known quantities (m, 37 + 7N) do not change.
 
     Slides and single entries give way first, so that a scale or a turn keeps its name and says what moves with it.
@@ -103,7 +105,9 @@ def respecting(subject: Subject, directions: Sequence[Direction], known: Numbers
     order = sorted(directions, key=lambda d: _YIELDS.get(d.kind, 2))
     basis = np.stack([d.vector for d in order], axis=1)
     exactly = all(isinstance(x, Fraction) for x in basis.flat)
-    weights = _null_combinations(known @ basis if exactly else exact.floats(known) @ exact.floats(basis), exactly)
+    weights = _null_combinations(
+        known @ basis if exactly else exact.floats(known) @ exact.floats(basis), exactly
+    )
     result = []
     for column in weights:
         parts = [(d, w) for d, w in zip(order, column, strict=True) if w != 0]
@@ -179,7 +183,9 @@ def _absent(subject: Subject, place: int, unit: Numbers, axes: str) -> Direction
     group = name.rsplit(".", 1)[0]
     key = group if group in _ABSENT else group.rsplit(".", 1)[-1]
     key = "azimuth" if name.endswith("azimuth") else key
-    text = _ABSENT.get(key, f"{name}: nothing that is read depends on it").format(group.split(".", maxsplit=1)[0])
+    text = _ABSENT.get(key, f"{name}: nothing that is read depends on it").format(
+        group.split(".", maxsplit=1)[0]
+    )
     return Direction("absent", members or ((name, 1.0),), text, unit)
 
 
@@ -228,18 +234,18 @@ def _remaining(
 
 
 def sparse_basis(space: Numbers) -> Numbers:
-    """A basis of the columns' span (n, d) with many zeros: Gauss-Jordan with the largest pivots, entries below 1e-7 cut."""
+    """A basis of the columns' span (n, d) with many zeros: elimination with the largest pivots, rounding cut."""
     rows = np.array(space.T, float)
     taken: list[int] = []
     for i in range(rows.shape[0]):
         rest = np.abs(rows[i:]).copy()
         rest[:, taken] = 0.0
-        row, column = np.unravel_index(int(np.argmax(rest)), rest.shape)
+        row, column = divmod(int(np.argmax(rest)), rest.shape[1])
         rows[[i, i + row]] = rows[[i + row, i]]
         rows[i] /= rows[i, column]
         for j in range(rows.shape[0]):
             if j != i:
                 rows[j] -= rows[j, column] * rows[i]
-        taken.append(int(column))
+        taken.append(column)
     rows[np.abs(rows) < 1e-7] = 0.0
     return rows.T

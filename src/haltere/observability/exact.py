@@ -52,7 +52,7 @@ def conjugated(q: Sequence[Fraction]) -> Vector:
 
 
 def squared(p: Sequence[Fraction]) -> Vector:
-    """p p / |p|^2, a rational quaternion of unit length, for any p other than zero."""
+    """P p / |p|^2, a rational quaternion of unit length, for any p other than zero."""
     norm = sum(x * x for x in p)
     return tuple(x / norm for x in multiplied(p, p))
 
@@ -85,7 +85,9 @@ def direction(axis: Sequence[float]) -> Vector:
     n = np.asarray(axis, float) / np.linalg.norm(axis)
     flat = float(np.hypot(n[0], n[1]))
     cos_incline, sin_incline = _on_circle(float(n[2]), flat)
-    cos_azimuth, sin_azimuth = _on_circle(float(n[0]), float(n[1])) if sin_incline else (Fraction(1), Fraction(0))
+    cos_azimuth, sin_azimuth = (
+        _on_circle(float(n[0]), float(n[1])) if sin_incline else (Fraction(1), Fraction(0))
+    )
     return (sin_incline * cos_azimuth, sin_incline * sin_azimuth, cos_incline)
 
 

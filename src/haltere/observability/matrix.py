@@ -49,9 +49,9 @@ class Excitation:
         signed = [exact.random_signed(rng) for _ in range(13)]
         motion = (*signed[:6], *exact.squared(signed[6:10]), *signed[10:])
         if isinstance(field, Residues):
-            draws = rng.integers(1, field.prime, (order + 1, n, points))
+            whole = rng.integers(1, field.prime, (order + 1, n, points))
             held = np.repeat(rng.integers(1, field.prime, (n, 1)), points, 1)
-            return cls(motion, draws, held)
+            return cls(motion, whole, held)
         draws = rng.uniform(-1.0, 1.0, (order + 1, n, points))
         draws[0] = rng.uniform(0.5, 1.5, (n, points))
         return cls(motion, draws, np.repeat(rng.uniform(0.5, 1.5, (n, 1)), points, 1))
@@ -158,4 +158,3 @@ def observability_matrix(jacobian: Numbers, T: Numbers, sensors: Sequence[str], 
     rows = jacobian[:, :, sensor_rows(sensors)].reshape(-1, jacobian.shape[-1])
     numbers = np.asarray([field.number(x) for x in T.reshape(-1).tolist()], field.dtype).reshape(T.shape)
     return field.product(rows, numbers)
-

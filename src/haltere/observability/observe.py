@@ -184,4 +184,3 @@ def as_mapping(result: Observability) -> dict[str, Any]:
 def _plain(finding: Finding) -> dict[str, Any]:
     fix = None if finding.fix is None else list(finding.fix)
     return {"name": finding.name, "verdict": str(finding.verdict), "fix": fix}
-

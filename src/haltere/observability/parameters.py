@@ -72,8 +72,8 @@ class Parameters:
                 one = self._unit(f"rotors.{rotor}.axis.{angle}", error + k)
                 found.append(Parameter(one.name, one.row, one.own, axes == "spherical"))
         for a, b in combinations(range(len(c.rotors)), 2):
-            for one, two in ((a, b), (b, a)):
-                name = f"distance.{c.rotors[one]}.{c.rotors[two]}"
+            for first, second in ((a, b), (b, a)):
+                name = f"distance.{c.rotors[first]}.{c.rotors[second]}"
                 found.append(Parameter(name, self._distance(a, b), (), reported=False))
         self.by_name = {parameter.name: parameter for parameter in found}
 

@@ -18,7 +18,13 @@ import numpy as np
 from haltere.algebra import modular
 from haltere.algebra.series import Reals, Residues, SingularPointError
 from haltere.observability import exact
-from haltere.observability.matrix import Excitation, chart, in_own_units, observability_matrix, output_jacobian
+from haltere.observability.matrix import (
+    Excitation,
+    chart,
+    in_own_units,
+    observability_matrix,
+    output_jacobian,
+)
 from haltere.observability.subject import ObservabilityError, Subject
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -192,7 +198,9 @@ class FloatMatrix:
     def gap(self) -> tuple[float, float]:
         """The last singular value that counts and the first that does not, relative to the largest."""
         relative = self.singular_values / self.singular_values[0]
-        return float(relative[self.rank - 1]), float(relative[self.rank]) if self.rank < len(relative) else 0.0
+        return float(relative[self.rank - 1]), float(relative[self.rank]) if self.rank < len(
+            relative
+        ) else 0.0
 
     def null_space(self, rank: int) -> Numbers:
         """(37 + 7N, n - rank) unobservable directions, as the columns of an array."""
@@ -254,7 +262,7 @@ def equilibrated(motion: exact.Vector, matrix: Numbers, units: Numbers) -> Float
         across = np.sqrt(np.sum(matrix**2, axis=0))
         across = np.where(across > 0.0, across, 1.0)
         matrix, scale = matrix / across, scale / across
-    triangle = np.linalg.qr(matrix, mode="r")
+    triangle: Numbers = np.asarray(np.linalg.qr(matrix, mode="r"))
     padded = np.zeros((matrix.shape[1], matrix.shape[1]))
     padded[: triangle.shape[0]] = triangle
     _, values, basis = np.linalg.svd(padded)

@@ -180,7 +180,10 @@ def _mass_properties(
 ) -> tuple[Fraction, exact.Vector, np.ndarray[Any, np.dtype[Any]]]:
     """Mass, centre of mass in the body frame and inertia (3, 3) about it: equation (1)."""
     parts: list[tuple[Fraction, exact.Vector, np.ndarray[Any, np.dtype[Any]]]] = []
-    carriers: list[tuple[Any, str]] = [(airframe.body, "body"), *((link, link.name) for link in airframe.links)]
+    carriers: list[tuple[Any, str]] = [
+        (airframe.body, "body"),
+        *((link, link.name) for link in airframe.links),
+    ]
     for carrier, name in carriers:
         com = _plus(origins[name], exact.vector(carrier.com))
         parts.append((exact.decimal(carrier.mass), com, _tensor(carrier.inertia)))
@@ -221,7 +224,9 @@ def _principal(inertia: np.ndarray[Any, np.dtype[Any]]) -> tuple[exact.Vector, e
     R[:, 2] *= np.sign(np.linalg.det(R))
     wxyz = np.asarray(so3.to_wxyz(np.where(np.abs(R) < _SMALL, 0.0, R)))
     scaled = [exact.rounded(v / scale) * exact.decimal(scale) for v in values]
-    return exact.unit_quaternion(np.where(np.abs(wxyz) < _SMALL, 0.0, wxyz)), _equalised(scaled, scale)
+    return exact.unit_quaternion(np.where(np.abs(wxyz) < _SMALL, 0.0, wxyz).tolist()), _equalised(
+        scaled, scale
+    )
 
 
 def _nearest_order(vectors: np.ndarray[Any, np.dtype[np.float64]]) -> list[int]:

@@ -48,9 +48,7 @@ def candidates(subject: Subject, motion: Sequence[Fraction], T: Numbers) -> list
     c = subject.coordinates
     n = len(c.rotors)
     z = (*motion, *subject.constants)
-    found = [_mass_scale(subject), _leverage_scale(subject)]
-    for rotor in range(n):
-        found.append(_slide(subject, rotor))
+    found = [_mass_scale(subject), _leverage_scale(subject), *(_slide(subject, rotor) for rotor in range(n))]
     moments = z[34:37]
     for axis in (2, 1, 0):
         one, two = (i for i in range(3) if i != axis)
@@ -169,15 +167,15 @@ def _turn_vector(subject: Subject, z: Sequence[Fraction], axis: int, T: Numbers)
 def _turned(axis: int, rotors: int) -> Callable[[Floats, float], Floats]:
     def moved(z: Floats, step: float) -> Floats:
         result = z.copy()
-        q = np.zeros(4)
+        q: Any = np.zeros(4)
         q[0], q[1 + axis] = np.cos(0.5 * step), np.sin(0.5 * step)
-        back = exact.conjugated(q)
+        back: Any = exact.conjugated(q)
         R = exact.floats(exact.rotation(back))
         for first in (3, 10, 13, 20, *range(BASE, BASE + 6 * rotors, 3)):
             result[first : first + 3] = R @ z[first : first + 3]
-        result[6:10] = exact.multiplied(z[6:10], q)
+        result[6:10] = exact.multiplied(z[6:10].tolist(), q)
         for first in (16, 23):
-            result[first : first + 4] = exact.multiplied(back, z[first : first + 4])
+            result[first : first + 4] = exact.multiplied(back, z[first : first + 4].tolist())
         return result
 
     return moved

@@ -87,7 +87,9 @@ def equations(z: Array, wrench: Array, spin: Array, u: Array, u_imu: Array) -> A
     model = rigid_model(z, spin)
     rest = State.rest(model)
     twist = jnp.concatenate([z[3:6], z[10:13]])
-    state = State(z[0:3], z[6:10], twist, rest.joint_angles, rest.joint_rates, rest.rotor_angles, rest.rotor_rates)
+    state = State(
+        z[0:3], z[6:10], twist, rest.joint_angles, rest.joint_rates, rest.rotor_angles, rest.rotor_rates
+    )
     gravity = z[37:40]
     slope = rate_of_change(state, motion(model, state, u, gravity, wrench))
     _, p_MP = sensor_frame(model, state, 0, z[13:16], so3.from_wxyz(z[16:20]))

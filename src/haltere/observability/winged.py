@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.airframe import Airframe
+from haltere.airframe import Airframe, Body, Link
 from haltere.algebra.series import Reals, Tape
 from haltere.dynamics import Environment, Model, State
 from haltere.dynamics.loads import external_wrenches, linear_parameters
@@ -37,7 +37,7 @@ _STEPS, _SAMPLES_EVERY, _PIECES = 40, 4, 5
 
 def has_wings(airframe: Airframe) -> bool:
     """Whether a wing or drag acts on the vehicle."""
-    carriers = (airframe.body, *airframe.links)
+    carriers: list[Body | Link] = [airframe.body, *airframe.links]
     return any(carrier.wing is not None or carrier.drag is not None for carrier in carriers)
 
 
