@@ -19,6 +19,7 @@ COMMANDS = [
     ["airframe", "check"],
     ["dynamics"],
     ["observe"],
+    ["design"],
     ["reproduce"],
     ["simulate"],
     ["bench"],

@@ -36,9 +36,7 @@ class Adjoint:
         `weights` is used up.
         """
         values = tape.values[0]
-        for step, (left, right) in zip(
-            reversed(self.program.steps), reversed(self._scatter), strict=True
-        ):
+        for step, (left, right) in zip(reversed(self.program.steps), reversed(self._scatter), strict=True):
             end = step.start + len(step.left)
             w = weights[step.start : end]
             if step.kind == "mul":

@@ -59,6 +59,16 @@ class Program:
     outputs: tuple[int, ...]
     jacobian: tuple[Mapping[int, int], ...]
 
+    def derivatives(self, rows: range, columns: int) -> tuple[list[int], list[int], list[int]]:
+        """Row, column and slot of each derivative of the results `rows` by the first `columns` inputs."""
+        entries = [
+            (i, j, slot)
+            for i, row in enumerate(rows)
+            for j, slot in self.jacobian[row].items()
+            if j < columns
+        ]
+        return [e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries]
+
     @classmethod
     def record(cls, fn: Callable[..., Any], *examples: Any, wanted: int | None = None) -> Self:
         """Write down fn for arguments of the shapes of `examples`.

@@ -148,13 +148,6 @@ class Tape:
     def jacobian(self, k: int, rows: range, columns: int) -> Numbers:
         """(points, rows, columns) coefficient k of the derivatives of results by the first `columns` inputs."""
         matrix = np.zeros((self.values.shape[2], len(rows), columns), self.field.dtype)
-        entries = [
-            (i, j, s)
-            for i, row in enumerate(rows)
-            for j, s in self.program.jacobian[row].items()
-            if j < columns
-        ]
-        if entries:
-            i, j, s = (list(x) for x in zip(*entries, strict=True))
-            matrix[:, i, j] = self.values[k, s].T
+        i, j, s = self.program.derivatives(rows, columns)
+        matrix[:, i, j] = self.values[k, s].T
         return matrix

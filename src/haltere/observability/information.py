@@ -143,7 +143,9 @@ class Information:
     def reduced(self) -> Callable[[Array, Array], Array]:
         """Equations (1) and (2), from derivatives and quaternions (T, 4)."""
         weights = np.asarray([0.0 if np.isinf(s) else s**-2.0 for s in self.noise.sigma])
-        return jax.jit(partial(_reduced, jnp.asarray(self.tangent), jnp.asarray(self.free), jnp.asarray(weights)))
+        return jax.jit(
+            partial(_reduced, jnp.asarray(self.tangent), jnp.asarray(self.free), jnp.asarray(weights))
+        )
 
     def sigmas(self, matrix: Numbers, names: Sequence[str]) -> dict[str, float | None]:
         """Predicted deviation of each parameter, SI; None where the flight says nothing about it."""
@@ -186,8 +188,9 @@ def _reduced(tangent: Array, free: Array, weights: Array, J: Array, wxyz: Array)
         own = F[:ERRORS, :ERRORS] + 1e-9 * jnp.eye(ERRORS)
         return F[ERRORS:, ERRORS:] - F[ERRORS:, :ERRORS] @ jnp.linalg.solve(own, F[:ERRORS, ERRORS:])
 
-    total = jnp.sum(jax.vmap(window)(J[..., :MOTION], by_parameters, starts), axis=0)
-    return 0.5 * (total + total.T)
+    total: Array = jnp.sum(jax.vmap(window)(J[..., :MOTION], by_parameters, starts), axis=0)
+    even: Array = 0.5 * (total + total.T)
+    return even
 
 
 def _motion_chart(q: Array) -> Array:

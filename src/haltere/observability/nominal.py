@@ -23,7 +23,6 @@ from haltere.observability import exact
 from haltere.observability.information import RATE
 from haltere.observability.subject import Subject
 from haltere.trajectory import (
-    Harmonic,
     Reference,
     Trajectory,
     TrajectoryError,
@@ -100,7 +99,9 @@ class Pilot:
                 [motion.com_position, R_WM.T @ motion.com_velocity, _wxyz(R_WM), turn.T @ motion.rate]
             )
             room = jnp.where(u > hover.command, vehicle.high - hover.command, hover.command - vehicle.low)
-            rotors = jnp.abs(u - hover.command) / jnp.maximum(room, 1e-6 * vehicle.high) / (1.0 - limits.margin)
+            rotors = (
+                jnp.abs(u - hover.command) / jnp.maximum(room, 1e-6 * vehicle.high) / (1.0 - limits.margin)
+            )
             lean = (1.0 - motion.R_WH[2, 2]) / (1.0 - np.cos(limits.tilt))
             speed = jnp.sqrt(flat[1, :3] @ flat[1, :3] + 1e-12) / limits.speed
             inside = jnp.abs(flat[0, :3] - centre) / box
@@ -114,25 +115,9 @@ class Pilot:
 def _wxyz(R: Array) -> Array:
     """(4,) quaternion of a rotation that is no half turn about a level axis, smooth in R."""
     w = jnp.sqrt(jnp.maximum(1.0 + jnp.trace(R), 1e-9)) / 2.0
-    return jnp.concatenate([w[None], so3.vee(R - R.T) / (4.0 * w) * 1.0])
+    return jnp.concatenate([w[None], so3.vee(R - R.T) / (4.0 * w)])
 
 
 def sampled(trajectory: Trajectory, seconds: float) -> Array:
     """(T, 5, 4) flat outputs at `RATE` from the start, for so many seconds."""
     return jax.vmap(trajectory.derivatives)(jnp.arange(round(seconds * RATE)) / RATE)
-
-
-def periodic(coefficients: Array, period: float, centre: tuple[float, float, float]) -> Harmonic:
-    """The trajectory of equation (1) from coefficients (2, K, 4): sines, then cosines."""
-    count = coefficients.shape[1]
-    frequency = jnp.repeat(2.0 * jnp.pi * jnp.arange(1.0, count + 1.0)[:, None] / period, 4, 1)
-    phase = jnp.zeros((count, 4))
-    middle = jnp.concatenate([jnp.asarray(centre), jnp.zeros(1)])
-    return Harmonic(
-        middle,
-        jnp.zeros(4),
-        coefficients.reshape(-1, 4),
-        jnp.concatenate([frequency, frequency]),
-        jnp.concatenate([phase, phase + 0.5 * jnp.pi]),
-        jnp.asarray(period),
-    )
