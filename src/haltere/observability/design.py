@@ -32,6 +32,8 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 
 CRITERIA = ("a", "d")
 _SLACK, _PENALTY, _BISECTIONS = 0.97, 300.0, 30
+_KEPT = 0.99
+"""Share of the limits at the samples, so that they are kept between them too."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ class Designer:
         """The coefficients times the largest factor, at most one unless it may grow, that keeps all limits."""
 
         def keeps(factor: float) -> bool:
-            return float(jnp.max(self._fly(jnp.asarray(factor * coefficients)).use)) <= 1.0
+            return float(jnp.max(self._fly(jnp.asarray(factor * coefficients)).use)) <= _KEPT
 
         low, high = 0.0, 1.0
         while grow and keeps(high) and high < 1e3:

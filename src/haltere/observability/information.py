@@ -100,10 +100,11 @@ class Information:
     def free(self) -> Numbers:
         """(25 + 7N, f) orthonormal changes, in the vehicle's own units, that respect what is known: N."""
         rows, _ = self.parameters.rows(self.known)
-        if len(rows) == 0:
+        plain = exact.floats(rows)[:, ERRORS:] * self.units if len(rows) else np.zeros((0, len(self.units)))
+        size = np.linalg.norm(plain, axis=1)
+        plain = plain[size > 0.0] / size[size > 0.0, None]  # one component of a unit axis may say nothing
+        if len(plain) == 0:
             return np.eye(len(self.units))
-        plain = exact.floats(rows)[:, ERRORS:] * self.units
-        plain = plain / np.linalg.norm(plain, axis=1, keepdims=True)
         _, values, basis = np.linalg.svd(plain, full_matrices=True)
         return basis[int(np.sum(values > 1e-9)) :].T
 
@@ -186,7 +187,8 @@ def _reduced(tangent: Array, free: Array, weights: Array, J: Array, wxyz: Array)
 
         F = jnp.sum(jax.lax.scan(one, begin, (derivatives, parameters))[1], axis=0)
         own = F[:ERRORS, :ERRORS] + 1e-9 * jnp.eye(ERRORS)
-        return F[ERRORS:, ERRORS:] - F[ERRORS:, :ERRORS] @ jnp.linalg.solve(own, F[:ERRORS, ERRORS:])
+        lost: Array = F[ERRORS:, :ERRORS] @ jnp.linalg.solve(own, F[:ERRORS, ERRORS:])
+        return F[ERRORS:, ERRORS:] - lost
 
     total: Array = jnp.sum(jax.vmap(window)(J[..., :MOTION], by_parameters, starts), axis=0)
     even: Array = 0.5 * (total + total.T)

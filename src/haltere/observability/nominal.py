@@ -72,6 +72,8 @@ class Pilot:
     hover: HoverPoint
     limits: Limits
     R_BM: Any
+    inverse: Any
+    """(R, 6) least-norm squared speeds for a wrench in hover axes."""
 
     @classmethod
     def of(cls, airframe: Airframe, subject: Subject, limits: Limits) -> "Pilot":
@@ -80,20 +82,20 @@ class Pilot:
         fault = hover_fault(vehicle)
         if fault is not None:
             raise TrajectoryError(f"{airframe.name}: {fault}")
-        return cls(vehicle, hover_point(vehicle), limits, exact.floats(exact.rotation(subject.wxyz_BM)))
+        hover = hover_point(vehicle)
+        inverse = np.linalg.pinv(np.asarray(hover.allocation(vehicle)), rcond=1e-10)
+        return cls(vehicle, hover, limits, exact.floats(exact.rotation(subject.wxyz_BM)), inverse)
 
     def fly(self, derivatives: Array) -> Nominal:
         """Along flat outputs with derivatives (T, 5, 4)."""
         vehicle, hover, limits = self.vehicle, self.hover, self.limits
-        table = hover.allocation(vehicle)
-        inverse = jnp.linalg.pinv(table, rtol=1e-10)
         turn = jnp.asarray(hover.frame).T @ self.R_BM
         box, centre = jnp.asarray(limits.size), jnp.asarray(limits.centre)
 
         def one(flat: Array) -> Nominal:
             reference = Reference.from_derivatives(flat)
             motion = flat_motion(vehicle, hover, reference)
-            u = inverse @ flat_wrench(vehicle, hover, motion)
+            u: Array = jnp.asarray(self.inverse) @ flat_wrench(vehicle, hover, motion)
             R_WM = motion.R_WH @ turn
             state = jnp.concatenate(
                 [motion.com_position, R_WM.T @ motion.com_velocity, _wxyz(R_WM), turn.T @ motion.rate]
