@@ -118,14 +118,14 @@ def _value(kind: str, name: str, value: Any, shape: Shape) -> Any:
     fits = len(shape) == array.ndim and all(w in {None, n} for w, n in zip(shape, array.shape, strict=True))
     if not fits and not (name == "yaw" and array.ndim == 0):
         raise TrajectoryError(f"{where}: got {value!r}; give {example}")
-    if name in {"duration", "period", "speed", "acceleration", "sines"}:
+    if array.ndim == 0 and name in {"duration", "period", "speed", "acceleration", "sines"}:
         if array == 0.0 or (name != "period" and array < 0.0):
             raise TrajectoryError(f"{where}: got {float(array):g}; give a number above zero")
     elif name == "ease" and array < 0.0:
         raise TrajectoryError(f"{where}: got {float(array):g}; give zero or more seconds")
     elif name in {"hold", "wxyz"} and not np.any(array):
         raise TrajectoryError(f"{where}: got {value!r}, which is no attitude; give [1, 0, 0, 0]")
-    if name == "sines":
+    if name == "sines" and array.ndim == 0:
         return int(array)
     if name == "band_hz":
         return tuple(float(edge) for edge in array)
