@@ -76,3 +76,14 @@ def test_a_plan_is_written_and_flies(capsys, tmp_path, monkeypatch):
     flown = json.loads(out)
     assert code == 0
     assert flown["duration"] == pytest.approx(10.0, abs=0.01)
+
+
+def test_throws_for_the_place_of_the_imu(capsys):
+    code, out, _ = call(capsys, "design", "hummingbird", "--throws", "12", "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert [len(plan["axes"]) for plan in result["trajectory"]] == [1, 2, 3]
+    assert 0.0 < result["predicted_sigma"]["imu.position.z"] < 1e-3
+    code, out, err = call(capsys, "design", "hummingbird", "--throws", "0")
+    assert (code, out) == (1, "")
+    assert "rad/s" in err

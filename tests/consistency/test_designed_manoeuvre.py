@@ -17,11 +17,11 @@ NAMES = ("inertia.zz", "rotors.*.torque_ratio")
 
 @pytest.mark.slow
 def test_designed_manoeuvre_for_inertia_zz_and_drag_coefficients():
-    start = time.perf_counter()
+    start = time.process_time()
     found = plan(
         from_catalogue("hummingbird"), ("pose", "imu"), NAMES, rng=np.random.default_rng(0), compared=0
     )
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start  # of one core
     designer, best = found.designer, found.manoeuvre
     ours = np.asarray([best.sigma[name] for name in designer.names])
     rng = np.random.default_rng(1)

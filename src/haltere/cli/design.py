@@ -49,6 +49,12 @@ def design(
         Criterion, typer.Option("--criterion", help="Sum of variances (a) or their determinant (d).")
     ] = Criterion.A,
     iterations: Annotated[int, typer.Option("--iterations", min=0, help="Steps of the search.")] = 60,
+    throws: Annotated[
+        float | None,
+        typer.Option(
+            "--throws", help="Plan throws at this spin (rad/s) for the IMU's position.", metavar="RATE"
+        ),
+    ] = None,
     out: Annotated[
         str | None, typer.Option("--out", help="Write OUT.csv and the scenario OUT.toml.", metavar="OUT")
     ] = None,
@@ -65,6 +71,9 @@ def design(
         if file.exists() and not force:
             raise FileExistsHereError(f"{file} exists already; give another --out or --force")
     prepare_jax()
+    if throws is not None:
+        plan_throws(vehicle, throws, json=json)
+        return
     from numpy.random import default_rng
 
     from haltere.observability.nominal import Limits
@@ -92,6 +101,30 @@ def design(
         emit_json(result)
     else:
         show(result)
+
+
+def plan_throws(vehicle: Any, rate: float, *, json: bool) -> None:
+    """Print how many throws about which axes the IMU's position takes."""
+    from haltere.observability.throws import throw_plans
+
+    with progress(f"throws of {vehicle.name}"):
+        plans = throw_plans(vehicle, rate)
+    result = {
+        "airframe": vehicle.name,
+        "trajectory": [
+            {"kind": "throw", "axes": p.axes, "spins": p.spins, "predicted_sigma": p.sigma} for p in plans
+        ],
+        "predicted_sigma": plans[-1].sigma,
+    }
+    if json:
+        emit_json(result)
+        return
+    rows = [(len(p.axes), ", ".join(p.axes), *p.sigma.values()) for p in plans]
+    emit_table(
+        f"Position of the IMU from throws at {rate:g} rad/s, one sigma in m",
+        ("throws", "spin about (principal axes)", "x", "y", "z"),
+        rows,
+    )
 
 
 def as_mapping(found: Any, airframe: str) -> dict[str, Any]:
