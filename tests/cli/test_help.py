@@ -18,6 +18,8 @@ COMMANDS = [
     ["airframe", "show"],
     ["airframe", "check"],
     ["dynamics"],
+    ["observe"],
+    ["design"],
     ["reproduce"],
     ["simulate"],
     ["bench"],

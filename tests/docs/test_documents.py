@@ -15,7 +15,7 @@ from haltere.cli.app import main
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LONG = {"demo", "bench", "reproduce", "simulate"}
+LONG = {"demo", "bench", "reproduce", "simulate", "design"}
 
 
 def run_commands(example):

@@ -48,7 +48,7 @@ def algebra(name: str, functions: Iterable[str]) -> Algebra:
     return Algebra(name=name, functions={f: _maker(f) for f in functions}, **arithmetic)
 
 
-def _order(results: Sequence[Any], known: Iterable[Node]) -> list[Node]:
+def ordered(results: Sequence[Any], known: Iterable[Node]) -> list[Node]:
     """Return the operations that lead from known nodes to the results, operands before users."""
     order: list[Node] = []
     seen = set(known)
@@ -119,7 +119,7 @@ def evaluate(
         cut: whether stored nodes are kept apart from each other; without it XLA decides alone.
     """
     values: dict[Node, Any] = dict(inputs)
-    order = _order(results, values)
+    order = ordered(results, values)
     if not cut:
         _compute(order, values, functions)
     else:
@@ -128,7 +128,7 @@ def evaluate(
 
             def level(arrays: list[Any], roots: list[Node] = roots, given: list[Node] = given) -> list[Any]:
                 local = dict(zip(given, arrays, strict=True))
-                _compute(_order(roots, local), local, functions)
+                _compute(ordered(roots, local), local, functions)
                 return [local[root] for root in roots]
 
             with _not_inlined():

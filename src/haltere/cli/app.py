@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli import airframe, bench, demo, dynamics, reproduce, simulate
+from haltere.cli import airframe, bench, demo, design, dynamics, observe, reproduce, simulate
 from haltere.foundation import HaltereError
 
 DEBUG = "--debug"
@@ -29,6 +29,8 @@ app = typer.Typer(
 app.add_typer(airframe.app, name="airframe")
 app.command("dynamics", epilog=dynamics.EXAMPLE)(dynamics.dynamics)
 app.command("simulate", epilog=simulate.EXAMPLE)(simulate.simulate)
+app.command("observe", epilog=observe.EXAMPLE)(observe.observe)
+app.command("design", epilog=design.EXAMPLE)(design.design)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("bench", epilog=bench.EXAMPLE)(bench.bench)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)

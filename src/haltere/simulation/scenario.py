@@ -48,15 +48,19 @@ class Start(Part):
 class TrajectoryPart(Part):
     """What to fly; which fields count depends on `kind`."""
 
-    kind: Literal["hover", "lissajous", "circle", "step", "waypoints", "chirp", "multisine", "throw"] = Field(
-        "hover", description="the kind of trajectory"
-    )
+    kind: Literal[
+        "hover", "lissajous", "circle", "step", "waypoints", "chirp", "multisine", "periodic", "throw"
+    ] = Field("hover", description="the kind of trajectory")
     centre: Vector = Field((0.0, 0.0, 2.0), description="centre or place, world, m")
     yaw: Number = Field(0.0, description="mean yaw, rad")
     cycles: Four | None = Field(None, description="lissajous: cycles of x, y, z, yaw in the whole time")
     amplitude: Four = Field((1.0, 1.0, 1.0, 1.0), description="of x, y, z (m) and yaw (rad)")
     radius: Positive = Field(1.0, description="circle, m")
-    period: Positive = Field(6.0, description="circle, s")
+    period: Positive = Field(6.0, description="circle and periodic, s")
+    sines: tuple[Four, ...] = Field(
+        (), description="periodic: amplitudes of x, y, z (m), yaw (rad) by harmonic"
+    )
+    cosines: tuple[Four, ...] = Field((), description="periodic: the same for cosines, as many as sines")
     offset: Vector = Field((1.0, 0.0, 0.0), description="step, m")
     time: NonNegative = Field(1.0, description="step: when, s")
     waypoints: tuple[Vector, ...] = Field((), description="places to pass, world, m")

@@ -32,6 +32,7 @@ from haltere.trajectory import (
     lissajous,
     minimum_snap,
     multisine,
+    periodic,
     random_lissajous,
     step,
     throw,
@@ -153,6 +154,13 @@ def trajectory_of(scenario: Scenario, key: Array) -> Trajectory | Throw:
         return circle(t.radius, t.period, duration, t.centre, t.yaw)
     if t.kind == "step":
         return step(t.offset, 0.0, t.time, duration, t.centre, t.yaw)
+    if t.kind == "periodic":
+        if not t.sines or len(t.sines) != len(t.cosines):
+            raise ScenarioError(
+                f"trajectory: got {len(t.sines)} sines and {len(t.cosines)} cosines; give as many of both, at least one"
+            )
+        wave = periodic(jnp.asarray(t.sines), jnp.asarray(t.cosines), t.period, t.centre, t.yaw)
+        return replace(wave, duration=jnp.asarray(duration))
     if t.kind == "waypoints":
         return minimum_snap(t.waypoints, t.yaw, speed=t.speed)
     if t.kind == "chirp":

@@ -3,7 +3,7 @@
 from haltere.trajectory.chirp import Chirp, chirp
 from haltere.trajectory.errors import TrajectoryError
 from haltere.trajectory.flatness import FlatMotion, attitude, flat_motion, flat_wrench, reference_tilt
-from haltere.trajectory.harmonic import Harmonic, circle, lissajous, multisine, random_lissajous
+from haltere.trajectory.harmonic import Harmonic, circle, lissajous, multisine, periodic, random_lissajous
 from haltere.trajectory.hovering import HoverPoint, can_hover, hover_fault, hover_point, lift_share
 from haltere.trajectory.limits import Needs, bounded, needs
 from haltere.trajectory.pace import Holding, Paced, paced
@@ -45,6 +45,7 @@ __all__ = [
     "multisine",
     "needs",
     "paced",
+    "periodic",
     "random_lissajous",
     "reference_tilt",
     "speed_limits",

@@ -170,3 +170,32 @@ def multisine(
         np.broadcast_to(-np.pi * k * (k - 1) / sines, tones.shape),
         duration,
     )
+
+
+def periodic(
+    sines: Values,
+    cosines: Values | None = None,
+    period: Values = 10.0,
+    centre: Values = CENTRE,
+    yaw: Values = 0.0,
+) -> Harmonic:
+    """Harmonics of one period on every axis, the form in which a designed manoeuvre comes.
+
+    Args:
+        sines: (K, 4) amplitudes of sin(2 pi k t / period), k = 1..K, m and rad.
+        cosines: (K, 4) amplitudes of cos(2 pi k t / period); zero where not given.
+        period: s; also the duration, after which it may go on.
+        centre: (3,) m.
+        yaw: mean yaw, rad.
+    """
+    first = numbers(sines)
+    second = jnp.zeros_like(first) if cosines is None else numbers(cosines)
+    k = jnp.arange(1.0, first.shape[0] + 1.0, dtype=first.dtype)[:, None]
+    frequency = jnp.broadcast_to(2.0 * jnp.pi * k / numbers(period), first.shape)
+    return _harmonic(
+        four(centre, yaw),
+        jnp.concatenate([first, second]),
+        jnp.concatenate([frequency, frequency]),
+        jnp.concatenate([jnp.zeros_like(first), jnp.full_like(second, 0.5 * np.pi)]),
+        period,
+    )

@@ -17,7 +17,7 @@ import numpy as np
 from haltere.foundation.arrays import Array
 from haltere.trajectory.chirp import chirp
 from haltere.trajectory.errors import TrajectoryError
-from haltere.trajectory.harmonic import circle, lissajous, multisine, random_lissajous
+from haltere.trajectory.harmonic import circle, lissajous, multisine, periodic, random_lissajous
 from haltere.trajectory.pace import Holding, paced
 from haltere.trajectory.reference import Trajectory
 from haltere.trajectory.spline import minimum_snap
@@ -37,6 +37,10 @@ KINDS: dict[str, tuple[Callable[..., Any], dict[str, Shape]]] = {
     "circle": (circle, {"radius": (), "period": (), "turns_with_path": (), **_PLACE}),
     "chirp": (chirp, {"amplitude": (4,), "band_hz": (2,), **_PLACE}),
     "multisine": (multisine, {"amplitude": (4,), "band_hz": (2,), "sines": (), **_PLACE}),
+    "periodic": (
+        periodic,
+        {"sines": (None, 4), "cosines": (None, 4), "period": (), "centre": (3,), "yaw": ()},
+    ),
     "waypoints": (
         minimum_snap,
         {"waypoints": (None, 3), "yaw": (None,), "times": (None,), "speed": (), "acceleration": ()},
@@ -45,7 +49,12 @@ KINDS: dict[str, tuple[Callable[..., Any], dict[str, Shape]]] = {
 }
 """Constructor and shapes of the arguments of each kind."""
 
-_REQUIRED = {"chirp": "amplitude", "multisine": "amplitude", "waypoints": "waypoints"}
+_REQUIRED = {
+    "chirp": "amplitude",
+    "multisine": "amplitude",
+    "periodic": "sines",
+    "waypoints": "waypoints",
+}
 _WITH_ALL: dict[str, Shape] = {"ease": (), "hold": (4,)}
 _EXAMPLES = {(): "1.0", (2,): "[0.1, 1.0]", (3,): "[0, 0, 1.5]", (4,): "[1, 1, 1, 1]", (None,): "[0, 1]"}
 
@@ -109,14 +118,14 @@ def _value(kind: str, name: str, value: Any, shape: Shape) -> Any:
     fits = len(shape) == array.ndim and all(w in {None, n} for w, n in zip(shape, array.shape, strict=True))
     if not fits and not (name == "yaw" and array.ndim == 0):
         raise TrajectoryError(f"{where}: got {value!r}; give {example}")
-    if name in {"duration", "period", "speed", "acceleration", "sines"}:
+    if array.ndim == 0 and name in {"duration", "period", "speed", "acceleration", "sines"}:
         if array == 0.0 or (name != "period" and array < 0.0):
             raise TrajectoryError(f"{where}: got {float(array):g}; give a number above zero")
     elif name == "ease" and array < 0.0:
         raise TrajectoryError(f"{where}: got {float(array):g}; give zero or more seconds")
     elif name in {"hold", "wxyz"} and not np.any(array):
         raise TrajectoryError(f"{where}: got {value!r}, which is no attitude; give [1, 0, 0, 0]")
-    if name == "sines":
+    if name == "sines" and array.ndim == 0:
         return int(array)
     if name == "band_hz":
         return tuple(float(edge) for edge in array)

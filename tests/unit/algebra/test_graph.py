@@ -39,7 +39,7 @@ def test_stored_nodes_stand_in_levels():
     left, right = arithmetic.mul(first, 2.0), arithmetic.add(first, 1.0)  # so cheap that it may be repeated
     again = arithmetic.function("sin", arithmetic.mul(left, right))
     results = [arithmetic.add(again, 1.0), arithmetic.mul(again, again), arithmetic.sub(again, left)]
-    order = graph._order([*results], [a])
+    order = graph.ordered([*results], [a])
     assert order.index(first) < order.index(left) < order.index(again)
     levels = graph._levels(order, results)
     assert levels[0] == [again]
@@ -60,4 +60,4 @@ def test_a_long_chain_is_split():
     a = node = graph.Node("input")
     for i in range(4 * graph.SIZE_LIMIT):
         node = arithmetic.add(arithmetic.mul(node, 2.0 + i), a)
-    assert len(graph._levels(graph._order([node], [a]), [node])) >= 8
+    assert len(graph._levels(graph.ordered([node], [a]), [node])) >= 8

@@ -14,6 +14,7 @@ GOOD = [
     {"kind": "circle", "radius": 2, "period": -8, "turns_with_path": True, "ease": 2},
     {"kind": "chirp", "amplitude": [1, 0, 0, 0], "band_hz": [0.1, 1]},
     {"kind": "multisine", "amplitude": [1, 1, 0, 0], "sines": 4, "hold": [1, 0, 0, 0]},
+    {"kind": "periodic", "sines": [[1, 0, 0.2, 0], [0, 0.5, 0, 1]], "period": 8},
     {"kind": "waypoints", "waypoints": [[0, 0, 1], [1, 0, 1]], "yaw": 0.5},
 ]
 

@@ -1,0 +1,19 @@
+"""What can be known at all: exact observability, its named directions, and the information of a flight."""
+
+from haltere.observability.observe import Finding, Observability, as_mapping, observe
+from haltere.observability.rank import ExactMatrix, Question, counted, exact_matrices, float_matrix
+from haltere.observability.subject import ObservabilityError, Subject
+
+__all__ = [
+    "ExactMatrix",
+    "Finding",
+    "Observability",
+    "ObservabilityError",
+    "Question",
+    "Subject",
+    "as_mapping",
+    "counted",
+    "exact_matrices",
+    "float_matrix",
+    "observe",
+]

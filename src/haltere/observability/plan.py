@@ -1,0 +1,169 @@
+"""A plan for one vehicle: what to measure by hand, what to fly, and what it will be worth.
+
+The deviation is predicted for the flight with everything known that `known` names; where the wanted parameters cannot
+be seen even so, the smallest hand measurements that restore them are added and named. It is compared with random
+Lissajous figures of the same length, the default flight.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.observability.design import Designer, Manoeuvre
+from haltere.observability.information import RATE, Information, Noise
+from haltere.observability.nominal import Limits, Pilot
+from haltere.observability.observe import observe
+from haltere.observability.parameters import Verdict
+from haltere.observability.rank import Question
+from haltere.observability.subject import ObservabilityError, Subject
+from haltere.observability.winged import has_wings
+from haltere.trajectory import bounded, random_lissajous
+
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+WEAK = 0.25
+"""Relative deviation beyond which the 95 % interval is wider than half the value on each side together."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure and to fly.
+
+    Attributes:
+        designer: the question.
+        manoeuvre: the answer.
+        assumed: hand measurements that were added so that the parameters can be seen.
+        lissajous: median predicted deviation of random Lissajous figures by parameter; None where none says anything.
+        findings: sentences about what stays weak.
+    """
+
+    designer: Designer
+    manoeuvre: Manoeuvre
+    assumed: tuple[str, ...]
+    lissajous: dict[str, float | None]
+    findings: tuple[str, ...]
+
+
+def plan(
+    airframe: Airframe,
+    sensors: Sequence[str],
+    names: Sequence[str],
+    known: Sequence[str] = (),
+    limits: Limits | None = None,
+    seconds: float = 30.0,
+    criterion: str = "a",
+    rng: np.random.Generator | None = None,
+    iterations: int = 60,
+    compared: int = 5,
+    progress: Callable[[str], None] | None = None,
+) -> Plan:
+    """Design the manoeuvre for the parameters `names` (names, beginnings of names, patterns).
+
+    Args:
+        airframe: the vehicle; it must be able to hover.
+        sensors: of `pose`, `position`, `imu`.
+        names: what is to be known.
+        known: what is measured by hand, exactly.
+        limits: of the manoeuvre.
+        seconds: length of the flight.
+        criterion: `a` or `d`, see `haltere.observability.design`.
+        rng: for starts and Lissajous figures.
+        iterations: of the search.
+        compared: Lissajous figures to compare with.
+        progress: called with a sentence before each part.
+    """
+    rng = rng or np.random.default_rng(0)
+    if has_wings(airframe):
+        raise ObservabilityError(
+            f"{airframe.name} has wings or drag, which the information of a flight leaves out; "
+            "design for a vehicle without, or remove them from the file"
+        )
+    question = Question(tuple(sensors))
+    subject = Subject.from_airframe(airframe, question.exteroceptive)
+    pilot = Pilot.of(airframe, subject, limits or Limits())
+    before = observe(subject, question, known, rng=rng)
+    verdicts = {finding.name: finding for finding in before.parameters}
+    wanted = _wanted(Information(subject, Noise.of(airframe, sensors), ()), names, verdicts)
+    assumed: list[str] = []
+    for name in wanted:
+        if verdicts[name].verdict is Verdict.OBSERVABLE:
+            continue
+        fix = verdicts[name].fix
+        if fix is None or name in fix:
+            raise ObservabilityError(
+                f"{name} cannot be seen with {', '.join(sensors)} whatever is flown; measure it by hand or add a sensor"
+            )
+        assumed += [measurement for measurement in fix if measurement not in assumed]
+    # What nobody asked for and nobody can see is held too: it does not touch the wanted parameters.
+    held = (*before.known, *before.restore_all[0])
+    information = Information(subject, Noise.of(airframe, sensors), tuple(dict.fromkeys(held)))
+    designer = Designer(information, pilot, tuple(wanted), seconds, criterion=criterion)
+    manoeuvre = designer.search(rng, iterations=iterations, progress=progress)
+    if progress:
+        progress(f"comparing with {compared} Lissajous figures")
+    figures = []
+    for _ in range(compared):
+        key = jax.random.key(int(rng.integers(2**31)))
+        path, _note = bounded(pilot.vehicle, random_lissajous(key, seconds, centre=pilot.limits.centre))
+        figures.append(designer.along(path))
+    lissajous = {name: _median([figure[name] for figure in figures]) for name in wanted}
+    return Plan(designer, manoeuvre, tuple(assumed), lissajous, _findings(designer, manoeuvre))
+
+
+def _wanted(information: Information, names: Sequence[str], verdicts: dict[str, Any]) -> list[str]:
+    if not names:
+        raise ObservabilityError("no parameter to design for; name one with --for, such as inertia.zz")
+    found = [p.name for name in names for p in information.parameters.named(name)]
+    unknown = [name for name in found if name not in verdicts]
+    if unknown:
+        raise ObservabilityError(
+            f"{unknown[0]} is no parameter to identify; try inertia.zz or rotors.*.torque_ratio"
+        )
+    return list(dict.fromkeys(found))
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    seen = [np.inf if value is None else value for value in values]
+    middle = float(np.median(seen)) if seen else np.inf
+    return middle if np.isfinite(middle) else None
+
+
+def _findings(designer: Designer, manoeuvre: Manoeuvre) -> tuple[str, ...]:
+    """What stays weak, and the excitation that it would need."""
+    sentences = []
+    for name, sigma in manoeuvre.sigma.items():
+        size = designer.size(name)
+        if sigma is None:
+            sentences.append(f"{name}: the manoeuvre says nothing about it")
+        elif sigma > WEAK * size:
+            needed = excitation(name)
+            sentences.append(f"{needed} too small for {name}: sigma {100.0 * sigma / size:.0f} %")
+    return tuple(sentences)
+
+
+def excitation(name: str) -> str:
+    """The motion that a parameter shows in."""
+    part = (
+        name.rsplit(".", maxsplit=1)[-1] if name.split(".", maxsplit=1)[0] != "rotors" else name.split(".")[2]
+    )
+    about = {"xx": "roll acceleration", "yy": "pitch acceleration", "zz": "yaw acceleration"}
+    return {
+        **about,
+        "torque_ratio": "yaw acceleration",
+        "thrust_coefficient": "change of thrust",
+        "mass": "change of thrust",
+        "axis": "change of thrust",
+    }.get(part, "turning")
+
+
+def excitation_of(motion: Numbers) -> dict[str, float]:
+    """Root mean square accelerations of a flight (T, 13) sampled at `RATE`: roll, pitch, yaw in rad/s2."""
+    turning = np.gradient(motion[:, 10:13], 1.0 / RATE, axis=0)
+    return {
+        f"{axis} acceleration": float(np.sqrt(np.mean(turning[:, i] ** 2)))
+        for i, axis in enumerate(("roll", "pitch", "yaw"))
+    }

@@ -1,0 +1,89 @@
+"""`haltere design` from the outside."""
+
+import json
+import tomllib
+
+import pytest
+
+from haltere.cli.app import main
+from haltere.simulation.scenario import Scenario
+
+
+def call(capsys, *words):
+    with pytest.raises(SystemExit) as end:
+        main(list(words))
+    out, err = capsys.readouterr()
+    return end.value.code or 0, out, err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["hummingbird"], "no parameter to design for"),
+        (["hummingbird", "--for", "inertia.zzz"], "did you mean 'inertia.zz'?"),
+        (["hummingbird", "--for", "rotors.left.position.z"], "cannot be seen"),
+        (["hummingbird", "--for", "inertia.zz", "--sensors", ""], "no sensors"),
+        (["hong-tilt-wing", "--for", "mass"], "wings"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_nonsense_is_one_line(words, said, capsys, monkeypatch):
+    monkeypatch.setattr("haltere.cli.output.QUIET_SECONDS", 600.0)
+    code, out, err = call(capsys, "design", *words)
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+def test_files_are_not_overwritten(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "yaw.csv").write_text("mine", encoding="utf-8")
+    code, _, err = call(capsys, "design", "hummingbird", "--for", "inertia.zz", "--out", "yaw")
+    assert code == 1
+    assert "yaw.csv exists already" in err
+    assert (tmp_path / "yaw.csv").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.slow
+def test_a_plan_is_written_and_flies(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = [
+        "hummingbird",
+        "--for",
+        "inertia.zz",
+        "--duration",
+        "10",
+        "--iterations",
+        "5",
+        "--out",
+        "yaw",
+        "--json",
+    ]
+    code, out, _ = call(capsys, "design", *words)
+    result = json.loads(out)
+    assert code == 0
+    assert set(result) >= {"trajectory", "predicted_sigma", "assumed", "findings", "files"}
+    sigma = result["predicted_sigma"]["inertia.zz"]
+    assert 0.0 < sigma["sigma"] < sigma["lissajous"]
+    assert result["limits_used"] <= 1.0
+    assert {"mass", "distance.front.left"} <= set(result["assumed"])
+    scenario = Scenario.model_validate(tomllib.loads((tmp_path / "yaw.toml").read_text(encoding="utf-8")))
+    assert scenario.trajectory.kind == "periodic"
+    rows = (tmp_path / "yaw.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 502
+    assert rows[0].startswith("t,x,y,z,yaw")
+    code, out, _ = call(capsys, "simulate", "yaw.toml", "--out", "yaw.mcap", "--json")
+    flown = json.loads(out)
+    assert code == 0
+    assert flown["duration"] == pytest.approx(10.0, abs=0.01)
+
+
+def test_throws_for_the_place_of_the_imu(capsys):
+    code, out, _ = call(capsys, "design", "hummingbird", "--throws", "12", "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert [len(plan["axes"]) for plan in result["trajectory"]] == [1, 2, 3]
+    assert 0.0 < result["predicted_sigma"]["imu.position.z"] < 1e-3
+    code, out, err = call(capsys, "design", "hummingbird", "--throws", "0")
+    assert (code, out) == (1, "")
+    assert "rad/s" in err
