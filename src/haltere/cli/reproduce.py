@@ -1,6 +1,7 @@
 """`haltere reproduce`: the experiments of a paper beside ours."""
 
 from enum import StrEnum
+from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -15,6 +16,11 @@ class Paper(StrEnum):
     """The papers that can be reproduced."""
 
     HONG = "hong"
+    BOEHM = "boehm"
+
+
+RUNS = {Paper.HONG: 20, Paper.BOEHM: 30}
+"""Where no number is given."""
 
 
 class NotReproducedError(HaltereError):
@@ -22,8 +28,16 @@ class NotReproducedError(HaltereError):
 
 
 def reproduce(
-    paper: Annotated[Paper, typer.Argument(help="Which paper: hong (geometric dynamics, 2021).")],
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Random draws for each row of the table.")] = 20,
+    paper: Annotated[
+        Paper,
+        typer.Argument(
+            help="Which paper: hong (geometric dynamics, 2021), boehm (self-calibrating filter, 2022)."
+        ),
+    ],
+    runs: Annotated[
+        int | None,
+        typer.Option("--runs", min=1, help="Random draws for each row (20), or flights of 30 s (30)."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,
     json: JsonFlag = False,
 ) -> None:
@@ -32,16 +46,16 @@ def reproduce(
     Each row also has the bound that ours must keep. Exit 1 if one of our numbers is outside its bound.
     """
     prepare_jax()
-    from haltere.studies.hong import reproduce as reproduce_hong
-
+    study = import_module(f"haltere.studies.{paper.value}")
     with progress(f"reproducing {paper.value}") as report:
-        result = reproduce_hong(runs=runs, seed=seed, progress=report)
+        result = study.reproduce(runs=runs or RUNS[paper], seed=seed, progress=report)
     tables = result["tables"]
     if json:
         emit_json(result)
     else:
-        columns = ("quantity", "unit", "paper", "ours", "bound")
         for table in tables:
+            with_least = any("cramer_rao" in row for row in table["rows"])
+            columns = ("quantity", "unit", "paper", "ours", "bound", *(("cramer_rao",) if with_least else ()))
             emit_table(table["name"], columns, [[row.get(c) for c in columns] for row in table["rows"]])
     late = [row for table in tables for row in table["rows"] if outside(row)]
     if late:

@@ -64,7 +64,8 @@ class Outcome(NamedTuple):
     bias_bound: Array
     """(6,)."""
     information: Array
-    """(2 + N,) growth of the information along mass scale, inertia scale and each rotor's slide; 1 is none."""
+    """(2 + N,) growth of the information along mass scale, inertia scale and each rotor's slide: diagonal of the
+    inverse covariance over that of prior and hand measurements, linearised where the filter did; 1 is none."""
 
 
 class Series(NamedTuple):
@@ -168,10 +169,10 @@ def _judge(chart: Chart, setting: Setting, conditions: Conditions) -> Callable[.
         readings = exact + spread * jax.random.normal(keys[2], spread.shape)
         at = partial(prior_at, chart, prior, setting.hands, readings)
         begin = {**start_moving, **chart.to_coordinates(start_printed)}
-        belief = _estimated(chart, noise, begin, at, frames, head, setting.iterations)
+        belief, before = _estimated(chart, noise, begin, at, frames, head, setting.iterations)
         # the prior of the bound stands at the truth
         fair = partial(prior_at, chart, prior._replace(moving=first, printed=printed), setting.hands, exact)
-        return _outcome(chart, belief, truth, bound(chart, noise, fair, truth, frames), fair)
+        return _outcome(chart, belief, before, truth, bound(chart, noise, fair, truth, frames))
 
     return jax.jit(judge)
 
@@ -183,22 +184,28 @@ def _estimated(
     at: Callable[[Mean], tuple[Array, Array]],
     frames: Frames,
     head: int,
-    n: int,
-) -> Belief:
-    """Smoothed for `head` frames, then filtered."""
+    iterations: int,
+) -> tuple[Belief, Array]:
+    """Smoothed for `head` frames, then filtered; and the covariance before any of it, linearised where it was used."""
     if head == 0:
-        m, P = at(begin)
-        belief = Belief(chart.space.plus(begin, m), P)
+        m, before = at(begin)
+        belief = Belief(chart.space.plus(begin, m), before)
     else:
-        belief, _, _ = smooth(chart, noise, begin, at, jax.tree.map(lambda x: x[:head], frames), n)
+        first = jax.tree.map(lambda x: x[:head], frames)
+        belief, nominal, _ = smooth(chart, noise, begin, at, first, iterations)
+        _, before = at({**nominal.constants, **{name: x[0, 0] for name, x in nominal.moving.items()}})
     if head < frames.place.shape[0]:
         belief, _ = run(chart, noise, belief, jax.tree.map(lambda x: x[head:], frames))
-    return belief
+    return belief, before
 
 
-def _outcome(
-    chart: Chart, belief: Belief, truth: Nominal, least: Array, fair: Callable[..., tuple[Array, Array]]
-) -> Outcome:
+def _information(cov: Array) -> Array:
+    """(n,) diagonal of the inverse covariance."""
+    scale = 1.0 / jnp.sqrt(jnp.diagonal(cov))
+    return scale**2 * jnp.diagonal(jnp.linalg.inv(cov * scale[:, None] * scale[None, :]))
+
+
+def _outcome(chart: Chart, belief: Belief, before: Array, truth: Nominal, least: Array) -> Outcome:
     mean, cov = belief
     error = chart.space.minus({**truth.constants, **truth.end}, mean)
     here, there = chart.to_printed(chart.constants(mean)), chart.to_printed(truth.constants)
@@ -210,7 +217,6 @@ def _outcome(
 
     printed_error = chart.printed.minus(there, here)
     sigma = printed_sigma(cov, here)
-    _, before = fair({**truth.constants, **{name: x[0, 0] for name, x in truth.moving.items()}})
     places = chart.space.places
     null = np.r_[places["log_mass"], places["log_scale"], places["slide"]]
     biases = slice(12, 18)
@@ -222,5 +228,5 @@ def _outcome(
         printed_sigma(least, there),
         error[biases],
         jnp.sqrt(jnp.diagonal(least)[biases]),
-        jnp.diagonal(before)[null] / jnp.diagonal(cov)[null],
+        (_information(cov) / _information(before))[null],
     )

@@ -1,0 +1,125 @@
+"""Does the self-calibrating filter tell the truth about its own uncertainty? Seeded Monte Carlo, two-sided bands.
+
+The default form flies few and short flights; `make test-slow` has the full ones, whose figures stand in
+`docs/results.md`.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from haltere.airframe import from_catalogue
+from haltere.estimation.consistency import mean_band, nees
+from haltere.estimation.vehicle_description import describe_vehicle
+from haltere.estimation.vehicle_filter import Noise
+from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, moved
+from haltere.estimation.vehicle_prior import VehiclePrior, prior_at, ten_percent
+from haltere.estimation.vehicle_smoother import smooth
+from haltere.studies.boehm_flights import SPEED_SIGMA, Conditions, fly
+from haltere.studies.boehm_series import Setting, estimate, frames_of, paper_hands
+
+HUMMINGBIRD = from_catalogue("hummingbird")
+SHORT = Conditions(duration=4.0)
+
+
+@pytest.fixture(scope="module")
+def short():
+    return fly(HUMMINGBIRD, range(40, 46), SHORT)
+
+
+def test_band_is_two_sided_and_holds_what_it_should() -> None:
+    rng = np.random.default_rng(3)
+    band = mean_band(65, 30)
+    means = rng.chisquare(65, size=(20000, 30)).mean(axis=1)
+    outside = np.mean((means < band.low) | (means > band.high))
+    assert 0.0003 < outside < 0.002
+
+
+def test_nees_is_the_mahalanobis_distance() -> None:
+    root = np.random.default_rng(0).normal(size=(5, 5)) * [1.0, 1e-6, 1e3, 1.0, 1e-3]
+    cov, error = root.T @ root, root.T @ np.ones(5)
+    np.testing.assert_allclose(nees(jnp.asarray(error), jnp.asarray(cov)), 5.0, rtol=1e-6)
+
+
+def test_short_flights_are_consistent_from_ten_percent_off(short) -> None:
+    chart = describe_vehicle(HUMMINGBIRD).chart
+    series = estimate(HUMMINGBIRD, range(40, 46), Setting(hands=paper_hands(chart)), SHORT, short)
+    o = series.outcome
+    assert float(np.mean(o.nees)) in mean_band(65, 6)
+    assert float(np.max(o.worst)) < 5.0
+    np.testing.assert_allclose(o.information, 1.0, rtol=0.01)
+
+
+def test_smoothed_start_is_stationary(short) -> None:
+    """At the result the gradient of the negative log posterior vanishes, by a cost written here and shot forward."""
+    chart = describe_vehicle(HUMMINGBIRD).chart
+    printed = describe_vehicle(HUMMINGBIRD).printed
+    noise = Noise.from_airframe(HUMMINGBIRD, SPEED_SIGMA)._replace(walk=jnp.zeros(6))
+    one = jax.tree.map(lambda x: x[0], short)
+    frames = jax.tree.map(lambda x: x[:6], frames_of(one, SHORT))
+    moving_sigma, sigma = ten_percent(chart, printed, 0.3)
+    first = {
+        "position": one.state.position[0], "velocity": one.state.twist[0, :3], "attitude": one.state.wxyz[0],
+        "rates": one.state.twist[0, 3:], "accel_bias": one.bias[0, :3], "gyro_bias": one.bias[0, 3:],
+    }  # fmt: skip
+    key = jax.random.key(5)
+    prior = VehiclePrior(
+        chart.moving.plus(first, moving_sigma * jax.random.normal(key, moving_sigma.shape)),
+        moving_sigma,
+        printed,
+        sigma,
+    )
+    at = partial(prior_at, chart, prior, (), jnp.zeros(0))
+    begin = {**prior.moving, **chart.to_coordinates(printed)}
+    belief, nominal, sizes = jax.jit(lambda: smooth(chart, noise, begin, at, frames, 8))()
+    assert float(sizes[-1]) < 1e-4
+    start = {**nominal.constants, **{name: x[0, 0] for name, x in nominal.moving.items()}}
+
+    def cost(error, w):
+        state = chart.space.plus(start, error)
+        away = chart.moving.minus(prior.moving, {name: state[name] for name in prior.moving}) / moving_sigma
+        told = chart.printed.minus(prior.printed, chart.to_printed(chart.constants(state))) / sigma
+        total = away @ away + told @ told + jnp.sum((w / noise.speed) ** 2)
+        for k in range(frames.place.shape[0]):
+            pose, _ = linear_pose(state, frames.place[k], frames.wxyz[k], chart.space.dimension)
+            total += jnp.sum((pose / noise.pose) ** 2)
+            for j in range(frames.steps.dt.shape[1]):
+                speeds = frames.steps.speeds[k, j] + w[k, j]
+                total += jnp.sum(
+                    ((frames.steps.imu[k, j] - linear_imu(state, speeds, chart)[0]) / noise.imu) ** 2
+                )
+                state = moved(state, linear_step(state, speeds, frames.steps.dt[k, j], chart)[0])
+        return 0.5 * total
+
+    # the gradient by central differences along random directions, measured in posterior sigmas
+    go = jax.jit(cost)
+    spread = jnp.sqrt(jnp.diagonal(belief.cov))
+    still, quiet = jnp.zeros(chart.space.dimension), nominal.noise
+    size = 1e-3
+    for i in range(6):
+        keys = jax.random.split(jax.random.key(i))
+        d, v = jax.random.normal(keys[0], still.shape) * spread, jax.random.normal(keys[1], quiet.shape)
+        rise = go(still + size * d, quiet + size * v) - go(still - size * d, quiet - size * v)
+        curve = (
+            go(still + d * size, quiet + v * size)
+            + go(still - d * size, quiet - v * size)
+            - 2 * go(still, quiet)
+        )
+        # Newton's step along this line, in units of the random direction
+        assert abs(float(0.5 * rise * size / curve)) < 2e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("axes", "factor", "runs"), [("spherical", 1.0, 100), ("spherical", 2.0, 30), ("sphere", 1.0, 30)]
+)
+def test_flights_of_30_s_are_consistent(axes, factor, runs) -> None:
+    chart = describe_vehicle(HUMMINGBIRD, axes).chart
+    seeds = range(2000, 2000 + runs)
+    series = estimate(HUMMINGBIRD, seeds, Setting(axes, paper_hands(chart), factor))
+    assert float(np.mean(series.outcome.nees)) in mean_band(65, runs)
+    assert float(np.max(series.outcome.worst)) < 5.0
+    assert series.ratio < 1.1
