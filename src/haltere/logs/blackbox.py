@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from orangebox import Parser
 
 from haltere.flight import Flight
@@ -212,9 +213,18 @@ def _pose(builder: Builder, table: dict[str, Values], time: Times) -> None:
         return
     fresh = np.concatenate([[True], np.any(np.diff(np.hstack([place, angles]), axis=0) != 0.0, axis=1)])
     if fresh.sum() > 1:
+        fresh |= _still(time, fresh)
         builder.note(
             f"held: motion capture is held between its samples; {int(fresh.sum())} of {len(fresh)} are new and kept"
         )
         builder.add("pose.position", time[fresh], enu_from_ned(place[fresh] * 1e-3), "m", "world")
         wxyz = enu_flu_from_ned_frd(wxyz_from_euler(angles[fresh] * 1e-3))
         builder.add("pose.wxyz", time[fresh], wxyz, "1", "world")
+
+
+def _still(time: Times, fresh: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where to keep repeated samples: a vehicle at rest is seen as often as a moving one, though nothing changes."""
+    usual = float(np.median(np.diff(time[fresh])))
+    last = np.maximum.accumulate(np.where(fresh, np.arange(len(time)), 0))
+    periods = np.floor((time - time[last]) / (2.0 * usual))
+    return np.asarray((periods >= 1.0) & (np.diff(periods, prepend=0.0) > 0.0))

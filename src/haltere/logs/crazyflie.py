@@ -4,7 +4,8 @@
     then records: event u16 | time u32 in ms (version 1) or u64 in us (version 2) | the variables, packed
     at the end: CRC-32 of all before it
 
-Little-endian throughout; the event of the fixed rate has the number FF FF. Body axes are FLU. acc is in g, gyro in deg/s, motor commands 0..65535, rpm in 1/min, quaternions x y z w.
+Little-endian throughout; the event of the fixed rate has the number FF FF. Body axes are FLU. acc is in g,
+gyro in deg/s, motor commands 0..65535, rpm in 1/min, quaternions x y z w.
 """
 
 import struct
