@@ -20,6 +20,8 @@ COMMANDS = [
     ["dynamics"],
     ["reproduce"],
     ["simulate"],
+    ["doctor"],
+    ["plot"],
     ["bench"],
     ["demo"],
 ]

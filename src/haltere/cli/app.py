@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli import airframe, bench, demo, dynamics, reproduce, simulate
+from haltere.cli import airframe, bench, demo, doctor, dynamics, plot, reproduce, simulate
 from haltere.foundation import HaltereError
 
 DEBUG = "--debug"
@@ -30,6 +30,8 @@ app.add_typer(airframe.app, name="airframe")
 app.command("dynamics", epilog=dynamics.EXAMPLE)(dynamics.dynamics)
 app.command("simulate", epilog=simulate.EXAMPLE)(simulate.simulate)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
+app.command("plot", epilog=plot.EXAMPLE)(plot.plot)
 app.command("bench", epilog=bench.EXAMPLE)(bench.bench)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 

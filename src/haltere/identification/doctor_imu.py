@@ -291,6 +291,28 @@ def _torque_signs(flight: Flight, moved: Motion, nominal: Nominal | None) -> Val
     return np.asarray(np.where(np.abs(c) > 0.35, np.sign(c), 0.0))
 
 
+def _torque_gain(flight: Flight, moved: Motion, nominal: Nominal | None, force: Values) -> float | None:
+    """Return how many times larger roll and pitch accelerate than the nominal torques say; None if unseen.
+
+    Speeds of any unit do: the nominal force, compared with the measured one, takes their scale out.
+    """
+    speed = flight.channels.get("rotors.speed")
+    if nominal is None or speed is None or moved.turn is None or speed.values.shape[1:] != (len(nominal.names),):
+        return None
+    squares = smooth(speed, moved.time) ** 2
+    expected, seen = low_pass(nominal.accelerations(squares), 8.0)[:, :2], low_pass(moved.turn, 8.0)[:, :2]
+    good = finite_rows(expected, seen, force) & _in_flight(flight, moved)
+    if good.sum() < 200:
+        return None
+    pull = np.linalg.norm(nominal.specific_forces(squares[good]), axis=1)
+    scale = float(np.median(np.linalg.norm(force[good], axis=1) / np.maximum(pull, 1e-12)))
+    a, b = expected[good] - expected[good].mean(axis=0), seen[good] - seen[good].mean(axis=0)
+    correlation = abs(float(np.sum(a * b))) / np.sqrt(float(np.sum(a * a) * np.sum(b * b)) + 1e-30)
+    if correlation < 0.6:
+        return None
+    return float(np.sqrt(np.sum(b * b) / np.sum(a * a))) / scale
+
+
 def _downward(flight: Flight, moved: Motion, mean: float, sign: float | None, torque: Values | None) -> Finding:
     """Return the finding for a force that points down: axes, or the sign of the accelerometer."""
     evidence = f"imu.accel: the mean force in level flight is {mean:.2f} m/s2 along z, where +{G:.2f} is to be expected"
@@ -355,7 +377,14 @@ def _without_attitude(
     good = finite_rows(force) & _in_flight(flight, moved)
     mean = np.mean(force[good], axis=0) if good.sum() > 3.0 * RATE else np.zeros(3)
     if moved.gyro is not None:
-        yield from _gyro_unit(moved.gyro, force)
+        gain = _torque_gain(flight, moved, nominal, force)
+        if gain is not None and 25.0 < gain < 130.0:
+            yield Finding(
+                "gyro-unit", f"imu.gyro: its derivative is {gain:.0f} times what the nominal rotors and inertia give: "
+                "it is in deg/s", "multiply by pi/180", True, ("imu.gyro",), scaled(("imu.gyro",), UNITS["deg/s"]),
+            )  # fmt: skip
+        elif gain is None:
+            yield from _gyro_unit(moved.gyro, force)
     if mean[2] < -0.6 * G:
         yield _downward(flight, moved, float(mean[2]), None, _torque_signs(flight, moved, nominal))
     yield Unknown(

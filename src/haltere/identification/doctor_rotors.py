@@ -111,7 +111,7 @@ def _count(speed: Channel | None, command: Channel | None, nominal: Nominal | No
             (i, j)
             for i in range(len(busy))
             for j in range(i)
-            if i not in dead and np.ptp(values[:, i]) > 0.0 and np.array_equal(values[:, i], values[:, j])
+            if i not in dead and len(np.unique(values[:, i])) > 50 and np.array_equal(values[:, i], values[:, j])
         ]
         names = channel.columns or tuple(f"m{i + 1}" for i in range(len(busy)))
         if dead and len(dead) < len(busy):
@@ -122,7 +122,7 @@ def _count(speed: Channel | None, command: Channel | None, nominal: Nominal | No
                 True,
                 (channel.name,),
             )
-        if twins:
+        if twins and channel is speed:
             i, j = twins[0]
             yield Finding(
                 "motor-count",
@@ -139,10 +139,11 @@ def _count(speed: Channel | None, command: Channel | None, nominal: Nominal | No
                 True,
                 (channel.name,),
             )
-    if speed is not None and command is not None and speed.values.shape[1] != command.values.shape[1] and nominal is None:
+    worked = 0 if command is None else int(np.sum(np.nanpercentile(command.values, 95, axis=0) > 0.1))
+    if speed is not None and command is not None and speed.values.shape[1] != worked > 0 and nominal is None:
         yield Finding(
             "motor-count",
-            f"{speed.values.shape[1]} rotor speeds but {command.values.shape[1]} motor commands",
+            f"{speed.values.shape[1]} rotor speeds but {worked} motors that are worked",
             "log both for all motors",
             True,
             BOTH,

@@ -19,9 +19,9 @@ from haltere.identification.doctor_finding import Finding, Mend, Unknown
 MISSING_SHARE = 0.01
 STUCK_SECONDS = 0.5
 STUCK_SAMPLES = 25
-CLIP_RUN = 3
-"""Samples in a row at the very same extreme value that count as clipped."""
 CLIP_COUNT = 6
+"""Samples at the very same extreme value that count as clipped at least."""
+CLIP_FACTOR = 12.0
 VIBRATION_LIMIT = 30.0
 SENSORS = {"accel", "gyro", "position", "wxyz", "speed", "field"}
 
@@ -76,12 +76,9 @@ def _stuck(flight: Flight, channel: Channel) -> Iterator[Finding]:
     for column, flags in enumerate(columns):
         for start, stop in _runs(flags):
             length = (channel.time[stop] - channel.time[start]) * 1e-9
-            if stop - start < needed or length < STUCK_SECONDS or moves[start : stop + 1].mean() < 0.9:
+            if stop - start < needed or length < STUCK_SECONDS:
                 continue
-            others = np.delete(still[start:stop], column, axis=1)
-            if not whole and (others.size == 0 or np.any(np.mean(others, axis=0) > 0.5)):
-                continue
-            if last == "speed" and not _commanded(flight, channel, column, start, stop):
+            if not _suspect(flight, channel, column, (start, stop), moves):
                 continue
             which = "" if whole else f"{_label(channel, column)} "
             at = (channel.time[start] - flight.start) * 1e-9
@@ -94,6 +91,25 @@ def _stuck(flight: Flight, channel: Channel) -> Iterator[Finding]:
                 _blanked(channel.name, start, stop),
             )
             break
+
+
+def _suspect(
+    flight: Flight, channel: Channel, column: int, run: tuple[int, int], moves: NDArray[np.bool_]
+) -> bool:
+    """Whether it is odd that a column (a pose: all of them) stands still in a run of samples."""
+    last, (start, stop) = channel.name.rsplit(".", 1)[-1], run
+    if last in {"position", "wxyz"}:
+        return bool(moves[start : stop + 1].mean() > 0.9)
+    others = np.delete(channel.values[start : stop + 1], column, axis=1)
+    if others.size == 0 or np.any(np.mean(np.diff(others, axis=0) == 0.0, axis=0) > 0.5):
+        return False
+    if last == "speed":
+        whole = stop - start > 0.95 * len(channel)  # a column that is none: the count of motors tells
+        return not whole and moves[start : stop + 1].mean() > 0.9 and _commanded(flight, channel, column, start, stop)
+    line = channel.values[:, column]
+    levels = np.unique(line[np.isfinite(line)])
+    quantum = float(np.min(np.diff(levels), initial=np.inf))
+    return bool(len(levels) > 40 and np.all(np.ptp(others, axis=0) > 20.0 * quantum))
 
 
 def _commanded(flight: Flight, channel: Channel, column: int, start: int, stop: int) -> bool:
@@ -139,35 +155,34 @@ def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def _clipped(channel: Channel) -> Iterator[Finding]:
-    """Yield a finding if an axis dwells at its very largest value and leaves it abruptly: the end of its range."""
+    """Yield a finding if an axis has its very largest value far more often than the values next to it.
+
+    The end of a range piles up there whatever lay beyond. The top of a smooth peak in steps of one quantum also holds more
+    than the steps below it, about five times; hence the factor.
+    """
     values = channel.values[channel.finite]
     if len(values) < 50:
         return
+    values = values[np.concatenate([[True], np.any(np.diff(values, axis=0) != 0.0, axis=1)])]
     largest = float(np.max(np.abs(values)))
-    repeats = [stop - start for start, stop in _runs(np.all(np.diff(values, axis=0) == 0.0, axis=1))]
-    least = max(CLIP_RUN, 3 * int(np.percentile(repeats, 90)) if len(repeats) > 20 else CLIP_RUN)
     found = []
     for column in range(values.shape[1]):
         line = values[:, column]
-        steps = np.abs(np.diff(line))
-        quantum = float(np.min(steps[steps > 0.0], initial=np.inf))
+        steps = np.diff(np.unique(line))
+        if not len(steps):
+            continue
+        quantum = float(steps.min())
         for extreme in (float(line.max()), float(line.min())):
-            if abs(extreme) < 0.9 * largest or not np.isfinite(quantum):
-                continue
-            runs = [(a, b) for a, b in _runs(line == extreme) if b - a >= least]
-            abrupt = [
-                (a, b)
-                for a, b in runs
-                if max(abs(line[max(a - 1, 0)] - extreme), abs(line[min(b, len(line) - 1)] - extreme)) > 4.0 * quantum
-            ]
-            dwell = sum(b - a for a, b in abrupt)
-            if dwell >= CLIP_COUNT:
-                found.append((_label(channel, column), extreme, dwell))
+            apart = np.abs(line - extreme)
+            there = int(np.sum(apart == 0.0))
+            near = float(np.sum((apart > 0.0) & (apart < 20.5 * quantum))) / 20.0
+            if abs(extreme) > 0.9 * largest and there >= CLIP_COUNT and there > CLIP_FACTOR * near and len(steps) > 40:
+                found.append((_label(channel, column), extreme, there))
     if found:
         said = ", ".join(f"{axis} at {extreme:.5g} {channel.unit} ({count} samples)" for axis, extreme, count in found)
         yield Finding(
             "clipping",
-            f"{channel.name}: stays at the end of its range: {said}",
+            f"{channel.name}: piles up at the end of its range: {said}",
             "leave these stretches out; choose a wider range of the sensor, or mount it softer",
             True,
             (channel.name,),
