@@ -59,8 +59,8 @@ class _Log:
 
 def read_ulog(file: Path) -> Flight:
     """Return the flight in a ULog file."""
-    with reading(file, "PX4 ULog"):
-        raw = ULog(str(file), TOPICS)
+    with reading(file, "PX4 ULog"), file.open("rb") as stream:
+        raw = ULog(stream, TOPICS)
         log = _Log(raw)
         info = raw.msg_info_dict
     builder = Builder(
