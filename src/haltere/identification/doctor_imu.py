@@ -166,12 +166,8 @@ def _readings(flight: Flight, moved: Motion, best: Reading, asis: Reading, force
     """Yield findings for each way in which the best reading differs from the record."""
     name = moved.attitude_name
     said = f"{name} and imu.gyro agree to {100 * (1 - best.left):.0f} % of the turning if so, to {100 * max(0, 1 - asis.left):.0f} % as it stands"
-    if best is asis:
-        if asis.left > 2.0 * FIT:
-            yield from _rotated(moved, name)
-        return
-    if best.left > FIT:
-        yield from _rotated(moved, name)
+    if best is asis or best.left > FIT:
+        yield from _rotated(moved, name, asis.left)
         return
     if best.unit == "deg/s":
         yield Finding(
@@ -200,7 +196,7 @@ def _readings(flight: Flight, moved: Motion, best: Reading, asis: Reading, force
         )  # fmt: skip
 
 
-def _rotated(moved: Motion, name: str) -> Iterator[Finding | Unknown]:
+def _rotated(moved: Motion, name: str, asis: float) -> Iterator[Finding | Unknown]:
     """Yield by which turn the IMU differs from the attitude's body, where one turn explains the difference."""
     seen, gyro = low_pass(rates_of(moved.wxyz), BAND), low_pass(moved.gyro, BAND)  # type: ignore[arg-type]
     good = finite_rows(seen, gyro)
@@ -209,7 +205,7 @@ def _rotated(moved: Motion, name: str) -> Iterator[Finding | Unknown]:
     M = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
     left = float(np.sum((a - b @ M.T) ** 2) / np.sum(a**2))
     angle = float(np.degrees(np.arccos(np.clip((np.trace(M) - 1.0) / 2.0, -1.0, 1.0))))
-    if left < FIT and angle > 15.0:
+    if left < min(FIT, 0.25 * asis) and angle > 8.0:
         axis = np.array([M[2, 1] - M[1, 2], M[0, 2] - M[2, 0], M[1, 0] - M[0, 1]])
         axis = axis / max(float(np.linalg.norm(axis)), 1e-12)
         yield Finding(
@@ -221,7 +217,7 @@ def _rotated(moved: Motion, name: str) -> Iterator[Finding | Unknown]:
             IMU,
             turned(IMU, M),
         )
-    else:
+    elif asis > 2.0 * FIT:
         yield Finding(
             "attitude-mismatch",
             f"{name} does not turn as imu.gyro says, however both are read ({100 * left:.0f} % stay unexplained)",

@@ -7,6 +7,7 @@ Every signal is put on a clock at its own rate, passes the same zero-phase low-p
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +91,7 @@ def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Values:
         [np.interp(steps, channel.time, column) for column in channel.values.reshape(len(channel), -1).T], axis=1
     )
     if cutoff < 0.4 * rate and len(regular) > 30:
-        sections = signal.butter(2, cutoff, output="sos", fs=rate)
+        sections = _sections(cutoff, rate)
         regular = signal.sosfiltfilt(sections, regular, axis=0, padlen=min(len(regular) - 1, int(3 * rate / cutoff)))
     values = np.stack([np.interp(clock, steps, column, np.nan, np.nan) for column in regular.T], axis=1)
     after = np.searchsorted(channel.time, clock, "right")
@@ -99,6 +100,11 @@ def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Values:
     width[inside] = channel.time[after[inside]] - channel.time[after[inside] - 1]
     values[~inside | (width > max(5e9 / rate, 3e7))] = np.nan
     return np.asarray(values.reshape(len(clock), *channel.values.shape[1:]))
+
+
+@lru_cache(maxsize=64)
+def _sections(cutoff: float, rate: float) -> Values:
+    return np.asarray(signal.butter(2, cutoff, output="sos", fs=rate))
 
 
 def unwound(wxyz: Values) -> Values:
@@ -115,7 +121,7 @@ def low_pass(values: Values, cutoff: float = 3.0) -> Values:
         return np.full_like(values, np.nan)
     places = np.arange(len(values))
     filled = np.stack([np.interp(places, places[good], column[good]) for column in values.T], axis=1)
-    sections = signal.butter(2, cutoff, output="sos", fs=RATE)
+    sections = _sections(cutoff, RATE)
     passed = np.asarray(signal.sosfiltfilt(sections, filled, axis=0))
     passed[~good] = np.nan
     return passed

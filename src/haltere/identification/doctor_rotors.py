@@ -17,6 +17,7 @@ from itertools import permutations, product
 from math import factorial
 
 import numpy as np
+from scipy import interpolate
 
 from haltere.airframe import Airframe
 from haltere.flight import Channel, Flight
@@ -29,10 +30,12 @@ from haltere.identification.doctor_motion import RATE, Motion, finite_rows, low_
 BOTH = ("rotors.speed", "rotors.command")
 BAND = 8.0
 """Frequencies of the torque rows, Hz."""
+HIGH = 1.0
+"""Frequency, Hz, above which the delay is looked for."""
 EXPLAINED = 0.5
 GAIN = 0.7
 """Least advantage in L, eq. (2), of another order: a residual halved in one row."""
-LATE = 0.004
+LATE = 0.005
 """Shortest delay worth a finding, s."""
 DELAYS = np.arange(-0.040, 0.0801, 0.004)
 SCALE = 1.10
@@ -172,7 +175,7 @@ def _pairs(speed: Channel, command: Channel) -> Iterator[Finding]:
     if sorted(follows) != list(range(count)) or follows == tuple(range(count)):
         return
     wrong = [i for i in range(count) if follows[i] != i]
-    if min(best[i, follows[i]] for i in wrong) > 0.8 and max(own[i] for i in wrong) < 0.6:
+    if all(best[i, follows[i]] > 0.8 and 1.0 - best[i, follows[i]] < 0.3 * (1.0 - own[i]) for i in wrong):
         names = speed.columns or tuple(f"m{i + 1}" for i in range(count))
         said = ", ".join(f"{names[i]} follows the command of {names[follows[i]]} ({best[i, follows[i]]:.2f})" for i in wrong)
         order = tuple(follows.index(i) for i in range(count))
@@ -373,10 +376,18 @@ def _late(speed: Channel, moved: Motion, nominal: Nominal | None, measures: dict
     rows = _rows(moved, nominal)
     if rows is None:
         return
-    edge = int(0.3 * RATE)
-    squares = {float(d): low_pass(smooth(speed, moved.time + np.int64(d * 1e9)) ** 2, BAND) for d in DELAYS}
-    now = squares[min(squares, key=abs)]
-    good = np.all([finite_rows(x) for x in squares.values()], axis=0) & finite_rows(rows) & flying(now)
+    edge = int(1.5 * RATE)
+    rows = rows - _slow(rows)
+    now = low_pass(smooth(speed, moved.time) ** 2, BAND)
+    there = finite_rows(now)
+    if there.sum() < 200:
+        return
+    clock = moved.seconds
+    course = interpolate.CubicSpline(clock[there], (now - _slow(now))[there])
+    squares = {float(d): course(np.clip(clock + d, *clock[there][[0, -1]])) for d in DELAYS}
+    reach = int(max(abs(DELAYS)) * RATE) + 2
+    good = np.convolve(~there | ~finite_rows(rows), np.ones(2 * reach + 1), mode="same") == 0
+    good &= flying(now)
     good[:edge] = good[-edge:] = False
     if good.sum() < 200:
         return
@@ -408,6 +419,11 @@ def _late(speed: Channel, moved: Motion, nominal: Nominal | None, measures: dict
             )
         return
     yield Unknown("rotor-latency", "the rotors' effect on the motion is too weak to time it", "fly livelier")
+
+
+def _slow(values: Values) -> Values:
+    """Return what changes more slowly than `HIGH`: air forces and gravity act there, too, and blur the timing."""
+    return low_pass(values, HIGH)
 
 
 def _residual(X: Values, Y: Values) -> Values:

@@ -1,12 +1,13 @@
 """Checks of the clock: gaps, jumps, and samples that repeat the one before them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.flight import Channel, Flight
-from haltere.identification.doctor_finding import Finding, Unknown
+from haltere.identification.doctor_finding import Finding, Mend, Unknown
 
 GAP_SECONDS = 0.05
 """Shortest gap worth a finding: filters and derivatives across a shorter one are still sound, s."""
@@ -40,6 +41,7 @@ def check_time(flight: Flight, _: Airframe | None, measures: dict[str, float]) -
             "use one side of it only" if jump else "nothing is interpolated across it; log fewer topics or to a faster card",
             True,
             tuple(names),
+            _longer_side(at, at + length) if jump else None,
         )
     for name in FAST:
         if name in flight:
@@ -48,6 +50,17 @@ def check_time(flight: Flight, _: Airframe | None, measures: dict[str, float]) -
         if note.startswith(("clock jump:", "order:", "truncated:", "broken:")):
             kind, _, said = note.partition(": ")
             yield Finding(kind.replace(" ", "-"), said, "the reader has dealt with it; look at what is missing", True)
+
+
+def _longer_side(before: int, after: int) -> Mend:
+    """Return the remedy that keeps what lies before or after a jump of the clock, whichever is longer."""
+
+    def mend(flight: Flight) -> Flight:
+        early = before - flight.start > flight.end - after
+        first, last = (flight.start, before) if early else (after, flight.end)
+        return replace(flight, channels={n: c.between(first, last) for n, c in flight.channels.items()})
+
+    return mend
 
 
 def _held(channel: Channel, measures: dict[str, float]) -> Iterator[Finding]:
