@@ -17,7 +17,7 @@ from itertools import permutations, product
 from math import factorial
 
 import numpy as np
-from scipy import interpolate
+from scipy import interpolate, signal
 
 from haltere.airframe import Airframe
 from haltere.flight import Channel, Flight
@@ -166,8 +166,9 @@ def _pairs(speed: Channel, command: Channel) -> Iterator[Finding]:
     w, u = (x[good] - low_pass(x, 0.3)[good] for x in (w, u))
     w, u = w - w.mean(axis=1, keepdims=True), u - u.mean(axis=1, keepdims=True)  # what all have in common tells nothing
     best = np.full((count, count), -1.0)
-    for lag in range(0, 16):
-        a, b = w[lag:], u[: len(u) - lag]
+    for tau, lag in product((0.0, 0.01, 0.02, 0.04, 0.08, 0.16), range(0, 4)):
+        pole = np.exp(-1.0 / (RATE * tau)) if tau else 0.0  # a motor follows its command like a low-pass, and later
+        a, b = w[lag:], signal.lfilter([1.0 - pole], [1.0, -pole], u, axis=0)[: len(u) - lag]
         norm = np.sqrt(np.sum(a**2, axis=0)[:, None] * np.sum(b**2, axis=0)[None])
         best = np.maximum(best, (a.T @ b) / np.maximum(norm, 1e-30))
     follows = tuple(int(i) for i in np.argmax(best, axis=1))
