@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from tests.unit.identification import faults
+from tests.unit.identification.made_flight import made
 
 from haltere.cli.app import main
 from haltere.flight import read_mcap, write_mcap
-from tests.unit.identification import faults
-from tests.unit.identification.made_flight import made
 
 
 def call(capsys, *words):
@@ -47,7 +47,9 @@ def test_table_and_a_clean_flight(folder, capsys):
 def test_the_mended_flight_is_written_once(folder, capsys):
     out = folder / "mended.mcap"
     assert call(capsys, "doctor", folder / "faulty.mcap", "--out", out, "--json")[0] == 0
-    assert read_mcap(out)["imu.accel"].values == pytest.approx(read_mcap(folder / "good.mcap")["imu.accel"].values)
+    assert read_mcap(out)["imu.accel"].values == pytest.approx(
+        read_mcap(folder / "good.mcap")["imu.accel"].values
+    )
     code, _, err = call(capsys, "doctor", folder / "faulty.mcap", "--out", out)
     assert code == 1
     assert "exists already" in err

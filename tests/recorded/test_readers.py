@@ -9,15 +9,24 @@ import pytest
 from haltere.identification.doctor import diagnose
 from haltere.logs import read_log
 
-THROWS = [f"throw_real/LOG00{n}.BFL" for n in (257, 262, 267, 272)] + [f"throw_sim/LOG00{n}.BFL" for n in (158, 165)]
-BODIES = [f"thrown_body/{n}.BFL" for n in ("A_LOG00133", "B_LOG00152", "C_LOG00164", "device_LOG00119", "empty_LOG00179")]
+THROWS = [f"throw_real/LOG00{n}.BFL" for n in (257, 262, 267, 272)] + [
+    f"throw_sim/LOG00{n}.BFL" for n in (158, 165)
+]
+BODIES = [
+    f"thrown_body/{n}.BFL"
+    for n in ("A_LOG00133", "B_LOG00152", "C_LOG00164", "device_LOG00119", "empty_LOG00179")
+]
 COMMANDS = [f"crazyflie_command/log{n}" for n in (10, 15, 16)]
 RPMS = ["crazyflie_rpm/brushless_eckart36", "crazyflie_rpm/payload_eckart32"]
 ROTATED = "throw_real/LOG00472_rotated_imu.BFL"
 ULOGS = ["px4/sample.ulg", "px4/sample_log_small.ulg"]
 TABLE = "px4/gazebo_x500_mass_vertical.csv"
 ALL = [*THROWS, ROTATED, *BODIES, *COMMANDS, *RPMS, "betaflight/sample-short.BFL", TABLE, *ULOGS]
-SLOW = {*THROWS[1:4], THROWS[5], *BODIES[1:]}  # Blackbox logs take seconds each; one of a kind is enough every day
+SLOW = {
+    *THROWS[1:4],
+    THROWS[5],
+    *BODIES[1:],
+}  # Blackbox logs take seconds each; one of a kind is enough every day
 
 
 def cases(names):
@@ -58,7 +67,9 @@ def test_the_force_in_flight_is_one_g_upwards(recorded, name):
 @pytest.mark.parametrize("name", RPMS)
 def test_rotor_speed_agrees_with_the_weighed_mass(recorded, name):
     flight = read(recorded(name, "the unit of rotor speed against a thrust stand"))
-    squares = np.interp(flight["imu.accel"].time, flight["rotors.speed"].time, np.sum(flight["rotors.speed"].values ** 2, 1))
+    squares = np.interp(
+        flight["imu.accel"].time, flight["rotors.speed"].time, np.sum(flight["rotors.speed"].values ** 2, 1)
+    )
     mass = np.sum(3.77e-8 * squares) / np.sum(flight["imu.accel"].values[:, 2])
     assert mass == pytest.approx(0.0370 if "brushless" in name else 0.0444, rel=0.10)
 

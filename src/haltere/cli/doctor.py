@@ -15,10 +15,12 @@ def doctor(
         Path, typer.Argument(help="A log: MCAP, ULog, Blackbox, uSD, .bin, ROS bag or CSV.", metavar="FLIGHT")
     ],
     airframe: Annotated[
-        str | None, typer.Option("--airframe", help="What the vehicle is meant to be.", metavar="NAME_OR_FILE")
+        str | None,
+        typer.Option("--airframe", help="What the vehicle is meant to be.", metavar="NAME_OR_FILE"),
     ] = None,
     mapping: Annotated[
-        Path | None, typer.Option("--map", help="For CSV and ROS bags: which columns are which.", metavar="FILE")
+        Path | None,
+        typer.Option("--map", help="For CSV and ROS bags: which columns are which.", metavar="FILE"),
     ] = None,
     apply: Annotated[
         list[str] | None,
@@ -27,7 +29,9 @@ def doctor(
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the mended flight here, as MCAP.", metavar="FILE")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file of --out.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing file of --out.")
+    ] = False,
     json: JsonFlag = False,
 ) -> None:
     """Look for wrong units, axes, motors and broken channels in a log.
@@ -47,8 +51,8 @@ def doctor(
     else:
         typer.echo(f"{flight}: nothing found that is wrong")
     if unknown:
-        rows = [(u["kind"], u["reason"], u["remedy"]) for u in unknown]
-        emit_table("What this log cannot tell", ("kind", "reason", "what would"), rows)
+        lines = [(u["kind"], u["reason"], u["remedy"]) for u in unknown]
+        emit_table("What this log cannot tell", ("kind", "reason", "what would"), lines)
     for note in result["notes"]:
         typer.echo(f"note: {note}")
 

@@ -14,9 +14,12 @@ def plot(
     flight: Annotated[
         Path, typer.Argument(help="A log: MCAP, ULog, Blackbox, uSD, .bin, ROS bag or CSV.", metavar="FLIGHT")
     ],
-    out: Annotated[Path, typer.Option("--out", help="The HTML file to write.", metavar="FILE")] = Path("plot.html"),
+    out: Annotated[Path, typer.Option("--out", help="The HTML file to write.", metavar="FILE")] = Path(
+        "plot.html"
+    ),
     mapping: Annotated[
-        Path | None, typer.Option("--map", help="For CSV and ROS bags: which columns are which.", metavar="FILE")
+        Path | None,
+        typer.Option("--map", help="For CSV and ROS bags: which columns are which.", metavar="FILE"),
     ] = None,
     json: JsonFlag = False,
 ) -> None:
@@ -29,6 +32,8 @@ def plot(
         report(f"drawing {len(record)} channels")
         signals_page(record, flight.name).write(out)
     if json:
-        emit_json({"file": out, "channels": {n: len(c) for n, c in record.channels.items()}, "notes": record.notes})
+        emit_json(
+            {"file": out, "channels": {n: len(c) for n, c in record.channels.items()}, "notes": record.notes}
+        )
     else:
         typer.echo(f"wrote {out}; open it in a browser")

@@ -1,8 +1,9 @@
 """The log doctor: what is wrong or odd in a flight's record, told from the data itself.
 
-Checks run from the plain to the subtle, each on a flight in which the certain findings before it are mended already, because
-a rotor test on an accelerometer in the wrong unit would be worthless. A finding is certain if only one explanation fits; only
-then is its remedy applied unasked. Where the data cannot tell, the doctor says so under `unknown` instead of guessing.
+Checks run from the plain to the subtle, each on a flight in which the certain findings before it are mended
+already, because a rotor test on an accelerometer in the wrong unit would be worthless. A finding is certain if
+only one explanation fits; only then is its remedy applied unasked. Where the data cannot tell, the doctor says
+so under `unknown` instead of guessing.
 """
 
 from collections.abc import Callable, Iterable

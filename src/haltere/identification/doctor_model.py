@@ -1,7 +1,7 @@
 """What the nominal airframe and the measured rotor speeds say the motion should be: the yardstick of the rotor checks.
 
-About the nominal centre of mass c of the whole vehicle, with inertia I, mass m, rotors at r_i with thrust axis n_i, spin sign e_i,
-thrust coefficient k_i, drag ratio d_i and speeds w_i:
+About the nominal centre of mass c of the whole vehicle, with inertia I, mass m, rotors at r_i with thrust axis
+n_i, spin sign e_i, thrust coefficient k_i, drag ratio d_i and speeds w_i:
 
     (1)  torque of rotor i per w_i^2:  B_i = k_i ((r_i - c) x n_i - e_i d_i n_i)
     (2)  I alpha + w x I w = sum B_i w_i^2                                   (spin-up and gyroscopic torque left out)

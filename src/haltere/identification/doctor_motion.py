@@ -88,11 +88,14 @@ def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Values:
     rate = max(channel.rate, 1.0)
     steps = np.arange(channel.time[0], channel.time[-1], np.int64(1e9 / rate))
     regular = np.stack(
-        [np.interp(steps, channel.time, column) for column in channel.values.reshape(len(channel), -1).T], axis=1
+        [np.interp(steps, channel.time, column) for column in channel.values.reshape(len(channel), -1).T],
+        axis=1,
     )
     if cutoff < 0.4 * rate and len(regular) > 30:
         sections = _sections(cutoff, rate)
-        regular = signal.sosfiltfilt(sections, regular, axis=0, padlen=min(len(regular) - 1, int(3 * rate / cutoff)))
+        regular = signal.sosfiltfilt(
+            sections, regular, axis=0, padlen=min(len(regular) - 1, int(3 * rate / cutoff))
+        )
     values = np.stack([np.interp(clock, steps, column, np.nan, np.nan) for column in regular.T], axis=1)
     after = np.searchsorted(channel.time, clock, "right")
     inside = (after > 0) & (after < len(channel))
@@ -152,4 +155,4 @@ def matrices(wxyz: Values) -> Values:
 
 def finite_rows(*arrays: Values) -> NDArray[np.bool_]:
     """Where all of these arrays (T, ...) are finite."""
-    return np.all([np.isfinite(a).reshape(len(a), -1).all(axis=1) for a in arrays], axis=0)
+    return np.asarray(np.all([np.isfinite(a).reshape(len(a), -1).all(axis=1) for a in arrays], axis=0))

@@ -1,7 +1,8 @@
 """Checks of single channels: missing values, a stuck or dead axis, dropouts, clipping, vibration.
 
-Vibration is the root mean square of the accelerometer above 5 Hz, median over windows of a second; ArduPilot's documentation
-calls levels below 30 m/s2 acceptable, and that is the limit here. It is a measure always and a finding beyond the limit.
+Vibration is the root mean square of the accelerometer above 5 Hz, median over windows of a second; ArduPilot's
+documentation calls levels below 30 m/s2 acceptable, and that is the limit here. It is a measure always and a
+finding beyond the limit.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ from scipy import signal
 
 from haltere.airframe import Airframe
 from haltere.flight import Channel, Flight
-from haltere.flight.fault import Values
 from haltere.identification.doctor_finding import Finding, Mend, Unknown
 
 MISSING_SHARE = 0.01
@@ -26,7 +26,9 @@ VIBRATION_LIMIT = 30.0
 SENSORS = {"accel", "gyro", "position", "wxyz", "speed", "field"}
 
 
-def check_signals(flight: Flight, _: Airframe | None, measures: dict[str, float]) -> Iterator[Finding | Unknown]:
+def check_signals(
+    flight: Flight, _: Airframe | None, measures: dict[str, float]
+) -> Iterator[Finding | Unknown]:
     """Yield what is wrong with single channels."""
     for channel in flight.channels.values():
         last = channel.name.rsplit(".", 1)[-1]
@@ -46,7 +48,7 @@ def _missing(channel: Channel) -> Iterator[Finding]:
     share = 1.0 - float(np.mean(channel.finite))
     if share > MISSING_SHARE:
         bad = np.mean(~np.isfinite(channel.values), axis=0)
-        worst = ", ".join(f"{_label(channel, i)} {100 * bad[i]:.1f} %" for i in np.flatnonzero(bad))
+        worst = ", ".join(f"{_label(channel, i)} {100 * bad[i]:.1f} %" for i in np.flatnonzero(bad).tolist())
         yield Finding(
             "broken-channel",
             f"{channel.name}: no number in {100 * share:.1f} % of the samples ({worst})",
@@ -59,7 +61,13 @@ def _missing(channel: Channel) -> Iterator[Finding]:
 def _label(channel: Channel, column: int) -> str:
     if channel.columns:
         return channel.columns[column]
-    return "wxyz"[column] if channel.values.shape[1] == 4 else "xyz"[column] if channel.values.shape[1] == 3 else str(column)
+    return (
+        "wxyz"[column]
+        if channel.values.shape[1] == 4
+        else "xyz"[column]
+        if channel.values.shape[1] == 3
+        else str(column)
+    )
 
 
 def _stuck(flight: Flight, channel: Channel) -> Iterator[Finding]:
@@ -105,7 +113,11 @@ def _suspect(
         return False
     if last == "speed":
         whole = stop - start > 0.95 * len(channel)  # a column that is none: the count of motors tells
-        return not whole and moves[start : stop + 1].mean() > 0.9 and _commanded(flight, channel, column, start, stop)
+        return (
+            not whole
+            and moves[start : stop + 1].mean() > 0.9
+            and _commanded(flight, channel, column, start, stop)
+        )
     line = channel.values[:, column]
     levels = np.unique(line[np.isfinite(line)])
     quantum = float(np.min(np.diff(levels), initial=np.inf))
@@ -157,8 +169,8 @@ def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
 def _clipped(channel: Channel) -> Iterator[Finding]:
     """Yield a finding if an axis has its very largest value far more often than the values next to it.
 
-    The end of a range piles up there whatever lay beyond. The top of a smooth peak in steps of one quantum also holds more
-    than the steps below it, about five times; hence the factor.
+    The end of a range piles up there whatever lay beyond. The top of a smooth peak in steps of one quantum also holds
+    more than the steps below it, about five times; hence the factor.
     """
     values = channel.values[channel.finite]
     if len(values) < 50:
@@ -176,10 +188,17 @@ def _clipped(channel: Channel) -> Iterator[Finding]:
             apart = np.abs(line - extreme)
             there = int(np.sum(apart == 0.0))
             near = float(np.sum((apart > 0.0) & (apart < 20.5 * quantum))) / 20.0
-            if abs(extreme) > 0.9 * largest and there >= CLIP_COUNT and there > CLIP_FACTOR * near and len(steps) > 40:
+            if (
+                abs(extreme) > 0.9 * largest
+                and there >= CLIP_COUNT
+                and there > CLIP_FACTOR * near
+                and len(steps) > 40
+            ):
                 found.append((_label(channel, column), extreme, there))
     if found:
-        said = ", ".join(f"{axis} at {extreme:.5g} {channel.unit} ({count} samples)" for axis, extreme, count in found)
+        said = ", ".join(
+            f"{axis} at {extreme:.5g} {channel.unit} ({count} samples)" for axis, extreme, count in found
+        )
         yield Finding(
             "clipping",
             f"{channel.name}: piles up at the end of its range: {said}",
@@ -200,7 +219,9 @@ def _dropouts(channel: Channel) -> Iterator[Finding]:
             for a, b in _runs(values <= 0.02 * usual)
             if a > 0 and b < len(values) and (b - a) <= max(0.05 * channel.rate, 1)
         ]
-        sudden = [(a, b) for a, b in inner if min(values[a - 1], values[min(b, len(values) - 1)]) > 0.5 * usual]
+        sudden = [
+            (a, b) for a, b in inner if min(values[a - 1], values[min(b, len(values) - 1)]) > 0.5 * usual
+        ]
         if sudden:
             found += len(sudden)
             names.append(_label(channel, column))
@@ -241,8 +262,8 @@ def _vibration(channel: Channel, measures: dict[str, float]) -> Iterator[Finding
         axis = "xyz"[int(np.argmax(level))]
         yield Finding(
             "vibration",
-            f"imu.accel: {level.max():.1f} m/s2 rms above 5 Hz on {axis} (median over seconds); beyond {VIBRATION_LIMIT:g} "
-            "estimates suffer",
+            f"imu.accel: {level.max():.1f} m/s2 rms above 5 Hz on {axis} (median over seconds); beyond "
+            f"{VIBRATION_LIMIT:g} estimates suffer",
             "balance the propellers, mount the controller softer, and low-pass before identification",
             True,
             ("imu.accel",),

@@ -38,7 +38,9 @@ def check_time(flight: Flight, _: Airframe | None, measures: dict[str, float]) -
         yield Finding(
             "clock-jump" if jump else "gap",
             f"{', '.join(names)}: no sample for {seconds:.3f} s at {(at - flight.start) * 1e-9:.3f} s",
-            "use one side of it only" if jump else "nothing is interpolated across it; log fewer topics or to a faster card",
+            "use one side of it only"
+            if jump
+            else "nothing is interpolated across it; log fewer topics or to a faster card",
             True,
             tuple(names),
             _longer_side(at, at + length) if jump else None,
@@ -48,8 +50,10 @@ def check_time(flight: Flight, _: Airframe | None, measures: dict[str, float]) -
             yield from _held(flight[name], measures)
     for note in flight.notes:
         if note.startswith(("clock jump:", "order:", "truncated:", "broken:")):
-            kind, _, said = note.partition(": ")
-            yield Finding(kind.replace(" ", "-"), said, "the reader has dealt with it; look at what is missing", True)
+            kind, said = note.split(": ", 1)
+            yield Finding(
+                kind.replace(" ", "-"), said, "the reader has dealt with it; look at what is missing", True
+            )
 
 
 def _longer_side(before: int, after: int) -> Mend:
@@ -64,7 +68,7 @@ def _longer_side(before: int, after: int) -> Mend:
 
 
 def _held(channel: Channel, measures: dict[str, float]) -> Iterator[Finding]:
-    """Yield a finding if a fast sensor repeats the sample before where it changes quickly: it is slower than its log."""
+    """Yield a finding if a sensor repeats the sample before where it changes quickly: it is slower than its log."""
     values = channel.values.reshape(len(channel), -1)
     window = max(int(0.25 * channel.rate), 10)
     count = len(values) // window
@@ -82,8 +86,8 @@ def _held(channel: Channel, measures: dict[str, float]) -> Iterator[Finding]:
     if share > HELD_SHARE and true_rate < SLOW:
         yield Finding(
             "held",
-            f"{channel.name}: {100 * share:.0f} % of the samples repeat the one before while it changes: its true rate is "
-            f"about {true_rate:.0f} Hz, not {channel.rate:.0f} Hz",
+            f"{channel.name}: {100 * share:.0f} % of the samples repeat the one before while it changes: its true "
+            f"rate is about {true_rate:.0f} Hz, not {channel.rate:.0f} Hz",
             "use the samples that are new only",
             True,
             (channel.name,),

@@ -1,6 +1,7 @@
 """A page with every signal of a flight over time: a picture for each channel, and the notes of its reader.
 
-Long channels are shown by the lowest and highest sample of each of `POINTS` / 2 equal stretches, so that no peak is lost.
+Long channels are shown by the lowest and highest sample of each of `POINTS` / 2 equal stretches, so that no
+peak is lost.
 """
 
 import numpy as np
@@ -20,7 +21,8 @@ def signals_page(flight: Flight, title: str) -> Page:
     shown = [channel for channel in flight.channels.values() if len(channel) > 1]
     pictures = [picture(channel, flight.start) for channel in shown]
     rows = [
-        (c.name, str(len(c)), f"{c.rate:.4g}", c.unit, c.frame or "-", str(int(np.sum(~c.finite)))) for c in shown
+        (c.name, str(len(c)), f"{c.rate:.4g}", c.unit, c.frame or "-", str(int(np.sum(~c.finite))))
+        for c in shown
     ]
     table = Table(
         "Channels",
@@ -29,7 +31,13 @@ def signals_page(flight: Flight, title: str) -> Page:
         "Axes are ours: world east, north, up; body forward, left, up.",
         wide=True,
     )
-    notes = Table("Notes of the reader", ("note",), [(note,) for note in flight.notes], "What was done to the log.", True)
+    notes = Table(
+        "Notes of the reader",
+        ("note",),
+        [(note,) for note in flight.notes],
+        "What was done to the log.",
+        True,
+    )
     facts = (Fact(f"{flight.duration:.1f}", "s", "duration"), Fact(str(len(shown)), "", "channels"))
     sections = [Section("Signals", "Each channel over the time since the first sample.", pictures)]
     sections.append(Section("Record", "What the log holds.", [table, notes] if flight.notes else [table]))
@@ -40,7 +48,11 @@ def picture(channel: Channel, start: int) -> Picture:
     """One channel over time."""
     seconds, values = thinned(channel.seconds(start), channel.values.reshape(len(channel), -1))
     count = values.shape[1]
-    names = channel.columns or (_LETTERS.get(count) if count > 1 else (channel.name,)) or tuple(map(str, range(count)))
+    names = (
+        channel.columns
+        or (_LETTERS.get(count) if count > 1 else (channel.name,))
+        or tuple(map(str, range(count)))
+    )
     colours = theme.AXES if count == 3 else theme.SERIES
     figure = time_chart(seconds, {n: values[:, i] for i, n in enumerate(names)}, channel.unit, colours)
     sentence = f"{len(channel)} samples at {channel.rate:.4g} Hz, frame {channel.frame or 'none'}."

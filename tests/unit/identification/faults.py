@@ -58,7 +58,9 @@ def motor_missing(flight, rng):
     for name in ("rotors.speed", "rotors.command"):
         channel = flight[name]
         columns = tuple(c for i, c in enumerate(channel.columns) if i != lost)
-        flight = flight.with_channel(replace(channel, values=np.delete(channel.values, lost, 1), columns=columns))
+        flight = flight.with_channel(
+            replace(channel, values=np.delete(channel.values, lost, 1), columns=columns)
+        )
     return flight
 
 

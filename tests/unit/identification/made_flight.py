@@ -9,7 +9,15 @@ import numpy as np
 from haltere.airframe import loads
 from haltere.flight import Channel, Flight, nanoseconds
 
-MASS, INERTIA, ARM, K, RATIO, TAU, GRAVITY = 0.7, np.array([7e-3, 7.5e-3, 1.25e-2]), 0.17, 8.5e-6, 0.016, 0.02, 9.81
+MASS, INERTIA, ARM, K, RATIO, TAU, GRAVITY = (
+    0.7,
+    np.array([7e-3, 7.5e-3, 1.25e-2]),
+    0.17,
+    8.5e-6,
+    0.016,
+    0.02,
+    9.81,
+)
 PLACES = np.array([[ARM, 0, 0], [0, ARM, 0], [-ARM, 0, 0], [0, -ARM, 0]])
 SPINS = np.array([1.0, -1.0, 1.0, -1.0])  # counter-clockwise seen from above: positive
 NAMES = ("front", "left", "back", "right")
@@ -39,14 +47,14 @@ def figure(rng, t, lively):
                 push[:, axis] -= size * np.sin(w * t + phase)
             else:
                 yaw += 0.5 * size * np.sin(w * t + phase) / w
-    return place + [0, 0, 3.0], push, yaw
+    return place + np.array([0, 0, 3.0]), push, yaw
 
 
 def made(seed, duration=8.0, pose=True, lively=1.5):
     rng = np.random.default_rng(seed)
     t = np.arange(0.0, duration, 1 / RATE)
     place, push, yaw = figure(rng, t, lively)
-    force = push + [0, 0, GRAVITY]
+    force = push + np.array([0, 0, GRAVITY])
     z = force / np.linalg.norm(force, axis=1, keepdims=True)
     heading = np.column_stack([np.cos(yaw), np.sin(yaw), 0 * yaw])
     y = np.cross(z, heading)
@@ -85,7 +93,9 @@ def record(rng, t, place, R, w, force, speed, command, pose):
         q += 1e-3 * rng.normal(size=q.shape)
         q /= np.linalg.norm(q, axis=1, keepdims=True)
         when = nanoseconds(t[slow] + 5.0)
-        channels.append(Channel("pose.position", when, place[slow] + 1e-3 * rng.normal(size=(len(when), 3)), "m", "world"))
+        channels.append(
+            Channel("pose.position", when, place[slow] + 1e-3 * rng.normal(size=(len(when), 3)), "m", "world")
+        )
         channels.append(Channel("pose.wxyz", when, q, "1", "world"))
     return Flight.of(*channels)
 
@@ -93,5 +103,10 @@ def record(rng, t, place, R, w, force, speed, command, pose):
 def wxyz(R):
     w = 0.5 * np.sqrt(np.maximum(1 + np.trace(R, axis1=1, axis2=2), 1e-12))
     return np.column_stack(
-        [w, (R[:, 2, 1] - R[:, 1, 2]) / (4 * w), (R[:, 0, 2] - R[:, 2, 0]) / (4 * w), (R[:, 1, 0] - R[:, 0, 1]) / (4 * w)]
+        [
+            w,
+            (R[:, 2, 1] - R[:, 1, 2]) / (4 * w),
+            (R[:, 0, 2] - R[:, 2, 0]) / (4 * w),
+            (R[:, 1, 0] - R[:, 0, 1]) / (4 * w),
+        ]
     )

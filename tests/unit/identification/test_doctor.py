@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-
-from haltere.flight import Flight
-from haltere.identification.doctor import diagnose
 from tests.unit.identification import faults
 from tests.unit.identification.faults import FAULTS
 from tests.unit.identification.made_flight import PLACES, SPINS, airframe, made
+
+from haltere.flight import Flight
+from haltere.identification.doctor import diagnose
 
 SEEDS = 50
 NEEDS_AIRFRAME = {
@@ -145,7 +145,9 @@ def test_what_the_data_cannot_tell_is_said_and_not_guessed():
     assert np.array_equal(asked.mended["imu.accel"].values, alone["imu.accel"].values)
 
 
-@pytest.mark.parametrize(("fault", "kind"), [(faults.gravity_reversed, "gravity-sign"), (faults.imu_in_frd, "imu-axes")])
+@pytest.mark.parametrize(
+    ("fault", "kind"), [(faults.gravity_reversed, "gravity-sign"), (faults.imu_in_frd, "imu-axes")]
+)
 def test_rotor_places_tell_axes_from_sign_without_attitude(fault, kind, nominal):
     diagnosis = diagnose(fault(made(8, pose=False), None), nominal)
     assert [(f.kind, f.certain) for f in diagnosis.findings] == [(kind, True)]

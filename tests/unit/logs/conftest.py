@@ -16,11 +16,11 @@ def make_flight(duration=4.0, seed=0, rate=200.0):
     fast = np.arange(0.0, duration, 1 / rate) + 12.0
     slow = np.arange(0.0, duration, 0.02) + 12.0
     tf, ts = (nanoseconds(np.round(t, 6)) for t in (fast, slow))
-    q = smooth(rng, slow, 4, 0.4) + [1.0, 0, 0, 0]
+    q = smooth(rng, slow, 4, 0.4) + np.array([1.0, 0, 0, 0])
     q /= np.linalg.norm(q, axis=1, keepdims=True)
     names = ("m1", "m2", "m3", "m4")
     return Flight.of(
-        Channel("imu.accel", tf, smooth(rng, fast, 3, 3.0) + [0, 0, 9.81], "m/s2", "imu"),
+        Channel("imu.accel", tf, smooth(rng, fast, 3, 3.0) + np.array([0, 0, 9.81]), "m/s2", "imu"),
         Channel("imu.gyro", tf, smooth(rng, fast, 3, 1.5), "rad/s", "imu"),
         Channel("rotors.speed", tf, smooth(rng, fast, 4, 60.0) + 500.0, "rad/s", "", names),
         Channel("rotors.command", tf, smooth(rng, fast, 4, 0.2) + 0.5, "1", "", names),

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.logs import writers
 
 from haltere.logs import read_log
 from haltere.logs.clock import settle, unwrapped
-from tests.unit.logs import writers
 
 MS = 1_000_000
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.logs import writers
+from tests.unit.logs.conftest import make_flight
 
 from haltere.flight import Flight, write_mcap
 from haltere.foundation import HaltereError
 from haltere.logs import LogError, read_log
-from tests.unit.logs import writers
-from tests.unit.logs.conftest import make_flight
 
 WRITERS = {
     "ulog": writers.ulog,
@@ -21,9 +21,19 @@ WRITERS = {
     "blackbox": writers.blackbox,
     "csv": writers.table,
     "bag": lambda flight, path: writers.ros_bag(flight, path, 1),
-    "mcap": lambda flight, path: write_mcap(flight, path),
+    "mcap": write_mcap,
 }
 ENDINGS = {"bag": "log.bag"}
+HEADS = [
+    b"ULog\x01\x12\x35\x01",
+    b"\xbc\x02\x00",
+    b"\xa3\x95\x80",
+    b"H Product:Blackbox\n",
+    b"#ROSBAG V2.0\n",
+    b"\x89MCAP0\r\n",
+    b"SQLite format 3\x00",
+    b"time,imu.gyro.x\n",
+]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +89,7 @@ def test_damaged_bytes_never_raise_anything_but_one_line(logs, tmp_path, name):
         attempt(path)
 
 
-@pytest.mark.parametrize("head", [data for data in (b"ULog\x01\x12\x35\x01", b"\xbc\x02\x00", b"\xa3\x95\x80", b"H Product:Blackbox\n", b"#ROSBAG V2.0\n", b"\x89MCAP0\r\n", b"SQLite format 3\x00", b"time,imu.gyro.x\n")])  # fmt: skip
+@pytest.mark.parametrize("head", HEADS)
 @settings(max_examples=25, deadline=None)
 @given(tail=st.binary(max_size=400))
 def test_random_bytes_behind_a_true_head(head, tail, tmp_path_factory):

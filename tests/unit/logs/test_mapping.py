@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.unit.logs import writers
 
 from haltere.logs import LogError, read_log
 from haltere.logs.mapping import mapping_from_text
-from tests.unit.logs import writers
 
 TEXT = """
 [time]
@@ -50,7 +50,9 @@ def test_units_axes_and_orders(tmp_path):
     assert flight["imu.accel"].rate == pytest.approx(200.0)
     assert flight["imu.accel"].values[0] == pytest.approx([0.980665, -1.96133, 9.80665])
     assert flight["imu.gyro"].values[0] == pytest.approx(np.radians([10, -20, -30]))
-    assert np.abs(flight["pose.wxyz"].values[0]) == pytest.approx([1, 0, 0, 0], abs=1e-12)  # nose east, level: ours
+    assert np.abs(flight["pose.wxyz"].values[0]) == pytest.approx(
+        [1, 0, 0, 0], abs=1e-12
+    )  # nose east, level: ours
     assert flight["rotors.speed"].values[0] == pytest.approx([628.3185, 314.159], rel=1e-5)
     assert flight["rotors.speed"].columns == ("left", "right")
     assert flight["baro.altitude"].values[0] == pytest.approx(2.5)
@@ -109,4 +111,7 @@ def test_topics_and_fields_of_a_bag(flown, tmp_path):
     assert flight["imu.gyro"].values[:, 1] == pytest.approx(-flown["imu.gyro"].values[:, 1])
     for change, said in (("angular_velocity", "no field 'angular_v'"), ("/mavros", "no topic")):
         with pytest.raises(LogError, match=said):
-            read_log(tmp_path / "log.bag", mapping_from_text(text.replace(change, change[:-7] if "_" in change else "/x")))
+            read_log(
+                tmp_path / "log.bag",
+                mapping_from_text(text.replace(change, change[:-7] if "_" in change else "/x")),
+            )

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.unit.logs import writers
 
 from haltere.flight import write_mcap
 from haltere.logs import Kind, read_log, sniff
-from tests.unit.logs import writers
 
 SINGLE = 3e-6  # relative, of numbers stored with 32 bits
 
@@ -104,7 +104,9 @@ def test_table(flown, tmp_path):
     assert found["rotors.speed"].columns == ("m1", "m2", "m3", "m4")
 
 
-@pytest.mark.parametrize(("version", "name"), [(1, "a.bag"), (1, "renamed"), ("sqlite", "bag"), ("mcap", "bag")])
+@pytest.mark.parametrize(
+    ("version", "name"), [(1, "a.bag"), (1, "renamed"), ("sqlite", "bag"), ("mcap", "bag")]
+)
 def test_ros_bags(flown, tmp_path, version, name):
     path = tmp_path / name
     first = tmp_path / "first.bag" if name == "renamed" else path

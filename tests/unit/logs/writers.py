@@ -208,7 +208,10 @@ def blackbox(flight, path, firmware="Betaflight 4.5.1 (test) TEST", end=True):
         **{f"gyroADC[{i}]": np.rint(np.degrees(v) * 10) for i, v in enumerate(flight["imu.gyro"].values.T)},
         **{f"accSmooth[{i}]": np.rint(v / G * 2048) for i, v in enumerate(flight["imu.accel"].values.T)},
         **{f"motor[{i}]": np.rint(48 + 1999 * v) for i, v in enumerate(flight["rotors.command"].values.T)},
-        **{f"eRPM[{i}]": np.rint(v * 30 / np.pi * 7 / 100) for i, v in enumerate(flight["rotors.speed"].values.T)},
+        **{
+            f"eRPM[{i}]": np.rint(v * 30 / np.pi * 7 / 100)
+            for i, v in enumerate(flight["rotors.speed"].values.T)
+        },
     }
     if "Indiflight" in firmware:
         at = np.clip(np.searchsorted(flight["pose.wxyz"].time, flight["imu.gyro"].time, "right") - 1, 0, None)
@@ -293,19 +296,41 @@ def ros_bag(flight, path, version):
         )
         rows.append((int(s), "/mavros/imu/data_raw", message))
     for k, (s, p, q) in enumerate(
-        zip(flight["pose.position"].time, flight["pose.position"].values, flight["pose.wxyz"].values, strict=True)
+        zip(
+            flight["pose.position"].time,
+            flight["pose.position"].values,
+            flight["pose.wxyz"].values,
+            strict=True,
+        )
     ):
         pose = t["geometry_msgs/msg/Pose"](
             position=t["geometry_msgs/msg/Point"](*p.tolist()), orientation=turn(*q[[1, 2, 3, 0]].tolist())
         )
-        rows.append((int(s), "/vrpn/pose", t["geometry_msgs/msg/PoseStamped"](header=header(s, "world", k), pose=pose)))
+        rows.append(
+            (
+                int(s),
+                "/vrpn/pose",
+                t["geometry_msgs/msg/PoseStamped"](header=header(s, "world", k), pose=pose),
+            )
+        )
     for k, (s, n) in enumerate(zip(flight["rotors.speed"].time, flight["rotors.speed"].values, strict=True)):
         none = np.zeros(0)
         message = t["sensor_msgs/msg/JointState"](
-            header=header(s, "", k), name=[f"m{i}" for i in range(len(n))], position=none, velocity=n, effort=none
+            header=header(s, "", k),
+            name=[f"m{i}" for i in range(len(n))],
+            position=none,
+            velocity=n,
+            effort=none,
         )
         rows.append((int(s), "/rotors/speed", message))
-    kwargs = {} if version == 1 else {"version": 9, "storage_plugin": StoragePlugin.MCAP if version == "mcap" else StoragePlugin.SQLITE3}
+    kwargs = (
+        {}
+        if version == 1
+        else {
+            "version": 9,
+            "storage_plugin": StoragePlugin.MCAP if version == "mcap" else StoragePlugin.SQLITE3,
+        }
+    )
     with (Writer1 if version == 1 else Writer2)(path, **kwargs) as writer:
         links = {}
         for stamp, topic, message in sorted(rows, key=lambda r: r[0]):
