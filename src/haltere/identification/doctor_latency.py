@@ -1,8 +1,9 @@
 """How late rotor speeds come: against the motion that they cause, which knows no telemetry.
 
-With X(t) the squared speeds (T, R) and y(t) a row of the measured motion, both between 1 and 8 Hz, the delay is
-the d for which y(t) regressed on X(t + d) leaves the least; no airframe is needed. Its sigma comes from the
-curvature there and a floor for what the regression leaves out.
+With X(t) the squared speeds (T, R) and y(t) a row of the measured motion, both between 1 and 8 Hz, the delay is the d
+for which y(t) regressed on X(t + d) leaves the least; no airframe is needed. The products of the rates, w_y w_z and so
+on, stand beside X for the gyroscopic torque. The sigma comes from the curvature there and a floor for what the
+regression leaves out.
 """
 
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ LATE = 0.005
 FLOOR = 0.001
 """What the model leaves out (air forces, spin-up) shifts the delay by about this much, s."""
 DELAYS = np.arange(-0.040, 0.0801, 0.004)
+VAGUE = 0.004
+"""A sigma beyond this, s, says that the regression does not describe the motion."""
 EXPLAINED = 0.7
 
 
@@ -36,6 +39,9 @@ def check_latency(
         return
     edge = int(1.5 * RATE)
     rows = rows - _slow(rows)
+    w = moved.gyro if moved.gyro is not None else np.zeros((len(moved.time), 3))
+    swirl = low_pass(np.roll(w, -1, axis=1) * np.roll(w, -2, axis=1), BAND)
+    swirl = swirl - _slow(swirl)
     now = low_pass(smooth(speed, moved.time) ** 2, BAND)
     there = finite_rows(now)
     if there.sum() < 200:
@@ -44,7 +50,7 @@ def check_latency(
     course = interpolate.CubicSpline(clock[there], (now - _slow(now))[there])
     squares = {float(d): course(np.clip(clock + d, *clock[there][[0, -1]])) for d in DELAYS}
     reach = int(max(abs(DELAYS)) * RATE) + 2
-    good = np.convolve(~there | ~finite_rows(rows), np.ones(2 * reach + 1), mode="same") == 0
+    good = np.convolve(~there | ~finite_rows(rows, swirl), np.ones(2 * reach + 1), mode="same") == 0
     good &= flying(now)
     good[:edge] = good[-edge:] = False
     if good.sum() < 200:
@@ -53,7 +59,9 @@ def check_latency(
         Y = rows[good][:, chosen]
         Y = Y - Y.mean(axis=0)
         power = np.sum(Y**2, axis=0)
-        left = np.array([_residual(squares[float(d)][good], Y) / power for d in DELAYS])
+        left = np.array(
+            [_residual(np.hstack([squares[float(d)][good], swirl[good]]), Y) / power for d in DELAYS]
+        )
         total = left.mean(axis=1)
         place = int(np.argmin(total))
         if 1.0 - total[place] < EXPLAINED or not 0 < place < len(DELAYS) - 1:
@@ -64,6 +72,8 @@ def check_latency(
         delay = float(DELAYS[place] + 0.5 * step * (a - c) / (a - 2 * b + c))
         independent = good.sum() * 2.0 * BAND / RATE * len(chosen)
         sigma = float(np.hypot(np.sqrt(2.0 * b / (curvature * independent)), FLOOR))
+        if sigma > VAGUE:
+            continue
         measures["rotors.speed.delay"] = delay
         measures["rotors.speed.delay_sigma"] = sigma
         if delay > max(LATE, 5.0 * sigma):
