@@ -41,6 +41,8 @@ def settle(time: Times) -> Settled:
     """Return the strictly increasing part of stamps (T,), ns; notes are pairs of a kind and what was done."""
     notes: list[tuple[str, str]] = []
     kept = np.arange(len(time))
+    if np.all(time[1:] > time[:-1]):
+        return Settled(time, kept, tuple(gap_notes(time)))
     back = np.flatnonzero(np.diff(time) < -REORDER)
     if back.size:
         edges = np.concatenate([[0], back + 1, [len(time)]])

@@ -135,7 +135,10 @@ def _add(builder: Builder, rows: NDArray[np.void], event: _Event, version: int) 
     def stack(*wanted: str) -> Values | None:
         if not set(wanted) <= names:
             return None
-        return np.stack([rows[name].astype(np.float64) for name in wanted], axis=1)
+        values = np.empty((len(rows), len(wanted)))
+        for column, name in enumerate(wanted):
+            values[:, column] = rows[name]
+        return values
 
     for channel, prefix, factor_si, si in (
         ("imu.accel", "acc", GRAVITY, "m/s2"),
@@ -143,7 +146,8 @@ def _add(builder: Builder, rows: NDArray[np.void], event: _Event, version: int) 
     ):
         values = stack(*(f"{prefix}.{axis}" for axis in "xyz"))
         if values is not None:
-            builder.add(channel, time, values * factor_si, si, "imu")
+            values *= factor_si
+            builder.add(channel, time, values, si, "imu")
     for channel, forms, scale, si in (
         ("rotors.speed", ("rpm.m{}",), RPM, "rad/s"),
         ("rotors.command", ("motor.m{}", "pwm.m{}_pwm"), 1.0 / _FULL, "1"),
@@ -152,7 +156,8 @@ def _add(builder: Builder, rows: NDArray[np.void], event: _Event, version: int) 
             there = [form.format(i) for i in range(1, 9) if form.format(i) in names]
             values = stack(*there) if there else None
             if values is not None:
-                builder.add(channel, time, values * scale, si, "", rotor_names(len(there)))
+                values *= scale
+                builder.add(channel, time, values, si, "", rotor_names(len(there)))
     for channel, prefix in (("pose", "locSrv"), ("estimate", "stateEstimate")):
         position, xyzw = stack(*(f"{prefix}.{a}" for a in "xyz")), stack(*(f"{prefix}.q{a}" for a in "xyzw"))
         velocity = stack(*(f"{prefix}.v{a}" for a in "xyz"))

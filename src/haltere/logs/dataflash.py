@@ -151,7 +151,7 @@ def _decode(data: mmap.mmap, kind: _Messages) -> dict[str, NDArray[np.generic]]:
         part = starts[low : low + (1 << 16)]
         raw[low : low + len(part)] = buffer[part[:, None] + np.arange(kind.length)]
     del buffer
-    rows = np.frombuffer(raw.tobytes(), kind.record)
+    rows = raw.view(kind.record)[:, 0]
     table: dict[str, NDArray[np.generic]] = {"rows": np.arange(len(rows))}
     for name, scale in kind.scales.items():
         column = rows[name]

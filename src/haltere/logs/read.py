@@ -5,6 +5,8 @@ from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
+import numpy as np
+
 from haltere.flight import Flight
 from haltere.logs.fault import LogError
 from haltere.logs.mapping import Mapping, load_mapping
@@ -37,9 +39,10 @@ def read_log(path: str | PathLike[str], mapping: Mapping | str | PathLike[str] |
     chosen = mapping if mapping is None or isinstance(mapping, Mapping) else load_mapping(mapping)
     if chosen is not None and kind not in MAPPED:
         raise LogError(f"{file}: is a {kind.value}, which needs no mapping; leave it out")
-    if kind in MAPPED:
-        return _function(file, *MAPPED[kind])(file, chosen)
-    return _function(file, *READERS[kind])(file)
+    with np.errstate(all="ignore"):  # a damaged log may hold any numbers
+        if kind in MAPPED:
+            return _function(file, *MAPPED[kind])(file, chosen)
+        return _function(file, *READERS[kind])(file)
 
 
 def _function(file: Path, module: str, name: str) -> Callable[..., Flight]:

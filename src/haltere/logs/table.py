@@ -143,8 +143,8 @@ def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[d
     blocks += [_numbers(rows)] if rows else []
     if not blocks:
         raise LogError(f"{file}: has a header but no row of {len(names)} columns; record the flight again")
-    columns = {name: np.concatenate([block[:, i] for block in blocks]) for i, name in enumerate(needed)}
-    return columns, bad + sum(int(np.isnan(block).sum()) for block in blocks)
+    table = np.concatenate(blocks)
+    return {name: table[:, i] for i, name in enumerate(needed)}, bad + int(np.isnan(table).sum())
 
 
 def _numbers(rows: list[Sequence[str]]) -> Values:

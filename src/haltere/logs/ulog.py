@@ -5,6 +5,8 @@ commands come from `actuator_motors`, or from `actuator_outputs` with the pulse 
 of the filter on board are kept apart from measurements as `estimate.*`.
 """
 
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +61,8 @@ class _Log:
 
 def read_ulog(file: Path) -> Flight:
     """Return the flight in a ULog file."""
-    with reading(file, "PX4 ULog"), file.open("rb") as stream:
-        raw = ULog(stream, TOPICS)
+    with reading(file, "PX4 ULog"), file.open("rb") as stream, redirect_stdout(StringIO()):
+        raw = ULog(stream, TOPICS)  # prints what it thinks of damaged files, where only results belong
         log = _Log(raw)
         info = raw.msg_info_dict
     builder = Builder(
