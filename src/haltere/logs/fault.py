@@ -9,7 +9,10 @@ from haltere.foundation import HaltereError
 
 
 class LogError(FlightError):
-    """A log that cannot be read as it stands."""
+    """A log that cannot be read as it stands; its message is one line, whatever the log holds."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join("".join(c if c.isprintable() else " " for c in message).split()))
 
 
 @contextmanager

@@ -140,6 +140,14 @@ def test_a_missing_file_a_folder_and_a_future_ulog(flown, tmp_path):
         read_log(tmp_path / "new.ulg")
 
 
+def test_names_out_of_a_damaged_log_cannot_break_the_line(tmp_path):
+    head = b"\xbc\x02\x00\x01\x00\xff\xfffixedFrequency\x00\x01\x00acc.x(\n)\x00"
+    (tmp_path / "log").write_bytes(head + bytes(40))
+    with pytest.raises(LogError, match="no type that is known") as error:
+        read_log(tmp_path / "log")
+    assert "\n" not in str(error.value)
+
+
 def test_a_mapping_for_a_log_that_needs_none_is_refused(flown, tmp_path):
     writers.usd(flown, tmp_path / "log")
     Path(tmp_path / "map.toml").write_text("[channels]\n", encoding="utf-8")
