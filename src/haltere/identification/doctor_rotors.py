@@ -27,6 +27,8 @@ from haltere.identification.doctor_motors import BOTH, check_count, check_pairs,
 from haltere.identification.doctor_reading import in_body
 
 EXPLAINED = 0.5
+CLEAR = 0.85
+"""Share of yaw that other spin directions must explain to be a finding."""
 GAIN = 0.7
 """Least advantage in L, eq. (1), of another order: a residual halved in one row."""
 SCALE = 1.10
@@ -211,7 +213,8 @@ def _spin(
     asis = shares[(1.0,) * count]
     measures["rotors.explain.yaw"] = asis
     best = max(shares, key=lambda signs: shares[signs])
-    if best == (1.0,) * count or shares[best] < EXPLAINED or (1.0 - asis) < 1.8 * (1.0 - shares[best]):
+    # Spin-up reaction and air forces turn the vehicle about z as well: only a decisive difference counts.
+    if best == (1.0,) * count or shares[best] < CLEAR or (1.0 - asis) < 4.0 * (1.0 - shares[best]):
         return
     rivals = [s for s in shares if s != best and (1.0 - shares[s]) < 1.3 * (1.0 - shares[best])]
     wrong = [nominal.names[i] for i in range(count) if best[i] < 0.0]
