@@ -22,6 +22,8 @@ COMMANDS = [
     ["design"],
     ["reproduce"],
     ["simulate"],
+    ["doctor"],
+    ["plot"],
     ["bench"],
     ["demo"],
 ]

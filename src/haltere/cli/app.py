@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli import airframe, bench, demo, design, dynamics, observe, reproduce, simulate
+from haltere.cli import airframe, bench, demo, design, doctor, dynamics, observe, plot, reproduce, simulate
 from haltere.foundation import HaltereError
 
 DEBUG = "--debug"
@@ -32,6 +32,8 @@ app.command("simulate", epilog=simulate.EXAMPLE)(simulate.simulate)
 app.command("observe", epilog=observe.EXAMPLE)(observe.observe)
 app.command("design", epilog=design.EXAMPLE)(design.design)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
+app.command("plot", epilog=plot.EXAMPLE)(plot.plot)
 app.command("bench", epilog=bench.EXAMPLE)(bench.bench)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 

@@ -202,7 +202,8 @@ def _estimated(
 def _information(cov: Array) -> Array:
     """(n,) diagonal of the inverse covariance."""
     scale = 1.0 / jnp.sqrt(jnp.diagonal(cov))
-    return scale**2 * jnp.diagonal(jnp.linalg.inv(cov * scale[:, None] * scale[None, :]))
+    information: Array = scale**2 * jnp.diagonal(jnp.linalg.inv(cov * scale[:, None] * scale[None, :]))
+    return information
 
 
 def _outcome(chart: Chart, belief: Belief, before: Array, truth: Nominal, least: Array) -> Outcome:

@@ -1,0 +1,39 @@
+"""`haltere plot`: the signals of a log over time in one HTML file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from haltere.cli.output import JsonFlag, emit_json, progress
+
+EXAMPLE = "Example: haltere plot flight.ulg --out plot.html"
+
+
+def plot(
+    flight: Annotated[
+        Path, typer.Argument(help="A log: MCAP, ULog, Blackbox, uSD, .bin, ROS bag or CSV.", metavar="FLIGHT")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The HTML file to write.", metavar="FILE")] = Path(
+        "plot.html"
+    ),
+    mapping: Annotated[
+        Path | None,
+        typer.Option("--map", help="For CSV and ROS bags: which columns are which.", metavar="FILE"),
+    ] = None,
+    json: JsonFlag = False,
+) -> None:
+    """Draw the signals of a log into one HTML file that needs no network."""
+    from haltere.logs import read_log
+    from haltere.report.signals import signals_page
+
+    with progress(f"reading {flight}") as report:
+        record = read_log(flight, mapping)
+        report(f"drawing {len(record)} channels")
+        signals_page(record, flight.name).write(out)
+    if json:
+        emit_json(
+            {"file": out, "channels": {n: len(c) for n, c in record.channels.items()}, "notes": record.notes}
+        )
+    else:
+        typer.echo(f"wrote {out}; open it in a browser")

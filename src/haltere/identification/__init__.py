@@ -1,0 +1,1 @@
+"""From a log to what the vehicle is: the log doctor first."""

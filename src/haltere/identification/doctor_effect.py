@@ -1,0 +1,69 @@
+"""The motion that rotors cause, on the common clock, and how much of it nominal rotors explain.
+
+With X the squared speeds (T, R), y one row of the measured motion (angular acceleration with I^-1 (w x I w)
+added, or specific force; means removed) and b the nominal effect of the rotors on it, in the order P and with a
+free positive gain:
+
+    (1)  R2(P) = max(b_P.X'y, 0)^2 / (b_P.X'X b_P  y'y)
+"""
+
+import numpy as np
+
+from haltere.flight import Channel
+from haltere.flight.fault import Values
+from haltere.identification.doctor_model import Nominal
+from haltere.identification.doctor_motion import RATE, Motion, finite_rows, low_pass, smooth
+
+BAND = 8.0
+"""Frequencies of the torque rows, Hz."""
+
+
+def rows_of(moved: Motion, nominal: Nominal | None) -> Values | None:
+    """Return (T, 6): angular acceleration with the gyroscopic part added, and specific force; NaN where unknown."""
+    if moved.gyro is None or moved.turn is None:
+        return None
+    turn = moved.turn
+    if nominal is not None:
+        swirl = np.cross(moved.gyro, moved.gyro @ nominal.inertia.T)
+        turn = turn + np.linalg.solve(nominal.inertia, swirl.T).T
+    force = moved.accel if moved.accel is not None else np.zeros_like(turn)
+    return np.hstack([low_pass(turn, BAND), low_pass(force, BAND)])
+
+
+def flying(squares: Values) -> np.ndarray:
+    """(T,) where the rotors pull: squared speeds (T, R) beyond a quarter of what is usual in flight."""
+    total = np.nansum(squares, axis=1)
+    return np.asarray(total > 0.25 * np.nanpercentile(total, 80))
+
+
+class Fit:
+    """Squared speeds and motion on the common clock, means removed, and their products."""
+
+    def __init__(self, source: Channel, moved: Motion, nominal: Nominal) -> None:
+        rows = rows_of(moved, nominal)
+        squares = low_pass(smooth(source, moved.time) ** 2, BAND)
+        self.enough = rows is not None
+        if rows is None:
+            return
+        good = finite_rows(rows, squares) & flying(squares)
+        edge = int(0.3 * RATE)
+        good[:edge] = good[-edge:] = False
+        self.enough = int(good.sum()) >= 200
+        if not self.enough:
+            return
+        X, Y = squares[good], rows[good]
+        X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+        self.XX, self.XY, self.YY = X.T @ X, X.T @ Y, np.sum(Y**2, axis=0)
+        tilt = np.linalg.solve(nominal.inertia, nominal.torques)
+        self.effects = np.vstack([tilt, nominal.forces / nominal.mass])
+
+    def explained(self, effects: Values, rows: range, order: tuple[int, ...] | None = None) -> Values:
+        """Return R2 of rows, eq. (1), for rotors in an order."""
+        pick = list(order) if order is not None else list(range(self.XX.shape[0]))
+        XX, XY = self.XX[np.ix_(pick, pick)], self.XY[pick]
+        found = np.zeros(len(rows))
+        for k, row in enumerate(rows):
+            b = effects[row]
+            below = float(b @ XX @ b) * float(self.YY[row])
+            found[k] = max(float(b @ XY[:, row]), 0.0) ** 2 / below if below > 0.0 else 0.0
+        return np.clip(found, 0.0, 1.0 - 1e-9)

@@ -1,0 +1,103 @@
+"""One finding of the doctor, one thing it cannot tell, and the changes that mend a channel."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from haltere.flight import Channel, Flight
+from haltere.flight.fault import Values
+
+Mend = Callable[[Flight], Flight]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault of a record.
+
+    Attributes:
+        kind: Its name, always the same for the same fault.
+        evidence: What in the data shows it, with numbers.
+        remedy: What to do.
+        certain: Whether nothing else explains the data.
+        channels: Which channels have it.
+        mend: The remedy as a function of the flight, where there is one.
+    """
+
+    kind: str
+    evidence: str
+    remedy: str
+    certain: bool
+    channels: tuple[str, ...] = ()
+    mend: Mend | None = field(default=None, compare=False, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "kind": self.kind,
+            "evidence": self.evidence,
+            "remedy": self.remedy,
+            "certain": self.certain,
+            "channels": list(self.channels),
+        }
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What the data cannot tell, why, and what would."""
+
+    kind: str
+    reason: str
+    remedy: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"kind": self.kind, "reason": self.reason, "remedy": self.remedy}
+
+
+def mapped(names: tuple[str, ...], change: Callable[[Values], Values]) -> Mend:
+    """Return the remedy that changes the values (T, k) of these channels."""
+
+    def mend(flight: Flight) -> Flight:
+        for name in names:
+            if name in flight:
+                flight = flight.with_channel(replace(flight[name], values=change(flight[name].values)))
+        return flight
+
+    return mend
+
+
+def scaled(names: tuple[str, ...], factor: float) -> Mend:
+    """Return the remedy that multiplies these channels."""
+    return mapped(names, lambda values: np.asarray(values * factor))
+
+
+def turned(names: tuple[str, ...], matrix: Values) -> Mend:
+    """Return the remedy that turns vectors (T, 3) of these channels by a matrix (3, 3)."""
+    return mapped(names, lambda values: np.asarray(values @ matrix.T))
+
+
+def shifted(name: str, seconds: float) -> Mend:
+    """Return the remedy that moves the stamps of a channel earlier by a delay, s."""
+
+    def mend(flight: Flight) -> Flight:
+        channel = flight[name]
+        stamps = channel.time - np.int64(round(seconds * 1e9))
+        keep = stamps >= 0
+        return flight.with_channel(replace(channel, time=stamps[keep], values=channel.values[keep]))
+
+    return mend
+
+
+def reordered(names: tuple[str, ...], order: tuple[int, ...]) -> Mend:
+    """Return the remedy that takes the columns of these channels in another order; their names stay in place."""
+
+    def mend(flight: Flight) -> Flight:
+        for name in names:
+            if name in flight:
+                channel: Channel = flight[name]
+                flight = flight.with_channel(replace(channel, values=channel.values[:, list(order)]))
+        return flight
+
+    return mend

@@ -1,0 +1,96 @@
+"""What the nominal airframe and the measured rotor speeds say the motion should be: the yardstick of the rotor checks.
+
+About the nominal centre of mass c of the whole vehicle, with inertia I, mass m, rotors at r_i with thrust axis
+n_i, spin sign e_i, thrust coefficient k_i, drag ratio d_i and speeds w_i:
+
+    (1)  torque of rotor i per w_i^2:  B_i = k_i ((r_i - c) x n_i - e_i d_i n_i)
+    (2)  I alpha + w x I w = sum B_i w_i^2                                   (spin-up and gyroscopic torque left out)
+    (3)  m f_c = sum k_i n_i w_i^2,   f at the IMU = f_c + alpha x s + w x (w x s),  s from c to the IMU
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.flight.fault import Values
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """Numbers of an airframe with its joints at zero; None of them is exact."""
+
+    mass: float
+    inertia: Values
+    torques: Values
+    """(3, R): eq. (1)."""
+    yaw: Values
+    """(3, R): the part of `torques` that the spin direction decides."""
+    forces: Values
+    """(3, R), N per (rad/s)^2."""
+    imu_rotation: Values
+    """(3, 3): from IMU to body axes."""
+    pose_wxyz: Values
+    """(4,): of the pose sensor in the body."""
+    lever: Values
+    """(3,): from the centre of mass to the IMU, m."""
+    names: tuple[str, ...]
+
+    def accelerations(self, squares: Values) -> Values:
+        """(T, 3) angular acceleration in rad/s2, without eq. (2)'s w x I w, of squared speeds (T, R)."""
+        return np.asarray(np.linalg.solve(self.inertia, self.torques @ squares.T).T)
+
+    def specific_forces(self, squares: Values) -> Values:
+        """(T, 3) specific force at the centre of mass in m/s2 of squared speeds (T, R)."""
+        return np.asarray(squares @ self.forces.T / self.mass)
+
+
+def nominal_of(airframe: Airframe) -> Nominal:
+    """Return the numbers of an airframe."""
+    bodies = [(airframe.body.mass, np.array(airframe.body.com, float), _matrix(airframe.body.inertia))]
+    places = {"body": np.zeros(3)}
+    for index in airframe.link_order():
+        link = airframe.links[index]
+        places[link.name] = places[link.parent] + np.array(link.joint.origin, float)
+        bodies.append((link.mass, places[link.name] + np.array(link.com, float), _matrix(link.inertia)))
+    rotors = airframe.rotors
+    centres = [places[r.link] + np.array(r.position, float) for r in rotors]
+    for rotor, centre in zip(rotors, centres, strict=True):
+        if rotor.mass:
+            bodies.append((rotor.mass, centre + np.array(rotor.com, float), _matrix(rotor.inertia)))
+    mass = sum(m for m, _, _ in bodies)
+    com = sum((m * c for m, c, _ in bodies), np.zeros(3)) / mass
+    inertia = np.zeros((3, 3))
+    for m, c, own in bodies:
+        d = c - com
+        inertia += own + m * (d @ d * np.eye(3) - np.outer(d, d))
+    axes = np.array([np.array(r.axis, float) / np.linalg.norm(r.axis) for r in rotors]).reshape(-1, 3)
+    k = np.array([r.thrust_coefficient for r in rotors])
+    spin = np.array([1.0 if r.spin == "ccw" else -1.0 for r in rotors])
+    ratio = np.array([r.torque_ratio for r in rotors])
+    arms = np.array(centres).reshape(-1, 3) - com
+    yaw = -(spin * ratio * k)[:, None] * axes
+    torques = k[:, None] * np.cross(arms, axes) + yaw
+    imu = airframe.imu[0] if airframe.imu else None
+    lever = np.array(imu.position, float) + places[imu.link] - com if imu else np.zeros(3)
+    turn = rotation(np.array(imu.wxyz, float)) if imu else np.eye(3)
+    pose = np.array(airframe.pose[0].wxyz if airframe.pose else (1.0, 0.0, 0.0, 0.0), float)
+    names = tuple(r.name for r in rotors)
+    return Nominal(mass, inertia, torques.T, yaw.T, (k[:, None] * axes).T, turn, pose, lever, names)
+
+
+def rotation(wxyz: Values) -> Values:
+    """Return the matrix (3, 3) of a quaternion."""
+    w, x, y, z = wxyz / np.linalg.norm(wxyz)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def _matrix(six: tuple[float, ...]) -> Values:
+    xx, yy, zz, xy, xz, yz = six
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

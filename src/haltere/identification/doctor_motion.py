@@ -1,0 +1,158 @@
+"""The motion in a flight on one regular clock: what the checks of axes, units and rotors compare.
+
+Every signal is put on a clock at its own rate, passes the same zero-phase low-pass at `cutoff`, f_c, and is sampled at
+`RATE`. With quaternion q of the body in the world and * its conjugate, the rate that an attitude shows is
+
+    (1)  w_q = 2 vec(q* dq/dt)
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import signal
+
+from haltere.flight import Channel, Flight, FlightError, common_clock, resample
+from haltere.flight.fault import Times, Values
+
+RATE = 100.0
+"""Of the common clock, Hz."""
+CUTOFF = 12.0
+"""Of the low-pass, Hz, where the sampling of a channel allows it."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Signals (T, ...) on the clock `time`, ns; NaN where there is none. None where the flight lacks a channel."""
+
+    time: Times
+    accel: Values | None
+    gyro: Values | None
+    turn: Values | None
+    """Angular acceleration, rad/s2, of the gyro."""
+    wxyz: Values | None
+    position: Values | None
+    attitude_name: str = ""
+
+    @property
+    def seconds(self) -> Values:
+        """Time since the start, s."""
+        return np.asarray((self.time - self.time[0]) * 1e-9)
+
+
+def attitude_channel(flight: Flight) -> Channel | None:
+    """Return the attitude to compare with: measured before estimated."""
+    for name in ("pose.wxyz", *(n for n in flight.names if n.endswith(".wxyz"))):
+        if name in flight and len(flight[name]) > 20 and flight[name].values.ndim == 2:
+            return flight[name]
+    return None
+
+
+def motion(flight: Flight, delay: float = 0.0) -> Motion | None:
+    """Return the motion of a flight that has an IMU; None if it has none or is too short."""
+    imu = [flight[name] for name in ("imu.accel", "imu.gyro") if name in flight and len(flight[name]) > 20]
+    if not imu:
+        return None
+    try:
+        clock = common_clock(imu, RATE)
+    except FlightError:
+        return None
+    if len(clock) < 50:
+        return None
+    accel = smooth(flight["imu.accel"], clock) if "imu.accel" in flight else None
+    gyro = smooth(flight["imu.gyro"], clock) if "imu.gyro" in flight else None
+    turn = None if gyro is None else np.gradient(gyro, 1.0 / RATE, axis=0)
+    attitude = attitude_channel(flight)
+    wxyz = None
+    position = None
+    if attitude is not None:
+        wxyz = unwound(resample(clean(attitude), clock, max_gap=0.25).values)
+        place = f"{attitude.name.rsplit('.', 1)[0]}.position"
+        if place in flight and len(flight[place]) > 20:
+            position = resample(flight[place], clock, max_gap=0.25).values
+    return Motion(clock, accel, gyro, turn, wxyz, position, attitude.name if attitude is not None else "")
+
+
+def clean(channel: Channel) -> Channel:
+    """Return the samples of a channel that are finite."""
+    good = channel.finite
+    return channel if np.all(good) else replace(channel, time=channel.time[good], values=channel.values[good])
+
+
+def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Values:
+    """Return a channel, low-passed without delay, at the times of a clock (T,), ns; NaN in gaps."""
+    channel = clean(channel)
+    if len(channel) < 10:
+        return np.full((len(clock), *channel.values.shape[1:]), np.nan)
+    rate = max(channel.rate, 1.0)
+    steps = np.arange(channel.time[0], channel.time[-1], np.int64(1e9 / rate))
+    regular = np.stack(
+        [np.interp(steps, channel.time, column) for column in channel.values.reshape(len(channel), -1).T],
+        axis=1,
+    )
+    if cutoff < 0.4 * rate and len(regular) > 30:
+        sections = _sections(cutoff, rate)
+        regular = signal.sosfiltfilt(
+            sections, regular, axis=0, padlen=min(len(regular) - 1, int(3 * rate / cutoff))
+        )
+    values = np.stack([np.interp(clock, steps, column, np.nan, np.nan) for column in regular.T], axis=1)
+    after = np.searchsorted(channel.time, clock, "right")
+    inside = (after > 0) & (after < len(channel))
+    width = np.zeros(len(clock), np.int64)
+    width[inside] = channel.time[after[inside]] - channel.time[after[inside] - 1]
+    values[~inside | (width > max(5e9 / rate, 3e7))] = np.nan
+    return np.asarray(values.reshape(len(clock), *channel.values.shape[1:]))
+
+
+@lru_cache(maxsize=64)
+def _sections(cutoff: float, rate: float) -> Values:
+    return np.asarray(signal.butter(2, cutoff, output="sos", fs=rate))
+
+
+def unwound(wxyz: Values) -> Values:
+    """Return quaternions (T, 4) with signs chosen so that neighbours are near each other."""
+    flips = np.nansum(wxyz[1:] * wxyz[:-1], axis=1) < 0.0
+    sign = np.concatenate([[1.0], np.where(np.cumsum(flips) % 2 == 1, -1.0, 1.0)])
+    return np.asarray(wxyz * sign[:, None])
+
+
+def low_pass(values: Values, cutoff: float = 3.0) -> Values:
+    """Return signals (T, k) on the common clock below a frequency, Hz; gaps are bridged and marked again."""
+    good = np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if good.sum() < 30:
+        return np.full_like(values, np.nan)
+    places = np.arange(len(values))
+    filled = np.stack([np.interp(places, places[good], column[good]) for column in values.T], axis=1)
+    sections = _sections(cutoff, RATE)
+    passed = np.asarray(signal.sosfiltfilt(sections, filled, axis=0))
+    passed[~good] = np.nan
+    return passed
+
+
+def rates_of(wxyz: Values) -> Values:
+    """Return angular velocities (T, 3), rad/s, in the axes of what turns, of quaternions (T, 4), eq. (1)."""
+    slope = np.gradient(wxyz, 1.0 / RATE, axis=0)
+    w, v = wxyz[:, :1], wxyz[:, 1:]
+    dw, dv = slope[:, :1], slope[:, 1:]
+    return np.asarray(2.0 * (w * dv - dw * v - np.cross(v, dv)))
+
+
+def matrices(wxyz: Values) -> Values:
+    """Return rotation matrices (T, 3, 3) of quaternions (T, 4)."""
+    w, x, y, z = wxyz.T
+    return np.asarray(
+        np.stack(
+            [
+                np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
+                np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
+                np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
+            ],
+            -2,
+        )
+    )
+
+
+def finite_rows(*arrays: Values) -> NDArray[np.bool_]:
+    """Where all of these arrays (T, ...) are finite."""
+    return np.asarray(np.all([np.isfinite(a).reshape(len(a), -1).all(axis=1) for a in arrays], axis=0))

@@ -1,0 +1,200 @@
+"""CSV tables: the columns of a mapping file, of our own names, or of a table whose header is known.
+
+Without a mapping, a column is taken by its name: `time` (or `timestamp_us` and the like) and the channel's own name
+with its part, as in `imu.gyro.x`, `pose.wxyz.w`, `rotors.speed.m1`. Tables of px4-system-identification are known, too.
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from haltere.flight import Flight
+from haltere.flight.fault import Times, Values
+from haltere.logs.builder import Builder
+from haltere.logs.clock import from_seconds
+from haltere.logs.convert import UNIT_BY_NAME, add_mapped, specific_force
+from haltere.logs.fault import LogError, reading
+from haltere.logs.mapping import ChannelPart, Mapping, TimePart, mapping_from_text
+from haltere.logs.units import TIMES
+
+_TIME = re.compile(r"(time|timestamp|t|stamp)(_?(s|ms|us|ns))?", re.IGNORECASE)
+_PARTS = {"x", "y", "z", "w"}
+_BLOCK = 4096
+
+PX4_SYSID = """
+[time]
+column = "timestamp_us"
+unit = "us"
+[channels."pose.position"]
+columns = ["pos_x", "pos_y", "pos_z"]
+unit = "m"
+axes = "ned"
+[channels."pose.velocity"]
+columns = ["vx", "vy", "vz"]
+unit = "m/s"
+axes = "ned"
+[channels."pose.wxyz"]
+columns = ["roll", "pitch", "yaw"]
+order = "rpy"
+axes = "ned"
+[channels."imu.gyro"]
+columns = ["p", "q", "r"]
+unit = "rad/s"
+axes = "frd"
+[channels."pose.acceleration"]
+columns = ["ax", "ay", "az"]
+unit = "m/s2"
+axes = "ned"
+[channels."rotors.command"]
+columns = ["motor_0", "motor_1", "motor_2", "motor_3"]
+unit = "1"
+[channels."rotors.speed"]
+columns = ["esc_0_rpm", "esc_1_rpm", "esc_2_rpm", "esc_3_rpm"]
+unit = "rad/s"
+"""
+"""Tables of erdemarslan380/px4-system-identification: the estimator's state; `esc_*_rpm` holds rad/s."""
+
+
+def read_table(file: Path, mapping: Mapping | None) -> Flight:
+    """Return the flight in a CSV file."""
+    with reading(file, "CSV table", "check that it is text in columns"):
+        names, mark = _header(file)
+        chosen = mapping or _guess(file, names)
+        data, bad = _load(file, names, mark, _needed(file, names, chosen))
+    rows = len(next(iter(data.values())))
+    builder = Builder(file, f"CSV table, {len(names)} columns, {rows} rows")
+    if bad:
+        builder.note(f"broken: {bad} entries or rows are no numbers and count as missing")
+    if mapping is None and chosen == mapping_from_text(PX4_SYSID):
+        builder.note(
+            "known table: px4-system-identification; pose is the estimator's, esc_*_rpm are rad/s, "
+            "imu.accel is made of the estimated acceleration, attitude and gravity"
+        )
+    good = np.isfinite(data[chosen.time.column])
+    if not np.all(good):
+        builder.note(f"broken: {int(np.sum(~good))} rows without a time were left out")
+    time = _times(file, chosen.time, data[chosen.time.column][good])
+    for name, part in chosen.channels.items():
+        add_mapped(builder, name, part, time, np.stack([data[c][good] for c in part.columns], axis=1))
+    made = specific_force(builder.channels, chosen.gravity == "excluded")
+    if made is not None:
+        builder.channels["imu.accel"] = made
+    return builder.flight("name its columns in a mapping file (--map)")
+
+
+def _lines(stream: TextIO) -> Iterator[str]:
+    return (line for line in stream if line.strip() and not line.startswith("#"))
+
+
+def _header(file: Path) -> tuple[list[str], str]:
+    """Return the names of the columns and the mark between them."""
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        first = next(_lines(stream), "")
+    mark = max(",;\t", key=first.count)
+    names = [word.strip() for word in next(csv.reader([first], delimiter=mark), [])]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if not names or all(_is_number(name) for name in names):
+        raise LogError(f"{file}: its first line holds numbers; give the columns names there")
+    if doubled:
+        raise LogError(f"{file}: two columns are called '{doubled[0]}'; rename one of them")
+    return names, mark
+
+
+def _needed(file: Path, names: list[str], mapping: Mapping) -> list[str]:
+    """Return the columns that a mapping asks for; a `LogError` names the first that is not there."""
+    if mapping.time.column not in names:
+        called = f" called '{mapping.time.column}'" if mapping.time.column else ""
+        raise LogError(
+            f"{file}: no column of time{called}; call it 'time' (s), or name it in a mapping file: [time] column = ..."
+        )
+    needed = [mapping.time.column]
+    for name, part in mapping.channels.items():
+        missing = [column for column in part.columns if column not in names]
+        if missing or not part.columns:
+            said = f"no column '{missing[0]}'" if missing else "no columns given"
+            raise LogError(f"{file}: channel '{name}': {said}; the table has: {', '.join(names[:40])}")
+        needed += part.columns
+    return list(dict.fromkeys(needed))
+
+
+def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[dict[str, Values], int]:
+    """Return the needed columns as numbers, and how many entries or rows are none."""
+    pick = itemgetter(*(names.index(name) for name in needed)) if len(needed) > 1 else None
+    only = names.index(needed[0])
+    blocks: list[Values] = []
+    rows: list[Sequence[str]] = []
+    bad = 0
+    with file.open(encoding="utf-8-sig", newline="", errors="replace") as stream:
+        lines = _lines(stream)
+        next(lines)
+        for row in csv.reader(lines, delimiter=mark):
+            if len(row) != len(names):
+                bad += 1
+                continue
+            rows.append(pick(row) if pick else (row[only],))
+            if len(rows) == _BLOCK:
+                blocks.append(_numbers(rows))
+                rows = []
+    blocks += [_numbers(rows)] if rows else []
+    if not blocks:
+        raise LogError(f"{file}: has a header but no row of {len(names)} columns; record the flight again")
+    table = np.concatenate(blocks)
+    return {name: table[:, i] for i, name in enumerate(needed)}, bad + int(np.isnan(table).sum())
+
+
+def _numbers(rows: list[Sequence[str]]) -> Values:
+    try:
+        return np.array(rows, np.float64)
+    except ValueError:
+        return np.array([[float(word) if _is_number(word) else np.nan for word in row] for row in rows])
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _times(file: Path, part: TimePart, stamps: Values) -> Times:
+    if np.any(np.abs(stamps) * (TIMES[part.unit] * 1e-9) > 9e9):
+        raise LogError(f"{file}: column '{part.column}' holds no times in {part.unit}; check its unit")
+    return from_seconds(stamps) if part.unit == "s" else _scaled(stamps, part.unit)
+
+
+def _scaled(stamps: Values, unit: str) -> Times:
+    factor = TIMES[unit]
+    whole = np.floor(stamps)
+    return np.asarray(whole.astype(np.int64) * factor + np.rint((stamps - whole) * factor).astype(np.int64))
+
+
+def _guess(file: Path, names: list[str]) -> Mapping:
+    """Return a mapping for columns with our names, or for a table that is known."""
+    if {"timestamp_us", "pos_x", "roll", "p", "motor_0", "esc_0_rpm"} <= set(names):
+        return mapping_from_text(PX4_SYSID)
+    clock = next((name for name in names if _TIME.fullmatch(name)), "")
+    unit = (match.group(3) or "s") if (match := _TIME.fullmatch(clock)) else "s"
+    channels: dict[str, list[str]] = {}
+    for name in names:
+        if "." in name and name != clock:
+            channels.setdefault(name.rsplit(".", 1)[0], []).append(name)
+    known = {name: columns for name, columns in channels.items() if name.rsplit(".", 1)[-1] in UNIT_BY_NAME}
+    if not clock or not known:
+        raise LogError(
+            f"{file}: its columns are not known here ({', '.join(names[:8])}, ...); "
+            "say which is which in a mapping file (--map), see docs/logs.md"
+        )
+    parts = {}
+    for name, columns in known.items():
+        last = tuple(column.rsplit(".", 1)[-1] for column in columns)
+        named = () if set(last) <= _PARTS else last
+        parts[name] = ChannelPart(
+            columns=tuple(columns), names=named, unit=UNIT_BY_NAME[name.rsplit(".", 1)[-1]]
+        )
+    return Mapping(time=TimePart(column=clock, unit=unit.lower()), channels=parts)
