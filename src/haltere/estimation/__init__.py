@@ -1,0 +1,1 @@
+"""Online estimation: what a vehicle learns about itself while it flies."""
