@@ -8,13 +8,14 @@ mixer uses follows the estimate no faster than `Limits.speed`.
 
 from dataclasses import dataclass, replace
 
+import jax
 import jax.numpy as jnp
 
 from haltere.control.controller import GeometricController
 from haltere.dynamics.model import leaves
 from haltere.estimation.cog_settings import Reason
-from haltere.foundation.arrays import Array
-from haltere.trajectory import VehicleNumbers, hover_point
+from haltere.foundation.arrays import Array, ArrayLike
+from haltere.trajectory import VehicleNumbers
 
 
 @dataclass(frozen=True)
@@ -33,57 +34,59 @@ class Limits:
     """Largest torque left over at hover, weight times lever."""
 
 
-@leaves("com", "mass", "reason", "counts")
+@leaves("controller", "reason", "counts")
 @dataclass(frozen=True)
 class Compensation:
-    """What the mixer uses."""
+    """The controller in use: that of the last good estimate."""
 
-    com: Array
-    """(3,) m."""
-    mass: Array
-    """() kg."""
+    controller: GeometricController
     reason: Array
     """() `Reason` of this tick, 0 where the estimate was used."""
     counts: Array
     """(reasons,) how often each was raised."""
 
     @classmethod
-    def of(cls, vehicle: VehicleNumbers) -> "Compensation":
-        """Begin with the nominal numbers."""
-        return cls(vehicle.com, vehicle.mass, jnp.zeros((), int), jnp.zeros(len(Reason), int))
+    def of(cls, controller: GeometricController, offset: ArrayLike = 0.0) -> "Compensation":
+        """Begin with the numbers of a controller and an offset (3,) of its centre of mass, m."""
+        vehicle = controller.vehicle
+        moved = controller.with_vehicle(replace(vehicle, com=vehicle.com + jnp.asarray(offset, vehicle.com.dtype)))
+        return cls(moved, jnp.zeros((), int), jnp.zeros(len(Reason), int))
 
 
 def renewed(
     last: Compensation,
-    vehicle: VehicleNumbers,
+    nominal: VehicleNumbers,
     com: Array,
     sigma: Array,
     mass: Array,
     dt: float,
     limits: Limits | None = None,
 ) -> Compensation:
-    """What the mixer uses after an estimate.
+    """The controller after an estimate.
 
     Args:
-        last: what it used before.
-        vehicle: the nominal vehicle.
+        last: the one before.
+        nominal: the vehicle without any estimate.
         com: (3,) estimated centre of mass, body axes, m.
         sigma: () its largest deviation across the thrust, m.
         mass: () estimated mass, kg.
         dt: time since the last estimate, s.
         limits: what counts as plausible.
     """
-    bound = limits or Limits()
-    lever = vehicle.lever
+    bound, before = limits or Limits(), last.controller.vehicle
+    lever = nominal.lever
     finite = jnp.all(jnp.isfinite(com)) & jnp.isfinite(sigma) & jnp.isfinite(mass)
-    com, mass = jnp.where(finite, com, last.com), jnp.where(finite, mass, last.mass)
-    far = jnp.linalg.norm(com - vehicle.com) > bound.offset * lever
+    com, mass = jnp.where(finite, com, before.com), jnp.where(finite, mass, before.mass)
     low, high = bound.mass
-    far = far | (mass < low * vehicle.mass) | (mass > high * vehicle.mass)
+    far = jnp.linalg.norm(com - nominal.com) > bound.offset * lever
+    far = far | (mass < low * nominal.mass) | (mass > high * nominal.mass)
     unsure = sigma > bound.sigma * lever
-    flyable = hovers(replace(vehicle, com=com, mass=mass), bound.torque)
+    step = com - before.com
+    length = jnp.sqrt(jnp.maximum(step @ step, 1e-24))
+    nearer = before.com + step * jnp.minimum(1.0, bound.speed * lever * dt / length)
+    candidate = last.controller.with_vehicle(replace(nominal, com=nearer, mass=mass))
     reason = jnp.select(
-        [~finite, far, unsure, ~flyable],
+        [~finite, far, unsure, ~hovers(candidate, bound.torque)],
         [
             Reason.ESTIMATE_NOT_FINITE,
             Reason.ESTIMATE_TOO_FAR,
@@ -92,27 +95,18 @@ def renewed(
         ],
         Reason.NONE,
     )
-    step = com - last.com
-    length = jnp.sqrt(jnp.maximum(step @ step, 1e-24))
-    nearer = last.com + step * jnp.minimum(1.0, bound.speed * lever * dt / length)
     good = reason == Reason.NONE
-    return Compensation(
-        jnp.where(good, nearer, last.com),
-        jnp.where(good, mass, last.mass),
-        reason,
-        last.counts.at[reason].add(1),
-    )
+    flying = jax.tree.map(lambda new, old: jnp.where(good, new, old), candidate, last.controller)
+    return Compensation(flying, reason, last.counts.at[reason].add(1))
 
 
-def hovers(vehicle: VehicleNumbers, torque: float) -> Array:
-    """() whether the hover point within the limits leaves less than `torque` weights times levers over."""
-    point = hover_point(vehicle)
+def hovers(controller: GeometricController, torque: float) -> Array:
+    """() whether the hover point within the limits lifts the weight and leaves little torque across it.
+
+    `torque` counts in weights times levers, and in a tenth of the weight for the lift.
+    """
+    vehicle, point = controller.vehicle, controller.hover
     left = point.allocation(vehicle) @ point.command
-    wanted = jnp.zeros(6, left.dtype).at[2].set(vehicle.weight)
-    unit = jnp.concatenate([jnp.full(3, 10.0), jnp.full(3, 1.0 / vehicle.lever)]) / vehicle.weight
-    return jnp.max(jnp.abs(unit * (left - wanted))[jnp.asarray([2, 3, 4])]) < torque
-
-
-def compensated(controller: GeometricController, used: Compensation) -> GeometricController:
-    """The controller with the centre of mass and mass in use."""
-    return controller.with_vehicle(replace(controller.vehicle, com=used.com, mass=used.mass))
+    lift = jnp.abs(left[2] - vehicle.weight) / (0.1 * vehicle.weight)
+    across = jnp.max(jnp.abs(left[3:5])) / (vehicle.weight * vehicle.lever)
+    return jnp.maximum(lift, across) < torque

@@ -29,6 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
+from haltere.algebra import join_single, soa, split_single
 from haltere.dynamics.model import leaves
 from haltere.estimation.cog_belief import (
     FIXED,
@@ -178,14 +179,7 @@ class CogFilter:
         lever, n = numbers.vehicle.lever, belief.means.shape[1]
         mean = belief.mean
 
-        def both(x: Array, w: Array) -> Array:
-            return jnp.concatenate(
-                answer(numbers, x[RATE], x[OFFSET], x[MASS], x[TORQUE], x[THRUST], w, speed_rates)
-            )
-
-        now = both(mean, speeds)
-        slope = jax.jacfwd(both)(mean, speeds)
-        by_speed = jax.jacfwd(both, 1)(mean, speeds)[:3]
+        now, slope, by_speed = linearised(numbers, mean, speeds, speed_rates)
         axis = _unit((numbers.vehicle.allocation[:3] * (1.0 + mean[THRUST])) @ speeds**2)
 
         # equation (1)
@@ -280,6 +274,27 @@ class CogFilter:
             axis=axis,
             counts=belief.counts + raised,
         )
+
+
+def linearised(numbers: CogNumbers, x: Array, speeds: Array, speed_rates: Array) -> tuple[Array, Array, Array]:
+    """`answer` (6,), angular acceleration first, its slope by the state (6, 13 + R), and of the first by speeds (3, R).
+
+    Evaluated scalar by scalar (`haltere.algebra.soa`).
+    """
+
+    def both(x: Array, w: Array, rates: Array, numbers: CogNumbers) -> Array:
+        parts = (x[RATE], x[OFFSET], x[MASS], x[TORQUE], x[THRUST])
+        return jnp.concatenate(answer(numbers, *parts, w, rates))
+
+    def all_three(x: Array, w: Array, rates: Array, numbers: CogNumbers) -> tuple[Array, Array, Array]:
+        by_state, by_speed = jax.jacfwd(both, (0, 1))(x, w, rates, numbers)
+        return both(x, w, rates, numbers), by_state, by_speed[:3]
+
+    plain = replace(numbers, model=None)
+    found: tuple[Array, Array, Array] = join_single(
+        soa(all_three)(*split_single((x, speeds, speed_rates, plain)))
+    )
+    return found
 
 
 def _transitions(settings: CogSettings) -> Array:

@@ -141,6 +141,21 @@ def step(
     return State(later.position, unit, *jax.tree.leaves(later)[2:]), begin
 
 
+def motion_now(
+    vehicle: Vehicle,
+    state: State,
+    speed_target: Array,
+    joint_target: Array,
+    environment: Environment,
+    link_wrenches: Array | None = None,
+) -> Motion:
+    """`accelerations` as `step` evaluates it, scalar by scalar."""
+    held = (state, speed_target, joint_target, environment)
+    given = split_single(held if link_wrenches is None else (*held, link_wrenches))
+    motion: Motion = join_single(soa(accelerations)(vehicle, *given))
+    return motion
+
+
 def accelerations_and_slope(
     vehicle: Vehicle,
     state: State,
