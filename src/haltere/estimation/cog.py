@@ -26,7 +26,6 @@ from dataclasses import dataclass, field, replace
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.algebra import join_single, soa, split_single
@@ -125,7 +124,7 @@ class CogFilter:
             cov=block,
             axis=axis,
             observable=axis @ block @ axis < (0.5 * first) ** 2,
-            mass_scale=mean[MASS],
+            mass=known.mass / (1.0 + mean[MASS]),
             thrust_scale=mean[THRUST],
             modes=belief.weights,
             noise=belief.noise,
@@ -215,7 +214,7 @@ class CogFilter:
         stirred = jnp.where(moving > 0.0, T * s.speed_walk**2, (1.0 - keep**2) * s.first_speed**2) * lever**2
         Q = jnp.zeros((3, n, n)).at[:, RATE, RATE].set(noise)
         Q = Q.at[:, OFFSET, OFFSET].set(T * walk).at[:, SPEED, SPEED].set(stirred[:, None, None] * across)
-        Q = Q.at[:, MASS, MASS].set(T * s.mass_walk**2)
+        Q = Q.at[:, MASS, MASS].set(T * jnp.asarray([s.mass_walk, s.mass_walk, s.mass_jump]) ** 2)
         Q = Q.at[:, TORQUE, TORQUE].set((1.0 - fade**2) * self._torque_cov(axis))
         shift = T * (now[:3] - slope[:3] @ mean)
         means = jnp.einsum("jkl,jl->jk", F, means).at[:, RATE].add(shift)
@@ -299,12 +298,9 @@ def linearised(numbers: CogNumbers, x: Array, speeds: Array, speed_rates: Array)
 
 def _transitions(settings: CogSettings) -> Array:
     """(3, 3) probability of each change of mode in one tick."""
-    table = np.zeros((3, 3))
-    for i, rates in enumerate(settings.stay):
-        others = [j for j in range(3) if j != i]
-        table[i, others] = np.asarray(rates) * settings.period
-        table[i, i] = 1.0 - table[i].sum()
-    return jnp.asarray(table)
+    (a, b), (c, d), (e, f) = settings.stay
+    rates = jnp.asarray([[0.0, a, b], [c, 0.0, d], [e, f, 0.0]]) * settings.period
+    return rates + jnp.diag(1.0 - jnp.sum(rates, axis=1))
 
 
 def _unit(vector: Array) -> Array:

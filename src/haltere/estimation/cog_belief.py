@@ -93,7 +93,7 @@ class CogBelief:
         return jnp.tensordot(self.weights, spread, 1)
 
 
-@leaves("com", "offset", "cov", "axis", "observable", "mass_scale", "thrust_scale", "modes", "noise")
+@leaves("com", "offset", "cov", "axis", "observable", "mass", "thrust_scale", "modes", "noise")
 @dataclass(frozen=True)
 class CogEstimate:
     """The answer of the filter."""
@@ -108,8 +108,8 @@ class CogEstimate:
     """(3,) direction of the thrust, body axes."""
     observable: Array
     """() whether the component along the thrust has been estimated; the two across it always are."""
-    mass_scale: Array
-    """() mu: the mass is the nominal one over 1 + mu."""
+    mass: Array
+    """() kg: the nominal one over 1 + mu."""
     thrust_scale: Array
     """(R,) s: relative strength of each rotor beyond the nominal."""
     modes: Array

@@ -4,7 +4,7 @@ Lengths count in l = `VehicleNumbers.lever`, angular accelerations of a disturba
 lever would do: so one set of numbers serves a Crazyflie and a Neo.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 
@@ -67,13 +67,13 @@ class CogSettings:
     """s between ticks."""
     torque_noise: float = 0.148
     """White angular acceleration, rad/s2/sqrt(Hz): 0.01 rad/s per step at 220 Hz, Q of [Fresk2017]."""
-    still_walk: float = 1.1e-3
+    still_walk: float = 5e-4
     """Walk of a resting offset, lever/sqrt(s)."""
-    jump_walk: float = 0.06
+    jump_walk: float = 0.03
     """Walk of a jumping offset, lever/sqrt(s)."""
     speed_walk: float = 6e-3
     """Walk of the velocity of a moving offset, lever/s/sqrt(s)."""
-    first_speed: float = 0.012
+    first_speed: float = 0.015
     """Deviation of the velocity with which a motion may begin, lever/s."""
     speed_memory: float = 20.0
     """s over which a moving offset keeps its velocity."""
@@ -83,8 +83,10 @@ class CogSettings:
     """Deviation of the offset at the beginning, lever."""
     mass: float = 0.1
     """Deviation of the relative mass at the beginning."""
-    mass_walk: float = 0.01
+    mass_walk: float = 1e-3
     """Its walk, 1/sqrt(s)."""
+    mass_jump: float = 0.03
+    """Its walk while the offset jumps: what comes or goes has mass, 1/sqrt(s)."""
     thrust: float = 0.013
     """Deviation of one rotor's relative thrust; rotors of one batch differ by that."""
     torque: float = 1e-3
@@ -94,9 +96,9 @@ class CogSettings:
     torque_memory: float = 2.0
     """s over which a torque lasts."""
     stay: tuple[tuple[float, float], tuple[float, float], tuple[float, float]] = (
-        (0.15, 0.15),  # still to moving, to jump
-        (0.4, 0.15),  # moving to still, to jump
-        (6.0, 1.0),  # jump to still, to moving
+        (0.3, 0.02),  # still to moving, to jump
+        (0.05, 0.02),  # moving to still, to jump
+        (6.0, 3.0),  # jump to still, to moving
     )
     """Rates at which the modes change, 1/s."""
     speed_sigma: float = 0.003
@@ -115,3 +117,7 @@ class CogSettings:
     """s over which information about the component along the thrust counts."""
     excitation: float = 0.02
     """Deviation of that component, from this information alone, below which it is released, lever."""
+
+    def with_joints(self) -> "CogSettings":
+        """For a filter that reads the joint angles: the nominal centre moves with them, so less is left to explain."""
+        return replace(self, speed_walk=9e-4, first_speed=3e-3)

@@ -79,15 +79,17 @@ class Case:
     """(3,) times in s of a rotor-speed dropout of 0.2 s, an accelerometer outlier of 50 m/s2, a gyroscope NaN."""
 
 
-@leaves("position", "offset", "cov", "paper", "reference", "used", "modes", "noise", "along", "counts", "mass", "thrust", "angles")
+@leaves("position", "com", "offset", "cov", "paper", "reference", "used", "modes", "noise", "along", "counts", "mass", "thrust", "angles")
 @dataclass(frozen=True)
 class CogLog:
     """What is kept of each tick; lengths in m."""
 
     position: Array
     """(3,) of the body origin, world."""
+    com: Array
+    """(3,) centre of mass by our filter, body axes."""
     offset: Array
-    """(3,) of our filter, body axes."""
+    """(3,) of it from the nominal place."""
     cov: Array
     """(3, 3)."""
     paper: Array
@@ -176,6 +178,7 @@ class CogLoop:
             joints = hold if self.joints is None else self.joints(time)
             log = CogLog(
                 state.position,
+                said.com,
                 said.offset,
                 said.cov,
                 paper.offset,
@@ -185,7 +188,7 @@ class CogLoop:
                 said.noise,
                 said.observable,
                 belief.counts + used.counts,
-                nominal.mass / (1.0 + said.mass_scale),
+                said.mass,
                 said.thrust_scale,
                 state.joint_angles,
             )
@@ -247,7 +250,7 @@ def _chosen(
     ours = case.source == Source.OURS
     kept = nominal.com + jnp.asarray(case.offset)
     places = jnp.stack([kept, said.com, nominal.com + paper.offset, nominal.com + reference.offset])
-    mass = jnp.where(ours, nominal.mass / (1.0 + said.mass_scale), nominal.mass)
+    mass = jnp.where(ours, said.mass, nominal.mass)
     return renewed(used, nominal, places[case.source], jnp.where(ours, sigma, 0.0), mass, 1.0 / RATE)
 
 

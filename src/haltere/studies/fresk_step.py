@@ -131,18 +131,17 @@ def step_case(
 class StepResult:
     """What a set of step flights gave, x and y."""
 
-    rise: np.ndarray
-    """(2,) s after the drop at which the mean over the seeds first passes 90 % of the step."""
+    rise: float
+    """s after the drop at which the mean over the seeds, along the step, first passes 90 % of it."""
     rms: np.ndarray
     """(2,) m, of the error from 3 s after the drop, over time and seeds."""
 
 
 def step_result(estimates: np.ndarray) -> StepResult:
     """From estimates (seeds, ticks, 3) in m."""
-    k = round(DROP * RATE)
-    share = (estimates.mean(axis=0)[k:, :2] - BEFORE[:2]) / (AFTER - BEFORE)[:2]
-    passed = share >= 0.9
-    rise = np.where(passed.any(axis=0), passed.argmax(axis=0) / RATE, np.inf)
+    k, step = round(DROP * RATE), (AFTER - BEFORE)[:2]
+    passed = (estimates.mean(axis=0)[k:, :2] - BEFORE[:2]) @ step >= 0.9 * (step @ step)
+    rise = float(passed.argmax() / RATE) if passed.any() else float("inf")
     error = estimates[:, k + round(SETTLED * RATE) :, :2] - AFTER[:2]
     return StepResult(rise, np.sqrt(np.mean(error**2, axis=(0, 1))))
 
