@@ -1,7 +1,9 @@
 """`haltere reproduce`: the experiments of a paper beside ours."""
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +17,7 @@ class Paper(StrEnum):
     """The papers that can be reproduced."""
 
     HONG = "hong"
+    FRESK = "fresk"
 
 
 class NotReproducedError(HaltereError):
@@ -22,20 +25,27 @@ class NotReproducedError(HaltereError):
 
 
 def reproduce(
-    paper: Annotated[Paper, typer.Argument(help="Which paper: hong (geometric dynamics, 2021).")],
+    paper: Annotated[
+        Paper,
+        typer.Argument(help="Which paper: hong (geometric dynamics, 2021), fresk (centre of gravity, 2017)."),
+    ],
     runs: Annotated[int, typer.Option("--runs", min=1, help="Random draws for each row of the table.")] = 20,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="With fresk: write its figures to this page.", metavar="FILE.html"),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Reproduce a paper: its numbers beside ours.
 
     Each row also has the bound that ours must keep. Exit 1 if one of our numbers is outside its bound.
     """
+    if report is not None and paper is not Paper.FRESK:
+        raise typer.BadParameter("it goes with fresk only", param_hint="--report")
     prepare_jax()
-    from haltere.studies.hong import reproduce as reproduce_hong
-
-    with progress(f"reproducing {paper.value}") as report:
-        result = reproduce_hong(runs=runs, seed=seed, progress=report)
+    with progress(f"reproducing {paper.value}") as say:
+        result = _fresk(runs, seed, report, say) if paper is Paper.FRESK else _hong(runs, seed, say)
     tables = result["tables"]
     if json:
         emit_json(result)
@@ -51,6 +61,28 @@ def reproduce(
             f"got {first['ours']}, expected at most {first['bound']}; try another --seed and report it"
         )
         raise NotReproducedError(msg)
+
+
+def _hong(runs: int, seed: int, say: Callable[[str], None]) -> dict[str, Any]:
+    from haltere.studies.hong import reproduce as reproduce_hong
+
+    return reproduce_hong(runs=runs, seed=seed, progress=say)
+
+
+def _fresk(runs: int, seed: int, page: Path | None, say: Callable[[str], None]) -> dict[str, Any]:
+    from haltere.studies.fresk import fly_all, tables
+
+    if page is not None:
+        from haltere.report.page import check_replaceable
+
+        check_replaceable(page)
+    found = fly_all(runs, seed, say)
+    result = tables(found)
+    if page is not None:
+        from haltere.report.fresk import write
+
+        result["report"] = str(write(found, result, page))
+    return result
 
 
 def outside(row: dict[str, float | None]) -> bool:

@@ -49,7 +49,9 @@ class Compensation:
     def of(cls, controller: GeometricController, offset: ArrayLike = 0.0) -> "Compensation":
         """Begin with the numbers of a controller and an offset (3,) of its centre of mass, m."""
         vehicle = controller.vehicle
-        moved = controller.with_vehicle(replace(vehicle, com=vehicle.com + jnp.asarray(offset, vehicle.com.dtype)))
+        moved = controller.with_vehicle(
+            replace(vehicle, com=vehicle.com + jnp.asarray(offset, vehicle.com.dtype))
+        )
         return cls(moved, jnp.zeros((), int), jnp.zeros(len(Reason), int))
 
 

@@ -47,6 +47,10 @@ from haltere.estimation.cog_settings import CogSettings, Mode, Reason
 from haltere.foundation.arrays import Array, ArrayLike
 
 
+FIRST_RATE = 10.0
+"""Deviation of the rate before the first reading, rad/s."""
+
+
 @leaves("numbers", static=("settings",))
 @dataclass(frozen=True)
 class CogFilter:
@@ -63,7 +67,7 @@ class CogFilter:
         return cls(CogNumbers.from_airframe(airframe, joint_angles), settings or CogSettings())
 
     def begin(self, speeds: Array | None = None, offset: ArrayLike = 0.0) -> CogBelief:
-        """At rest with rotor speeds (R,) rad/s (hover where not given) and a guess of the offset (3,), m."""
+        """With rotor speeds (R,) rad/s (hover where not given) and a guess of the offset (3,), m."""
         known, s = self.numbers.vehicle, self.settings
         turning = speeds if speeds is not None else self.numbers.hover_speeds()
         lever, R = known.lever, self.numbers.rotors
@@ -71,7 +75,7 @@ class CogFilter:
         axis = _unit(force)
         sigma = jnp.concatenate(
             [
-                jnp.full(3, 3.0 * self.numbers.sigma_gyro),
+                jnp.full(3, FIRST_RATE),
                 jnp.full(3, s.first_offset * lever),
                 jnp.full(3, s.first_speed * lever),
                 jnp.asarray([s.mass]),
@@ -108,7 +112,9 @@ class CogFilter:
         later = self._filtered(numbers, belief, reading, middle, speed_rates, speed_var, raised)
         later = replace(later, speeds=speeds, speed_var=speed_var, nominal=numbers.vehicle.com)
         sound = jnp.all(jnp.isfinite(later.means)) & jnp.all(jnp.isfinite(later.covs))
-        sound = sound & jnp.all(jnp.isfinite(later.weights)) & jnp.all(jnp.diagonal(later.covs, 0, 1, 2) >= 0.0)
+        sound = (
+            sound & jnp.all(jnp.isfinite(later.weights)) & jnp.all(jnp.diagonal(later.covs, 0, 1, 2) >= 0.0)
+        )
         kept = replace(belief, counts=later.counts.at[Reason.DIVERGED].add(1))
         return jax.tree.map(lambda new, old: jnp.where(sound, new, old), later, kept)
 
@@ -187,7 +193,9 @@ class CogFilter:
         share = change * belief.weights[:, None] / chance
         means = share.T @ belief.means
         apart = belief.means[:, None, :] - means[None, :, :]
-        covs = jnp.einsum("ij,ikl->jkl", share, belief.covs) + jnp.einsum("ij,ijk,ijl->jkl", share, apart, apart)
+        covs = jnp.einsum("ij,ikl->jkl", share, belief.covs) + jnp.einsum(
+            "ij,ijk,ijl->jkl", share, apart, apart
+        )
 
         # how much is known along the thrust
         noise = belief.noise * s.torque_noise**2 * T * jnp.eye(3) + T**2 * (by_speed * speed_var) @ by_speed.T
@@ -232,7 +240,9 @@ class CogFilter:
         off2 = jnp.min(jnp.max((y**2 / jnp.diagonal(S, 0, 1, 2)).reshape(3, 2, 3), axis=2), axis=0)
         far = there & (off2 > s.gate**2)
         odd = far & (belief.streaks < s.patience)
-        streaks = jnp.where(there, jnp.where(far, jnp.minimum(belief.streaks + 1, 2 * s.patience), 0), belief.streaks)
+        streaks = jnp.where(
+            there, jnp.where(far, jnp.minimum(belief.streaks + 1, 2 * s.patience), 0), belief.streaks
+        )
         used = jnp.repeat(there & ~odd, 3)
         both_used = used[:, None] & used[None, :]
         S = jnp.where(both_used, S, jnp.eye(6))
@@ -242,11 +252,15 @@ class CogFilter:
         # equations (3) and (4)
         L = jnp.linalg.cholesky(S)
         white = jax.vmap(lambda low, v: jax.scipy.linalg.solve_triangular(low, v, lower=True))(L, y)
-        gain = jnp.swapaxes(jax.vmap(lambda low, HP: jax.scipy.linalg.cho_solve((low, True), HP))(L, H @ covs), 1, 2)
+        gain = jnp.swapaxes(
+            jax.vmap(lambda low, HP: jax.scipy.linalg.cho_solve((low, True), HP))(L, H @ covs), 1, 2
+        )
         gain = gain.at[:, OFFSET].set(cut @ gain[:, OFFSET]).at[:, SPEED].set(across @ gain[:, SPEED])
         means = means + jnp.einsum("jkl,jl->jk", gain, y)
         rest = jnp.eye(n) - gain @ H
-        covs = rest @ covs @ jnp.swapaxes(rest, 1, 2) + (gain * jnp.where(used, sigma2, 1.0 * used)) @ jnp.swapaxes(gain, 1, 2)
+        covs = rest @ covs @ jnp.swapaxes(rest, 1, 2) + (
+            gain * jnp.where(used, sigma2, 1.0 * used)
+        ) @ jnp.swapaxes(gain, 1, 2)
         covs = 0.5 * (covs + jnp.swapaxes(covs, 1, 2))
         score = -0.5 * jnp.sum(white**2, axis=1) - jnp.sum(jnp.log(jnp.diagonal(L, 0, 1, 2)), axis=1)
         weights = chance * jnp.exp(score - jnp.max(score))
@@ -275,7 +289,9 @@ class CogFilter:
         )
 
 
-def linearised(numbers: CogNumbers, x: Array, speeds: Array, speed_rates: Array) -> tuple[Array, Array, Array]:
+def linearised(
+    numbers: CogNumbers, x: Array, speeds: Array, speed_rates: Array
+) -> tuple[Array, Array, Array]:
     """`answer` (6,), angular acceleration first, its slope by the state (6, 13 + R), and of the first by speeds (3, R).
 
     Evaluated scalar by scalar (`haltere.algebra.soa`).

@@ -39,7 +39,15 @@ class CogError(HaltereError):
 
 
 @leaves(
-    "vehicle", "spin", "lag", "top_speed", "imu_position", "imu_rotation", "sigma_gyro", "sigma_accel", "model"
+    "vehicle",
+    "spin",
+    "lag",
+    "top_speed",
+    "imu_position",
+    "imu_rotation",
+    "sigma_gyro",
+    "sigma_accel",
+    "model",
 )
 @dataclass(frozen=True)
 class CogNumbers:
@@ -69,7 +77,9 @@ class CogNumbers:
     ) -> "CogNumbers":
         """The numbers of an airframe held at `joint_angles` (J,) rad, with its first IMU unless one is given."""
         if not airframe.rotors:
-            raise CogError(f"{airframe.name}: it has no rotor, at least one is expected; add a [[rotors]] table")
+            raise CogError(
+                f"{airframe.name}: it has no rotor, at least one is expected; add a [[rotors]] table"
+            )
         sensor = imu or (airframe.imu[0] if airframe.imu else Imu(position=(0.0, 0.0, 0.0)))
         if sensor.link != "body":
             raise CogError(
@@ -108,9 +118,7 @@ class CogNumbers:
         com = so3.vee(compact.inertia[3:, :3]) / mass
         lever = so3.hat(com)
         inertia = compact.inertia[3:, 3:] + mass * (lever @ lever)
-        vehicle = replace(
-            self.vehicle, mass=mass, com=com, inertia=inertia, allocation=compact.allocation
-        )
+        vehicle = replace(self.vehicle, mass=mass, com=com, inertia=inertia, allocation=compact.allocation)
         return replace(self, vehicle=vehicle, spin=compact.spin)
 
     def hover_speeds(self) -> Array:

@@ -62,10 +62,11 @@ class PaperCogFilter:
     numbers: CogNumbers
     tuning: Tuning = Tuning()
 
-    def begin(self, speeds: Array, offset: ArrayLike = 0.0) -> PaperBelief:
-        """At rest with rotor speeds (R,) rad/s and a guess of the offset (3,), m."""
+    def begin(self, speeds: Array, offset: ArrayLike = 0.0, rate: ArrayLike = 0.0) -> PaperBelief:
+        """With rotor speeds (R,) rad/s, a guess of the offset (3,) in m, and the rate (3,) rad/s, which P0 calls known."""
         share = speeds / self.numbers.top_speed
-        mean = jnp.concatenate([jnp.zeros(3), share, -jnp.broadcast_to(jnp.asarray(offset, float), (3,))])
+        spin, place = (jnp.broadcast_to(jnp.asarray(x, float), (3,)) for x in (rate, offset))
+        mean = jnp.concatenate([spin, share, -place])
         first = jnp.concatenate([jnp.zeros(3 + share.shape[0]), jnp.full(3, self.tuning.first_offset)])
         return PaperBelief(mean, jnp.diag(first))
 

@@ -87,7 +87,7 @@ class CogSettings:
     """Its walk, 1/sqrt(s)."""
     mass_jump: float = 0.03
     """Its walk while the offset jumps: what comes or goes has mass, 1/sqrt(s)."""
-    thrust: float = 0.013
+    thrust: float = 0.012
     """Deviation of one rotor's relative thrust; rotors of one batch differ by that."""
     torque: float = 1e-3
     """Deviation of a lasting torque about the axes across the thrust, lever."""

@@ -54,7 +54,17 @@ class Source(IntEnum):
 
 
 @leaves(
-    "key", "source", "controller", "path", "start", "offset", "torque_noise", "wash", "thrust", "load", "faults"
+    "key",
+    "source",
+    "controller",
+    "path",
+    "start",
+    "offset",
+    "torque_noise",
+    "wash",
+    "thrust",
+    "load",
+    "faults",
 )
 @dataclass(frozen=True)
 class Case:
@@ -79,7 +89,22 @@ class Case:
     """(3,) times in s of a rotor-speed dropout of 0.2 s, an accelerometer outlier of 50 m/s2, a gyroscope NaN."""
 
 
-@leaves("position", "com", "offset", "cov", "paper", "reference", "used", "modes", "noise", "along", "counts", "mass", "thrust", "angles")
+@leaves(
+    "position",
+    "com",
+    "offset",
+    "cov",
+    "paper",
+    "reference",
+    "used",
+    "modes",
+    "noise",
+    "along",
+    "counts",
+    "mass",
+    "thrust",
+    "angles",
+)
 @dataclass(frozen=True)
 class CogLog:
     """What is kept of each tick; lengths in m."""
@@ -198,7 +223,7 @@ class CogLoop:
         speeds = case.start.rotor_rates
         begun = (
             self.filter.begin(speeds, case.offset),
-            self.paper.begin(speeds, case.offset),
+            self.paper.begin(speeds, case.offset, case.start.twist[3:]),
             ReferenceCog(case.offset),
             Compensation.of(case.controller, case.offset),
             Command(motors.command(speeds), hold if self.joints is None else self.joints(jnp.zeros(()))),

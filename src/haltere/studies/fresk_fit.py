@@ -44,7 +44,7 @@ airframe = "neo"
 duration = 30.0
 [trajectory]
 kind = "multisine"
-amplitude = [0.4, 0.4, 0.3, 0.5]
+amplitude = [0.15, 0.15, 0.12, 0.12]
 band_hz = [0.2, 1.6]
 [noise]
 rotor_rate = 220.0
@@ -120,7 +120,9 @@ def fit(flight: Flight) -> TableOne:
             speed[k] = command[k - 1] + keep * (speed[k - 1] - command[k - 1])
         square = speed**2
         columns: list[tuple[np.ndarray, np.ndarray]] = [((square @ n).reshape(-1, 1), accel.reshape(-1))]
-        grown = np.cumsum((square @ arms) * dt[:, None], axis=0)
+        turning = square @ arms
+        steps = 0.5 * (turning[1:] + turning[:-1]) * dt[:-1, None]
+        grown = np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
         for j in range(3):
             change = (grown[WINDOW:, j] - grown[:-WINDOW, j])[::WINDOW]
             columns.append((change[:, None], (gyro[WINDOW:, j] - gyro[:-WINDOW, j])[::WINDOW]))
@@ -140,5 +142,8 @@ def fit(flight: Flight) -> TableOne:
     bend = (solved(tau + h)[0] - 2.0 * solved(tau)[0] + solved(tau - h)[0]) / h**2
     names = ("A_F/m", "E_xx", "E_yy", "E_zz")
     value = {**dict(zip(names, map(float, values), strict=True)), "tau": tau}
-    sigma = {**dict(zip(names, map(float, sigmas), strict=True)), "tau": float(np.sqrt(2.0 / max(bend, 1e-9)))}
+    sigma = {
+        **dict(zip(names, map(float, sigmas), strict=True)),
+        "tau": float(np.sqrt(2.0 / max(bend, 1e-9))),
+    }
     return TableOne(value, sigma)

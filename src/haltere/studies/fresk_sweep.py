@@ -146,5 +146,3 @@ def fit_21(angles: np.ndarray, places: np.ndarray) -> tuple[float, float]:
     table = np.column_stack([np.cos(angles), np.ones_like(angles)])
     alpha, beta = np.linalg.lstsq(table, places, rcond=None)[0]
     return float(alpha), float(beta)
-
-

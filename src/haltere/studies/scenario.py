@@ -124,7 +124,9 @@ def payload_notes(scenario: Scenario) -> list[str]:
             )
         end = "to the end" if p.drop is None else f"to {p.drop:g} s"
         how = f"swings on {p.cable:g} m" if p.cable > 0.0 else "is fixed"
-        notes.append(f"payload_{i + 1} of {p.mass:g} kg {how} at {list(p.position)} m from {p.attach:g} s {end}")
+        notes.append(
+            f"payload_{i + 1} of {p.mass:g} kg {how} at {list(p.position)} m from {p.attach:g} s {end}"
+        )
     return notes
 
 
