@@ -46,7 +46,6 @@ from haltere.estimation.cog_numbers import CogNumbers, answer
 from haltere.estimation.cog_settings import CogSettings, Mode, Reason
 from haltere.foundation.arrays import Array, ArrayLike
 
-
 FIRST_RATE = 10.0
 """Deviation of the rate before the first reading, rad/s."""
 
@@ -116,7 +115,8 @@ class CogFilter:
             sound & jnp.all(jnp.isfinite(later.weights)) & jnp.all(jnp.diagonal(later.covs, 0, 1, 2) >= 0.0)
         )
         kept = replace(belief, counts=later.counts.at[Reason.DIVERGED].add(1))
-        return jax.tree.map(lambda new, old: jnp.where(sound, new, old), later, kept)
+        chosen: CogBelief = jax.tree.map(lambda new, old: jnp.where(sound, new, old), later, kept)
+        return chosen
 
     def estimate(self, belief: CogBelief) -> CogEstimate:
         """What the belief says."""
@@ -142,7 +142,8 @@ class CogFilter:
         along = jnp.outer(axis, axis)
         size = s.torque**2 * (jnp.eye(3) - along) + s.torque_along**2 * along
         unit = known.weight * known.lever * jnp.linalg.inv(known.inertia)
-        return unit @ size @ unit.T
+        cov: Array = unit @ size @ unit.T
+        return cov
 
     def _speeds(self, belief: CogBelief, reading: CogReading) -> tuple[Array, Array, Array, Array]:
         """Rotor speeds (R,), their variances, their rates rad/s2, and the reasons raised."""

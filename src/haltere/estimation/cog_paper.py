@@ -63,7 +63,7 @@ class PaperCogFilter:
     tuning: Tuning = Tuning()
 
     def begin(self, speeds: Array, offset: ArrayLike = 0.0, rate: ArrayLike = 0.0) -> PaperBelief:
-        """With rotor speeds (R,) rad/s, a guess of the offset (3,) in m, and the rate (3,) rad/s, which P0 calls known."""
+        """With rotor speeds (R,) rad/s, a guess of the offset (3,) m, and the rate (3,) rad/s that P0 calls known."""
         share = speeds / self.numbers.top_speed
         spin, place = (jnp.broadcast_to(jnp.asarray(x, float), (3,)) for x in (rate, offset))
         mean = jnp.concatenate([spin, share, -place])

@@ -2,9 +2,9 @@
 
     offset' = gain e,   e = position error of the hover, body axes, x and y only                           (1)
 
-The mixer flies with `offset`; when the error stays zero the offset is the one that holds the vehicle, whatever its cause
-(centre of mass, weak rotors, rotor wash). A vehicle that drifts to +x is heavier there. Slow: the loop gain g^2 m / (I
-k_x k_R) times `gain` must stay well below the bandwidth of the position.
+The mixer flies with `offset`; when the error stays zero the offset is the one that holds the vehicle, whatever its
+cause: centre of mass, weak rotors, wash. A vehicle that drifts to +x is heavier there. It is slow: the loop gain g^2 m
+/ (I k_x k_R) times `gain` must stay well below the bandwidth of the position.
 """
 
 from dataclasses import dataclass

@@ -46,16 +46,16 @@ _SENTENCES = {
     Reason.NONE: "all is well",
     Reason.GYRO_MISSING: "the gyroscope gave no number; the rate is predicted, check the IMU link",
     Reason.ACCEL_MISSING: "the accelerometer gave no number; the tick does without, check the IMU link",
-    Reason.GYRO_OUTLIER: "a gyroscope reading is far from what the model allows and was left out; check for shocks",
-    Reason.ACCEL_OUTLIER: "an accelerometer reading is far from what the model allows and was left out; check for shocks",
+    Reason.GYRO_OUTLIER: "a gyroscope reading is far from the model and was left out; check for shocks",
+    Reason.ACCEL_OUTLIER: "an accelerometer reading is far from the model and was left out; check for shocks",
     Reason.SPEED_MISSING: "a rotor speed is missing; it is predicted from the command, check the ESC telemetry",
     Reason.SPEED_OUTLIER: "a rotor speed is far from command and lag and was left out; check the ESC telemetry",
     Reason.TARGET_MISSING: "a rotor command is not a number; the last speed is held, check the mixer",
     Reason.DIVERGED: "the filter's new belief was not finite and was dropped; check the readings before it",
     Reason.ESTIMATE_NOT_FINITE: "the estimate is not finite; the mixer keeps the last good one",
-    Reason.ESTIMATE_TOO_FAR: "the estimate lies outside its limits; the mixer keeps the last good one, check the payload",
+    Reason.ESTIMATE_TOO_FAR: "the estimate is outside its limits; the mixer keeps the last good one, check the load",
     Reason.ESTIMATE_UNSURE: "the estimate is too uncertain; the mixer keeps the last good one until it settles",
-    Reason.ESTIMATE_NOT_FLYABLE: "no hover within the rotor limits for this estimate; the mixer keeps the last good one",
+    Reason.ESTIMATE_NOT_FLYABLE: "no hover within the limits for this estimate; the mixer keeps the last good one",
 }
 
 

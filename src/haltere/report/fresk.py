@@ -17,9 +17,7 @@ EVERY = 4
 """Ticks of which one is drawn."""
 
 
-def lines(
-    series: dict[str, tuple[np.ndarray, np.ndarray, dict[str, Any]]], unit: str, height: int = 300
-) -> go.Figure:
+def lines(series: dict[str, tuple[Any, Any, dict[str, Any]]], unit: str, height: int = 300) -> go.Figure:
     """Lines over time: name -> times (S,) s, values (S,), style of the line."""
     figure = go.Figure()
     for name, (time, values, style) in series.items():
@@ -38,10 +36,10 @@ def lines(
     return figure
 
 
-TRUTH = {"color": "#c3cad0", "width": 6}
-OURS = {"color": theme.SERIES[0], "width": 1.8}
-THEIRS = {"color": theme.SERIES[1], "width": 1.8}
-DASHED = {"color": theme.SERIES[4], "width": 1.6, "dash": "dash"}
+TRUTH: dict[str, Any] = {"color": "#c3cad0", "width": 6}
+OURS: dict[str, Any] = {"color": theme.SERIES[0], "width": 1.8}
+THEIRS: dict[str, Any] = {"color": theme.SERIES[1], "width": 1.8}
+DASHED: dict[str, Any] = {"color": theme.SERIES[4], "width": 1.6, "dash": "dash"}
 
 
 def _time(log: CogLog) -> np.ndarray:

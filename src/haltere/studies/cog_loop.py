@@ -139,7 +139,7 @@ class CogLog:
     @property
     def sigma(self) -> np.ndarray:
         """(..., 3) deviations of our filter, m."""
-        return np.sqrt(np.maximum(np.diagonal(np.asarray(self.cov), 0, -2, -1), 0.0))
+        return np.asarray(np.sqrt(np.maximum(np.diagonal(np.asarray(self.cov), 0, -2, -1), 0.0)))
 
 
 @dataclass(frozen=True)
@@ -287,8 +287,9 @@ def flights(loop: CogLoop, cases: Sequence[Case], say: Callable[[str], None] | N
         piece = list(cases[first : first + WIDTH])
         if say is not None:
             say(f"flights {first + 1} to {first + len(piece)} of {len(cases)}")
+        count = len(piece)
         filled = piece + [piece[-1]] * (WIDTH - len(piece))
         stacked = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v) for v in x]), *filled)
-        found.append(jax.tree.map(lambda x, n=len(piece): np.asarray(x)[:n], together(stacked)))
+        found.append(jax.tree.map(lambda x, n=count: np.asarray(x)[:n], together(stacked)))
     log: CogLog = jax.tree.map(lambda *x: np.concatenate(x), *found)
     return log

@@ -21,8 +21,8 @@ from haltere.studies.fresk_step import AFTER, DROP, PRODUCTS, keys, step_case, s
 
 Progress = Callable[[str], None]
 EXCITED: dict[str, Any] = {
-    "amplitude": (1.0, 0.8, 0.4, 0.2),
-    "cycles": (6.0, 8.0, 9.0, 3.0),
+    "amplitude": (0.25, 0.25, 0.2, 0.05),
+    "cycles": (4.0, 5.0, 4.0, 2.0),
     "product": 600.0,
 }
 """A figure that turns the vehicle enough for the component along the thrust."""
@@ -208,16 +208,10 @@ def position_rows(found: FreskFlights) -> list[dict[str, Any]]:
         one = jax.tree.map(lambda x, i=i: x[i : i + 1], found.step["drift"])
         got, law = fresk_step.settled_drift(one), fresk_step.drift(product)
         printed = (0.27, 0.1) if i == 0 else (None, None)
-        for axis in (0, 1):
-            rows.append(
-                row(
-                    f"drift in {'xy'[axis]} at kx kR = {product:g} s^-4",
-                    "m",
-                    abs(got[axis]),
-                    None,
-                    printed[axis],
-                )
-            )
+        rows += [
+            row(f"drift in {name} at kx kR = {product:g} s^-4", "m", abs(one_got), None, one_printed)
+            for name, one_got, one_printed in zip("xy", got, printed, strict=True)
+        ]
         rows.append(
             row(
                 f"difference from the law at {product:g}",
@@ -324,11 +318,11 @@ def fault_rows(found: FreskFlights) -> list[dict[str, Any]]:
             0.0,
         ),
     ]
-    for reason in (Reason.SPEED_MISSING, Reason.ACCEL_OUTLIER, Reason.GYRO_MISSING):
-        rows.append(
-            row(f"{reason.name.lower()} raised for each flight", "1", float(counts[:, reason].mean()))
-        )
-    return rows
+    reasons = (Reason.SPEED_MISSING, Reason.ACCEL_OUTLIER, Reason.GYRO_MISSING)
+    return rows + [
+        row(f"{reason.name.lower()} raised for each flight", "1", float(counts[:, reason].mean()))
+        for reason in reasons
+    ]
 
 
 def shape_rows(found: FreskFlights) -> list[dict[str, Any]]:

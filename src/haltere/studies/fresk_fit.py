@@ -103,7 +103,7 @@ def effective(table: dict[str, float]) -> dict[str, float]:
 
 
 def fit(flight: Flight) -> TableOne:
-    """What Table I holds, by `effective`, from a flight of the Neo with `imu.accel`, `imu.gyro` and `rotors.command`."""
+    """What a flight of the Neo with `imu.accel`, `imu.gyro` and `rotors.command` tells of Table I, see `effective`."""
     n, arms, _ = patterns()
     time = flight["imu.gyro"].seconds()
     gyro, accel = flight["imu.gyro"].values, flight["imu.accel"].values

@@ -24,7 +24,7 @@ from haltere.control import Bandwidths, GeometricController
 from haltere.control import start as on_path
 from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_paper import PaperCogFilter
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, ArrayLike
 from haltere.simulation import Vehicle
 from haltere.simulation.payload import Payload, loading
 from haltere.studies.cog_loop import RATE, TORQUE_NOISE, Case, CogLog, CogLoop, Source
@@ -137,8 +137,9 @@ class StepResult:
     """(2,) m, of the error from 3 s after the drop, over time and seeds."""
 
 
-def step_result(estimates: np.ndarray) -> StepResult:
+def step_result(given: ArrayLike) -> StepResult:
     """From estimates (seeds, ticks, 3) in m."""
+    estimates = np.asarray(given)
     k, step = round(DROP * RATE), (AFTER - BEFORE)[:2]
     passed = (estimates.mean(axis=0)[k:, :2] - BEFORE[:2]) @ step >= 0.9 * (step @ step)
     rise = float(passed.argmax() / RATE) if passed.any() else float("inf")

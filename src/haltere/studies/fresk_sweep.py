@@ -5,9 +5,9 @@ theta from the body's x axis (an angle of -90 degrees hangs straight down)
 
     p_CoG,x = alpha cos(theta) + beta,   alpha = 19.9 mm: 14 mm to either side                            (1)
 
-which is (21) of the paper with the cosine that its angle asks for. The plant is the whole multibody; the joint reacts on
-the body. The wash of the front rotors pushes the arm down while it is forward of -60 degrees, which both estimators see
-as a shift to +x, as the paper describes.
+which is (21) of the paper with the cosine that its angle asks for. The plant is the whole multibody, so the arm reacts
+on the body. The wash of the front rotors pushes the arm down while it is forward of -60 degrees, which both estimators
+see as a shift to +x, as the paper describes.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_numbers import CogNumbers
 from haltere.estimation.cog_paper import PaperCogFilter
 from haltere.estimation.cog_settings import CogSettings
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, ArrayLike
 from haltere.simulation import Vehicle
 from haltere.studies.cog_loop import RATE, TORQUE_NOISE, Case, CogLog, CogLoop, Source
 from haltere.studies.fresk_step import bandwidths
@@ -95,10 +95,11 @@ def controller(product: float = PRODUCT) -> GeometricController:
     return GeometricController.from_airframe(armed(), jnp.asarray([MIDDLE]), bandwidths(product))
 
 
-def true_com(angles: np.ndarray) -> np.ndarray:
+def true_com(angles: ArrayLike) -> np.ndarray:
     """(..., 3) centre of mass at joint angles (...), body axes, m."""
     total = from_catalogue("neo").total_mass + ARM_MASS
-    x, z = np.cos(angles), np.sin(angles)
+    theta = np.asarray(angles)
+    x, z = np.cos(theta), np.sin(theta)
     return np.asarray(ARM_MASS * ARM_LENGTH / total * np.stack([x, 0.0 * x, z], axis=-1))
 
 
@@ -112,7 +113,7 @@ def sweep_case(
     """One flight, in balance at the beginning; `strength` is that of the rotor wash."""
     flying, path = controller(), hover((0.0, 0.0, 2.0), 0.0, DURATION)
     first = angle(jnp.zeros(()))[None]
-    com = jnp.asarray(true_com(np.asarray(first))[0])
+    com = jnp.asarray(true_com(first)[0])
     balanced = flying.with_vehicle(replace(flying.vehicle, com=com))
     nominal = loop.filter.numbers.posed(first if loop.measured_joints else None).vehicle.com
     return Case(
@@ -130,19 +131,20 @@ def sweep_case(
     )
 
 
-def tracked(log: CogLog, estimates: np.ndarray) -> tuple[float, float]:
+def tracked(log: CogLog, estimates: ArrayLike) -> tuple[float, float]:
     """Rms error of x in m from the beginning of the sweep, and the lag in s that explains most of the mean error."""
     k = round(REST * RATE)
     true = true_com(log.angles[..., 0])[:, k:, 0]
-    got = estimates[:, k:, 0]
+    got = np.asarray(estimates)[:, k:, 0]
     mean, wanted = got.mean(axis=0), true.mean(axis=0)
     late = range(round(0.6 * RATE))
     misfit = [np.mean((mean[n:] - wanted[: len(wanted) - n]) ** 2) for n in late]
     return float(np.sqrt(np.mean((got - true) ** 2))), int(np.argmin(misfit)) / RATE
 
 
-def fit_21(angles: np.ndarray, places: np.ndarray) -> tuple[float, float]:
-    """alpha and beta of equation (1) in the least square sense, m, from x places (N,) at angles (N,)."""
-    table = np.column_stack([np.cos(angles), np.ones_like(angles)])
-    alpha, beta = np.linalg.lstsq(table, places, rcond=None)[0]
+def fit_21(angles: ArrayLike, places: ArrayLike) -> tuple[float, float]:
+    """Alpha and beta of equation (1) in the least square sense, m, from x places (N,) at angles (N,)."""
+    theta = np.asarray(angles)
+    table = np.column_stack([np.cos(theta), np.ones_like(theta)])
+    alpha, beta = np.linalg.lstsq(table, np.asarray(places), rcond=None)[0]
     return float(alpha), float(beta)

@@ -1,8 +1,8 @@
 """Random steps of the centre of gravity on vehicles of other shapes: does the one tuning converge, is it honest?
 
 A quadrotor, a hexarotor and a tilt-rotor vehicle come from the catalogue; the octorotor and the coaxial vehicle carry
-eight of the Neo's rotors on the Neo's body. Each flight draws the relative thrust of every rotor and the place of a mass
-that drops, with torque noise as [Fresk2017] assumes it.
+eight of the Neo's rotors on the Neo's body. Each flight draws the relative thrust of every rotor and the place of a
+mass that drops, with torque noise as [Fresk2017] assumes it.
 """
 
 from dataclasses import replace

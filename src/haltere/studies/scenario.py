@@ -82,20 +82,20 @@ def simulate(
             squares, integral = control_step(controller, integral, state, reference, period)
             return integral, Command(vehicle.motors.command(jnp.sqrt(squares)), joints(time))
 
-        flown: Any = (pilot, Integral.zero())
+        flying, begun = pilot, Integral.zero()
         if scenario.controller.compensation and controller is not None and path is not None:
-            flown = cog_pilot(
+            flying, begun = cog_pilot(
                 bare, vehicle, controller, path, begin, timing, environment, keys[3], joints, change
             )
-        return fly(vehicle, begin, *flown, timing, environment, air, scenario.ground, longest, change)
+        return fly(vehicle, begin, flying, begun, timing, environment, air, scenario.ground, longest, change)
 
     say(f"flying {airframe.name} for {scenario.duration:g} s")
     trace = jax.jit(flight)(start, gust_series(scenario, timing, keys[2]), path, controller)
     say("reading the sensors")
-    flight = record(
+    recorded = record(
         airframe, vehicle.model, trace, environment, sensing_of(scenario), keys[3], text, tuple(notes)
     )
-    return with_cog(flight, trace, timing.substeps)
+    return with_cog(recorded, trace, timing.substeps)
 
 
 def payloads_of(scenario: Scenario) -> tuple[Payload, ...]:
