@@ -82,7 +82,8 @@ def simulate(
             squares, integral = control_step(controller, integral, state, reference, period)
             return integral, Command(vehicle.motors.command(jnp.sqrt(squares)), joints(time))
 
-        flying, begun = pilot, Integral.zero()
+        flying: Any = pilot
+        begun: Any = Integral.zero()
         if scenario.controller.compensation and controller is not None and path is not None:
             flying, begun = cog_pilot(
                 bare, vehicle, controller, path, begin, timing, environment, keys[3], joints, change
