@@ -70,6 +70,7 @@ drop = 0.3
 """
 
 
+@pytest.mark.slow
 def test_a_scenario_with_a_swinging_payload_flies_and_says_so():
     flight = simulate(scenario_from_text(SWINGING))
     assert not flight.not_finite()
