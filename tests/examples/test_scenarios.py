@@ -15,7 +15,7 @@ FILES = sorted(FOLDER.glob("*.toml"))
 
 
 def test_there_are_examples():
-    assert [file.stem for file in FILES] == ["hexa_level", "lissajous", "throw", "wind"]
+    assert [file.stem for file in FILES] == ["hexa_level", "lissajous", "payload", "throw", "wind"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -70,3 +70,11 @@ def test_the_wind_is_held_against():
 def tilt_deg(flight):
     _, x, y, _ = flight["truth.wxyz"].values.T
     return np.degrees(np.arccos(1.0 - 2.0 * (x * x + y * y)))
+
+
+@pytest.mark.slow
+def test_the_mixer_follows_the_dropped_mass():
+    flight, position = fly("payload")
+    said, sure = flight["cog.position"].values[-1], flight["cog.sigma"].values[-1]
+    assert said[:2] == pytest.approx([0.01112, -0.00509], abs=3.0 * sure[:2].max())
+    assert abs(position[-200:, :2]).max() < 0.03

@@ -1,8 +1,10 @@
 """`haltere reproduce`: the experiments of a paper beside ours."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from importlib import import_module
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +19,10 @@ class Paper(StrEnum):
 
     HONG = "hong"
     BOEHM = "boehm"
+    FRESK = "fresk"
 
 
-RUNS = {Paper.HONG: 20, Paper.BOEHM: 30}
+RUNS = {Paper.HONG: 20, Paper.BOEHM: 30, Paper.FRESK: 50}
 """Where no number is given."""
 
 
@@ -31,24 +34,37 @@ def reproduce(
     paper: Annotated[
         Paper,
         typer.Argument(
-            help="Which paper: hong (geometric dynamics, 2021), boehm (self-calibrating filter, 2022)."
+            help="Which paper: hong (geometric dynamics, 2021), boehm (self-calibrating filter, 2022), "
+            "fresk (centre of gravity, 2017)."
         ),
     ],
     runs: Annotated[
         int | None,
-        typer.Option("--runs", min=1, help="Random draws for each row (20), or flights of 30 s (30)."),
+        typer.Option(
+            "--runs", min=1, help="Random draws for each row (20), or flights (boehm 30, fresk 50)."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="With fresk: write its figures to this page.", metavar="FILE.html"),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """Reproduce a paper: its numbers beside ours.
 
     Each row also has the bound that ours must keep. Exit 1 if one of our numbers is outside its bound.
     """
+    if report is not None and paper is not Paper.FRESK:
+        raise typer.BadParameter("it goes with fresk only", param_hint="--report")
     prepare_jax()
-    study = import_module(f"haltere.studies.{paper.value}")
-    with progress(f"reproducing {paper.value}") as report:
-        result = study.reproduce(runs=runs or RUNS[paper], seed=seed, progress=report)
+    number = runs or RUNS[paper]
+    with progress(f"reproducing {paper.value}") as say:
+        if paper is Paper.FRESK:
+            result = _fresk(number, seed, report, say)
+        else:
+            study = import_module(f"haltere.studies.{paper.value}")
+            result = study.reproduce(runs=number, seed=seed, progress=say)
     tables = result["tables"]
     if json:
         emit_json(result)
@@ -65,6 +81,22 @@ def reproduce(
             f"got {first['ours']}, expected at most {first['bound']}; try another --seed and report it"
         )
         raise NotReproducedError(msg)
+
+
+def _fresk(runs: int, seed: int, page: Path | None, say: Callable[[str], None]) -> dict[str, Any]:
+    from haltere.studies.fresk import fly_all, tables
+
+    if page is not None:
+        from haltere.report.page import check_replaceable
+
+        check_replaceable(page)
+    found = fly_all(runs, seed, say)
+    result = tables(found)
+    if page is not None:
+        from haltere.report.fresk import write
+
+        result["report"] = str(write(found, result, page))
+    return result
 
 
 def outside(row: dict[str, float | None]) -> bool:

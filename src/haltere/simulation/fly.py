@@ -21,16 +21,22 @@ from haltere.simulation.step import Vehicle, step
 C = TypeVar("C")
 
 
-@leaves("rotors", "joints")
+@leaves("rotors", "joints", "log")
 @dataclass(frozen=True)
 class Command:
     """What a controller asks for: motor commands (R,) in 0..1 and joint angles (J,) in rad."""
 
     rotors: Array
     joints: Array
+    log: Any = None
+    """Anything it wants to keep beside, a pytree of arrays."""
 
 
 Controller = Callable[[C, Array, State], tuple[C, Command]]
+Change = Callable[[Vehicle, Array], Vehicle]
+"""The vehicle as it is at a time in s: parts that come and go, see `haltere.simulation.payload`."""
+Push = Callable[[Array, State], Array]
+"""(L, 6) wrenches from outside at a time and state, at each link's origin in its axes, force first (N, N m)."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,8 @@ def fly(
     wind: Array | None = None,
     ground: float | None = None,
     longest_delay: float = 0.0,
+    change: Change | None = None,
+    push: Push | None = None,
 ) -> Trace:
     """Fly `controller` from `start`.
 
@@ -98,6 +106,8 @@ def fly(
         wind: (steps, 3) gusts added to the constant wind, world axes, m/s.
         ground: height of the ground in m; None for no ground.
         longest_delay: upper bound of the motors' delays in s; it sizes the buffer of pending commands.
+        change: what becomes of the vehicle in flight; it may not change motors, servos or topology.
+        push: further wrenches, taken at the beginning of each plant step.
     """
     environment = environment or Environment()
     dtype = vehicle.model.dtype
@@ -106,12 +116,14 @@ def fly(
     pending = int(np.ceil(longest_delay / timing.dt)) + 1
     age = vehicle.motors.delay / timing.dt
 
-    def substep(carry: tuple[State, Array, Array], air: Array, command: Command) -> Any:
+    def substep(carry: tuple[State, Array, Array], air: Array, clock: Array, command: Command) -> Any:
         state, alive, buffer = carry
         buffer = jnp.concatenate([command.rotors[None], buffer[:-1]])
         reached = vehicle.motors.target(_delayed(buffer, age))
         here = Environment(environment.gravity, steady + air, environment.air_density)
-        later, motion = step(vehicle, state, reached, command.joints, here, timing.dt)
+        now = vehicle if change is None else change(vehicle, clock)
+        wrenches = None if push is None else push(clock, state)
+        later, motion = step(now, state, reached, command.joints, here, timing.dt, wrenches)
         if ground is not None:
             alive = alive & (state.position[2] > ground)
             later = jax.tree.map(lambda new, old: jnp.where(alive, new, old), later, state)
@@ -120,7 +132,8 @@ def fly(
     def period(carry: Any, air: Array) -> Any:
         control, plant, clock = carry
         control, command = controller(control, clock, plant[0])
-        plant, sampled = jax.lax.scan(lambda c, a: substep(c, a, command), plant, air)
+        clocks = clock + timing.dt * jnp.arange(timing.substeps, dtype=dtype)
+        plant, sampled = jax.lax.scan(lambda c, a: substep(c, *a, command), plant, (air, clocks))
         return (control, plant, clock + timing.substeps * timing.dt), (sampled, command)
 
     _, first = controller(controller_state, jnp.zeros((), dtype), start)

@@ -78,6 +78,27 @@ class ControllerPart(Part):
     )
     parameter_error: NonNegative = Field(0.0, description="relative error of what the controller believes")
     joints: dict[str, float] = Field(default_factory=dict, description="joint angles to hold by name, rad")
+    compensation: bool = Field(False, description="estimate the centre of gravity in flight and fly with it")
+
+
+class PayloadPart(Part):
+    """A mass that is attached, dropped or swings; see `haltere.simulation.payload`."""
+
+    mass: Positive = Field(description="kg", examples=["mass = 0.036"])
+    position: Vector = Field(description="body axes, m", examples=["position = [0.9, -0.4, 0]"])
+    attach: NonNegative = Field(0.0, description="when it is attached, s")
+    drop: Positive | None = Field(None, description="when it is dropped, s")
+    cable: NonNegative = Field(0.0, description="length of the cable on which it swings, m; 0 for rigid")
+    damping: NonNegative = Field(0.0, description="of the swing, N m/(rad/s)")
+
+
+class SweepPart(Part):
+    """A joint that turns to and fro."""
+
+    joint: str = Field(description="name of the joint's link", examples=['joint = "arm"'])
+    angles: tuple[Number, Number] = Field(description="from and to, rad", examples=["angles = [-0.7, -2.3]"])
+    period: Positive = Field(20.0, description="there and back, s")
+    start: NonNegative = Field(0.0, description="when it begins, s")
 
 
 class WindPart(Part):
@@ -139,6 +160,8 @@ class Scenario(Part):
     start: Start = Field(default_factory=Start, description="state at time zero")
     trajectory: TrajectoryPart = Field(default_factory=TrajectoryPart, description="what to fly")
     controller: ControllerPart = Field(default_factory=ControllerPart, description="who flies")
+    payloads: tuple[PayloadPart, ...] = Field((), description="what hangs on the vehicle")
+    sweeps: tuple[SweepPart, ...] = Field((), description="joints that move")
     wind: WindPart = Field(default_factory=WindPart, description="the air")
     noise: NoisePart = Field(default_factory=NoisePart, description="the sensors")
     timing: TimingPart = Field(default_factory=TimingPart, description="the rates")

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from haltere.airframe import Imu, PoseSensor, PositionSensor
-from haltere.dynamics import Environment, Model, State
+from haltere.dynamics import Environment, Model, Motion, State
 from haltere.dynamics.sensing import specific_force_at
 from haltere.dynamics.solve import spatial_accelerations
 from haltere.dynamics.tree import kinematics
@@ -44,18 +44,23 @@ def specific_force_and_rate(
 ) -> tuple[Array, Array]:
     """(T, 3) specific force in m/s2 and (T, 3) angular rate in rad/s in sensor axes."""
 
-    def one(state: State, acceleration: Array, joints: Array, rotors: Array) -> tuple[Array, Array]:
-        nodes = kinematics(model, state)
-        environment = Environment(gravity=gravity)
-        motion = (acceleration, joints, rotors)
-        A = spatial_accelerations(model, state, nodes, motion, environment)[link]
-        V = nodes.twists[link]
-        R = nodes.rotations[link] @ rotation
-        p = nodes.positions[link] + nodes.rotations[link] @ position
-        return specific_force_at(A, V, R, p)
+    def one(state: State, motion: Motion) -> tuple[Array, Array]:
+        return felt(model, state, motion, gravity, link, position, rotation)
 
-    m = trace.motion
-    return jax.vmap(one)(trace.state, m.acceleration, m.joint_accelerations, m.rotor_accelerations)
+    return jax.vmap(one)(trace.state, trace.motion)
+
+
+def felt(
+    model: Model, state: State, motion: Motion, gravity: Array, link: int, position: Array, rotation: Array
+) -> tuple[Array, Array]:
+    """(3,) specific force in m/s2 and (3,) angular rate in rad/s at one instant."""
+    nodes = kinematics(model, state)
+    moving = (motion.acceleration, motion.joint_accelerations, motion.rotor_accelerations)
+    A = spatial_accelerations(model, state, nodes, moving, Environment(gravity=gravity))[link]
+    V = nodes.twists[link]
+    R = nodes.rotations[link] @ rotation
+    p = nodes.positions[link] + nodes.rotations[link] @ position
+    return specific_force_at(A, V, R, p)
 
 
 def imu_readings(

@@ -21,15 +21,19 @@ from haltere.lie import so3
 from haltere.simulation.motors import Motors
 
 
-@leaves("time_constant", "rate_limit", "low", "high")
+@leaves("time_constant", "rate_limit", "low", "high", "damping", static=("passive",))
 @dataclass(frozen=True)
 class Servos:
-    """The servos of all moving joints; shapes (J,), see equation (1)."""
+    """The servos of all moving joints; shapes (J,), see equation (1). Passive joints swing freely instead."""
 
     time_constant: Array
     rate_limit: Array
     low: Array
     high: Array
+    damping: Array | float = 0.0
+    """Torque per rate of a passive joint, N m/(rad/s)."""
+    passive: tuple[bool, ...] = ()
+    """Which joints no servo holds; none where empty."""
 
     @classmethod
     def from_airframe(cls, airframe: Airframe, time_constant: float = 0.05, rate_limit: float = 6.0) -> Self:
@@ -69,16 +73,25 @@ class Vehicle:
 
 
 def accelerations(
-    vehicle: Vehicle, state: State, speed_target: Array, joint_target: Array, environment: Environment
+    vehicle: Vehicle,
+    state: State,
+    speed_target: Array,
+    joint_target: Array,
+    environment: Environment,
+    link_wrenches: Array | None = None,
 ) -> Motion:
-    """How everything accelerates while motors and servos pull towards their targets (R,) rad/s and (J,) rad."""
-    model = vehicle.model
-    drive = Drive.accelerations(
-        model,
-        vehicle.servos.acceleration(state.joint_angles, state.joint_rates, joint_target),
-        vehicle.motors.acceleration(state.rotor_rates, speed_target),
-    )
-    return forward_dynamics(model, state, drive, environment)
+    """How everything accelerates while motors and servos pull towards their targets (R,) rad/s and (J,) rad.
+
+    `link_wrenches` (L, 6) are further wrenches at each link's origin in its axes, force first (N, N m).
+    """
+    model, servos = vehicle.model, vehicle.servos
+    joints = servos.acceleration(state.joint_angles, state.joint_rates, joint_target)
+    rotors = vehicle.motors.acceleration(state.rotor_rates, speed_target)
+    drive = Drive.accelerations(model, joints, rotors)
+    if any(servos.passive):
+        loose = jnp.where(jnp.asarray(servos.passive), -servos.damping * state.joint_rates, joints)
+        drive = Drive(loose, drive.rotors, servos.passive, drive.rotor_torque_given)
+    return forward_dynamics(model, state, drive, environment, link_wrenches)
 
 
 def rate_of_change(state: State, motion: Motion) -> State:
@@ -102,14 +115,16 @@ def step(
     joint_target: Array,
     environment: Environment,
     dt: float,
+    link_wrenches: Array | None = None,
 ) -> tuple[State, Motion]:
-    """The state `dt` seconds later, and the motion at the beginning of the step.
+    """The state `dt` seconds later, and the motion at the beginning of the step; `link_wrenches` (L, 6) are held.
 
     The physics is evaluated scalar by scalar (`haltere.algebra.soa`): compiled code without small matrices, in which
     the structural zeros of a known vehicle cost nothing, and which `vmap` turns into whole-batch arithmetic.
     """
     scalars = soa(accelerations_and_slope)
-    targets = split_single((speed_target, joint_target, environment))
+    held = (speed_target, joint_target, environment)
+    targets = split_single(held if link_wrenches is None else (*held, link_wrenches))
     start = split_single(state)
 
     def stage(carry: tuple[State, State], weights: Array) -> tuple[tuple[State, State], Motion]:
@@ -126,11 +141,31 @@ def step(
     return State(later.position, unit, *jax.tree.leaves(later)[2:]), begin
 
 
+def motion_now(
+    vehicle: Vehicle,
+    state: State,
+    speed_target: Array,
+    joint_target: Array,
+    environment: Environment,
+    link_wrenches: Array | None = None,
+) -> Motion:
+    """`accelerations` as `step` evaluates it, scalar by scalar."""
+    held = (state, speed_target, joint_target, environment)
+    given = split_single(held if link_wrenches is None else (*held, link_wrenches))
+    motion: Motion = join_single(soa(accelerations)(vehicle, *given))
+    return motion
+
+
 def accelerations_and_slope(
-    vehicle: Vehicle, state: State, speed_target: Array, joint_target: Array, environment: Environment
+    vehicle: Vehicle,
+    state: State,
+    speed_target: Array,
+    joint_target: Array,
+    environment: Environment,
+    link_wrenches: Array | None = None,
 ) -> tuple[Motion, State]:
     """`accelerations` and, from it, the `rate_of_change` of the state."""
-    motion = accelerations(vehicle, state, speed_target, joint_target, environment)
+    motion = accelerations(vehicle, state, speed_target, joint_target, environment, link_wrenches)
     return motion, rate_of_change(state, motion)
 
 

@@ -31,7 +31,7 @@ from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 from haltere.simulation import Command, Timing, Trace, Vehicle, fly
 from haltere.simulation.record import record
-from haltere.simulation.scenario import Scenario
+from haltere.simulation.scenario import Scenario, ScenarioError
 from haltere.studies import scenario as pieces
 from haltere.studies.campaign import CampaignResult, Case, run_campaign, whole_batch
 from haltere.trajectory import Paced, Trajectory, bounded
@@ -75,6 +75,9 @@ def fly_many(
         Columns `seed`, `duration` (s), `rms_error` and `max_error` (m, NaN without controller), `max_speed` (m/s),
         `max_tilt` (rad) and `crash_time` (s, NaN if there was none).
     """
+    if scenario.payloads or scenario.sweeps or scenario.controller.compensation:
+        msg = "payloads, sweeps and compensation are flown one flight at a time; leave --runs out, or leave them out"
+        raise ScenarioError(msg)
     parameters = {
         "scenario": json.loads(scenario.model_dump_json(exclude={"seed"})),
         "airframe": dumps(pieces.described(scenario)),

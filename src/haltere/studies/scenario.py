@@ -18,9 +18,11 @@ from haltere.dynamics.model import locked_rotors
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array
 from haltere.simulation import Command, Gusts, Timing, Trace, Vehicle, along_wind, fly
+from haltere.simulation.payload import Payload, hung, loading, loose
 from haltere.simulation.record import Sensing, record
 from haltere.simulation.scenario import Scenario, ScenarioError, load_scenario
 from haltere.simulation.sensors import ImuErrors
+from haltere.studies.cog_pilot import cog_pilot, with_cog
 from haltere.trajectory import (
     Throw,
     Trajectory,
@@ -53,14 +55,18 @@ def simulate(
     if seed is not None:
         scenario = scenario.model_copy(update={"seed": seed})
     say = progress or (lambda _: None)
-    airframe = described(scenario)
-    vehicle = Vehicle.from_airframe(airframe)
+    bare, loads = described(scenario), payloads_of(scenario)
+    airframe = hung(bare, loads)
+    vehicle = loose(Vehicle.from_airframe(airframe), loads)
     if not scenario.physics.rotor_inertia:
         vehicle = replace(vehicle, model=locked_rotors(vehicle.model))
     keys = jax.random.split(jax.random.key(scenario.seed), 4)
     angles = joint_angles(vehicle, {**scenario.start.joints, **scenario.controller.joints})
     environment = Environment((0.0, 0.0, -scenario.gravity), scenario.wind.mean, scenario.wind.air_density)
-    path, controller, notes = plan(scenario, airframe, angles, keys[0], keys[1])
+    believed = angles[: angles.shape[0] - sum(vehicle.servos.passive)]
+    path, controller, notes = plan(scenario, bare, believed, keys[0], keys[1])
+    notes += payload_notes(scenario)
+    joints, change = sweeping(scenario, vehicle, angles), loading(loads) if loads else None
     start = first_state(scenario, vehicle, path, controller, angles)
     rates = scenario.timing
     timing = Timing(scenario.duration, rates.step_rate, rates.control_rate)
@@ -75,17 +81,76 @@ def simulate(
                 return integral, Command(jnp.zeros(vehicle.model.topology.rotors), angles)
             reference, period = path.at(time), 1.0 / timing.control_rate
             squares, integral = control_step(controller, integral, state, reference, period)
-            return integral, Command(vehicle.motors.command(jnp.sqrt(squares)), angles)
+            return integral, Command(vehicle.motors.command(jnp.sqrt(squares)), joints(time))
 
-        begun = Integral.zero()
-        return fly(vehicle, begin, pilot, begun, timing, environment, air, scenario.ground, longest)
+        flying: Any = pilot
+        begun: Any = Integral.zero()
+        if scenario.controller.compensation and controller is not None and path is not None:
+            flying, begun = cog_pilot(
+                bare, vehicle, controller, path, begin, timing, environment, keys[3], joints, change
+            )
+        return fly(vehicle, begin, flying, begun, timing, environment, air, scenario.ground, longest, change)
 
     say(f"flying {airframe.name} for {scenario.duration:g} s")
     trace = jax.jit(flight)(start, gust_series(scenario, timing, keys[2]), path, controller)
     say("reading the sensors")
-    return record(
+    recorded = record(
         airframe, vehicle.model, trace, environment, sensing_of(scenario), keys[3], text, tuple(notes)
     )
+    return with_cog(recorded, trace, timing.substeps)
+
+
+def payloads_of(scenario: Scenario) -> tuple[Payload, ...]:
+    """What hangs on the vehicle of a scenario."""
+    return tuple(
+        Payload(
+            p.mass,
+            p.position,
+            p.attach if p.attach > 0.0 else -math.inf,
+            math.inf if p.drop is None else p.drop,
+            p.cable,
+            p.damping,
+            f"payload_{i + 1}",
+        )
+        for i, p in enumerate(scenario.payloads)
+    )
+
+
+def payload_notes(scenario: Scenario) -> list[str]:
+    """What a reader of the flight should know of its payloads."""
+    notes = []
+    for i, p in enumerate(scenario.payloads):
+        if p.drop is not None and p.drop <= p.attach:
+            raise ScenarioError(
+                f"payloads[{i}]: it is dropped at {p.drop:g} s but attached at {p.attach:g} s; give a later drop"
+            )
+        end = "to the end" if p.drop is None else f"to {p.drop:g} s"
+        how = f"swings on {p.cable:g} m" if p.cable > 0.0 else "is fixed"
+        notes.append(
+            f"payload_{i + 1} of {p.mass:g} kg {how} at {list(p.position)} m from {p.attach:g} s {end}"
+        )
+    return notes
+
+
+def sweeping(scenario: Scenario, vehicle: Vehicle, angles: Array) -> Callable[[Array], Array]:
+    """(J,) joint angles in rad to command at a time in s."""
+    names = vehicle.model.topology.joint_names
+    for sweep in scenario.sweeps:
+        if sweep.joint not in names:
+            raise ScenarioError(
+                f"sweeps: the vehicle has no moving joint '{sweep.joint}'; {closest(sweep.joint, names)}"
+            )
+
+    def at(time: Array) -> Array:
+        wanted = angles
+        for sweep in scenario.sweeps:
+            first, last = sweep.angles
+            phase = 2.0 * jnp.pi * jnp.maximum(time - sweep.start, 0.0) / sweep.period
+            turned = first + (last - first) * 0.5 * (1.0 - jnp.cos(phase))
+            wanted = wanted.at[names.index(sweep.joint)].set(turned)
+        return wanted
+
+    return at
 
 
 def described(scenario: Scenario) -> Airframe:

@@ -30,7 +30,7 @@ def rows(part: type[Part]) -> dict[str, str]:
 
 
 def test_all_parts_are_found():
-    assert len(parts()) == 8
+    assert len(parts()) == 10
 
 
 @pytest.mark.parametrize("part", parts(), ids=lambda part: part.__name__)

@@ -1,0 +1,114 @@
+"""A controller that flies with an estimated centre of mass: limits, plausibility, and the last good estimate.
+
+The allocation about the centre of mass, with its hover point, is made anew from the estimate at every tick
+([Fresk2017] Section III-B.2). An estimate reaches the mixer only if it is finite, sure enough, near enough to the
+nominal place and leaves the vehicle able to hover; otherwise the last good one stays and a `Reason` is raised. What the
+mixer uses follows the estimate no faster than `Limits.speed`.
+"""
+
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+
+from haltere.control.controller import GeometricController
+from haltere.dynamics.model import leaves
+from haltere.estimation.cog_settings import Reason
+from haltere.foundation.arrays import Array, ArrayLike
+from haltere.trajectory import VehicleNumbers
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What counts as plausible; lengths in levers of the vehicle."""
+
+    offset: float = 0.5
+    """Largest distance from the nominal centre of mass."""
+    sigma: float = 0.05
+    """Largest deviation of a component across the thrust."""
+    speed: float = 1.0
+    """Fastest change of what the mixer uses, per s."""
+    mass: tuple[float, float] = (0.5, 2.0)
+    """Limits of the mass over the nominal one."""
+    torque: float = 0.01
+    """Largest torque left over at hover, weight times lever."""
+
+
+@leaves("controller", "reason", "counts")
+@dataclass(frozen=True)
+class Compensation:
+    """The controller in use: that of the last good estimate."""
+
+    controller: GeometricController
+    reason: Array
+    """() `Reason` of this tick, 0 where the estimate was used."""
+    counts: Array
+    """(reasons,) how often each was raised."""
+
+    @classmethod
+    def of(cls, controller: GeometricController, offset: ArrayLike = 0.0) -> "Compensation":
+        """Begin with the numbers of a controller and an offset (3,) of its centre of mass, m."""
+        vehicle = controller.vehicle
+        moved = controller.with_vehicle(
+            replace(vehicle, com=vehicle.com + jnp.asarray(offset, vehicle.com.dtype))
+        )
+        return cls(moved, jnp.zeros((), int), jnp.zeros(len(Reason), int))
+
+
+def renewed(
+    last: Compensation,
+    nominal: VehicleNumbers,
+    com: Array,
+    sigma: Array,
+    mass: Array,
+    dt: float,
+    limits: Limits | None = None,
+) -> Compensation:
+    """The controller after an estimate.
+
+    Args:
+        last: the one before.
+        nominal: the vehicle without any estimate.
+        com: (3,) estimated centre of mass, body axes, m.
+        sigma: () its largest deviation across the thrust, m.
+        mass: () estimated mass, kg.
+        dt: time since the last estimate, s.
+        limits: what counts as plausible.
+    """
+    bound, before = limits or Limits(), last.controller.vehicle
+    lever = nominal.lever
+    finite = jnp.all(jnp.isfinite(com)) & jnp.isfinite(sigma) & jnp.isfinite(mass)
+    com, mass = jnp.where(finite, com, before.com), jnp.where(finite, mass, before.mass)
+    low, high = bound.mass
+    far = jnp.linalg.norm(com - nominal.com) > bound.offset * lever
+    far = far | (mass < low * nominal.mass) | (mass > high * nominal.mass)
+    unsure = sigma > bound.sigma * lever
+    step = com - before.com
+    length = jnp.sqrt(jnp.maximum(step @ step, 1e-24))
+    nearer = before.com + step * jnp.minimum(1.0, bound.speed * lever * dt / length)
+    candidate = last.controller.with_vehicle(replace(nominal, com=nearer, mass=mass))
+    reason = jnp.select(
+        [~finite, far, unsure, ~hovers(candidate, bound.torque)],
+        [
+            Reason.ESTIMATE_NOT_FINITE,
+            Reason.ESTIMATE_TOO_FAR,
+            Reason.ESTIMATE_UNSURE,
+            Reason.ESTIMATE_NOT_FLYABLE,
+        ],
+        Reason.NONE,
+    )
+    good = reason == Reason.NONE
+    flying = jax.tree.map(lambda new, old: jnp.where(good, new, old), candidate, last.controller)
+    return Compensation(flying, reason, last.counts.at[reason].add(1))
+
+
+def hovers(controller: GeometricController, torque: float) -> Array:
+    """() whether the hover point within the limits lifts the weight and leaves little torque across it.
+
+    `torque` counts in weights times levers, and in a tenth of the weight for the lift.
+    """
+    vehicle, point = controller.vehicle, controller.hover
+    left = point.allocation(vehicle) @ point.command
+    lift = jnp.abs(left[2] - vehicle.weight) / (0.1 * vehicle.weight)
+    across = jnp.max(jnp.abs(left[3:5])) / (vehicle.weight * vehicle.lever)
+    return jnp.maximum(lift, across) < torque

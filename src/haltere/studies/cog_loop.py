@@ -1,0 +1,295 @@
+"""A vehicle flown with its centre of gravity estimated in the loop: plant, sensors, filters, compensation, controller.
+
+At every control tick, with the state, the command in force and the vehicle as it is at that time:
+
+    sensors -> filters -> compensation -> controller -> command held until the next tick                  (1)
+
+Only the filters see noisy sensors; the controller gets the true state, so what differs between two flights is what they
+believe of the centre of mass. All of it is one scan of `haltere.simulation.fly`. What differs from case to case is
+numbers, so one compiled function flies them all: `flights` maps it over cases in pieces of equal width.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.control import GeometricController
+from haltere.control.compensation import Compensation, renewed
+from haltere.control.geometric import command as control
+from haltere.dynamics import Environment, State
+from haltere.dynamics.model import leaves
+from haltere.estimation.cog import CogFilter
+from haltere.estimation.cog_belief import CogEstimate, CogReading
+from haltere.estimation.cog_paper import PaperBelief, PaperCogFilter
+from haltere.estimation.cog_reference import ReferenceCog
+from haltere.foundation.arrays import Array
+from haltere.simulation import Command, Timing, Vehicle, fly
+from haltere.simulation.sensors import felt
+from haltere.simulation.step import motion_now
+from haltere.trajectory import Trajectory, VehicleNumbers
+
+RATE = 220.0
+"""Hz of filters and controller, [Fresk2017]."""
+SUBSTEPS = 4
+WIDTH = 25
+"""Cases that fly together."""
+TORQUE_NOISE = 2.2
+"""rad/s2 in each step at 220 Hz: Q of [Fresk2017] eq. (16)."""
+
+
+class Source(IntEnum):
+    """Where the mixer takes the centre of mass from."""
+
+    NOTHING = 0
+    """It stays with what it believed at the beginning."""
+    OURS = 1
+    PAPER = 2
+    REFERENCE = 3
+    """The paper's ground truth estimator, which integrates the position error."""
+
+
+@leaves(
+    "key",
+    "source",
+    "controller",
+    "path",
+    "start",
+    "offset",
+    "torque_noise",
+    "wash",
+    "thrust",
+    "load",
+    "faults",
+)
+@dataclass(frozen=True)
+class Case:
+    """One flight, in numbers."""
+
+    key: Array
+    source: Any
+    controller: GeometricController
+    path: Trajectory
+    start: State
+    offset: Any
+    """(3,) what filters and mixer believe at the beginning, m."""
+    torque_noise: Any
+    """White torque, rad/s2 in each step."""
+    wash: Any
+    """Strength of the rotor wash on the arm, 1 where the paper describes it."""
+    thrust: Any
+    """(R,) relative strength of each rotor beyond the nominal."""
+    load: Any
+    """What the loop's `change` takes."""
+    faults: Any
+    """(3,) times in s of a rotor-speed dropout of 0.2 s, an accelerometer outlier of 50 m/s2, a gyroscope NaN."""
+
+
+@leaves(
+    "position",
+    "com",
+    "offset",
+    "cov",
+    "paper",
+    "reference",
+    "used",
+    "modes",
+    "noise",
+    "along",
+    "counts",
+    "mass",
+    "thrust",
+    "angles",
+)
+@dataclass(frozen=True)
+class CogLog:
+    """What is kept of each tick; lengths in m."""
+
+    position: Array
+    """(3,) of the body origin, world."""
+    com: Array
+    """(3,) centre of mass by our filter, body axes."""
+    offset: Array
+    """(3,) of it from the nominal place."""
+    cov: Array
+    """(3, 3)."""
+    paper: Array
+    """(3,) of the paper's filter."""
+    reference: Array
+    """(3,) of the paper's ground truth estimator."""
+    used: Array
+    """(3,) centre of mass that the mixer uses."""
+    modes: Array
+    noise: Array
+    along: Array
+    """() whether the component along the thrust is called observable."""
+    counts: Array
+    """(reasons,) raised until now, filter and compensation together."""
+    mass: Array
+    """() kg, estimated."""
+    thrust: Array
+    """(R,) estimated."""
+    angles: Array
+    """(J,) true, rad."""
+
+    @property
+    def sigma(self) -> np.ndarray:
+        """(..., 3) deviations of our filter, m."""
+        return np.asarray(np.sqrt(np.maximum(np.diagonal(np.asarray(self.cov), 0, -2, -1), 0.0)))
+
+
+@dataclass(frozen=True)
+class CogLoop:
+    """What all cases share."""
+
+    vehicle: Vehicle
+    filter: CogFilter
+    paper: PaperCogFilter
+    duration: float
+    change: Callable[[Vehicle, Array, Any], Vehicle] | None = None
+    """The vehicle at a time in s, from the case's `load`."""
+    push: Callable[[Array, State], Array] | None = None
+    """(L, 6) wrenches at strength 1, see `Case.wash`."""
+    joints: Callable[[Array], Array] | None = None
+    """(J,) rad to command at a time in s."""
+    measured_joints: bool = False
+    measured_speeds: bool = True
+
+    def fly(self, case: Case) -> CogLog:
+        """The log of one flight, with a leading axis over ticks."""
+        motors, numbers, hold = self.vehicle.motors, self.filter.numbers, case.start.joint_angles
+        timing = Timing(self.duration, RATE * SUBSTEPS, RATE)
+        gravity = jnp.asarray(Environment().gravity)
+        nominal = case.controller.vehicle
+        rotors = self.vehicle.model.rotors
+        strength = 1.0 + jnp.asarray(case.thrust)
+        scaled = replace(
+            rotors,
+            thrust_coefficient=rotors.thrust_coefficient * strength,
+            drag_coefficient=rotors.drag_coefficient * strength,
+        )
+        vehicle = replace(self.vehicle, model=replace(self.vehicle.model, rotors=scaled))
+        noise_key, sensor_key = jax.random.split(case.key)
+        white = jax.random.normal(noise_key, (timing.periods, 3))
+        links = self.vehicle.model.topology.links
+
+        def push(time: Array, state: State) -> Array:
+            turn = nominal.inertia @ white[jnp.int32(time * RATE + 1e-6)] * case.torque_noise
+            whole = jnp.zeros((links, 6)).at[0, 3:].set(turn)
+            return whole if self.push is None else whole + case.wash * self.push(time, state)
+
+        def change(now: Vehicle, time: Array) -> Vehicle:
+            return now if self.change is None else self.change(now, time, case.load)
+
+        def pilot(carry: Any, time: Array, state: State) -> tuple[Any, Command]:
+            belief, paper, reference, used, last, key = carry
+            key, draw = jax.random.split(key)
+            target = motors.target(last.rotors)
+            now = change(vehicle, time)
+            motion = motion_now(now, state, target, last.joints, Environment(), push(time, state))
+            reading = self._reading(now, state, motion, gravity, target, draw, time, case.faults)
+            belief = self.filter.tick(belief, reading)
+            said = self.filter.estimate(belief)
+            body = numbers.imu_rotation
+            paper = self.paper.tick(paper, body @ reading.gyro, body @ reading.accel, target)
+            wanted = case.path.at(time)
+            reference = reference.tick(state.R_WB.T @ (state.position - wanted.position), 1.0 / RATE)
+            used = _chosen(case, used, nominal, said, paper, reference)
+            squares = control(used.controller, state, wanted)
+            joints = hold if self.joints is None else self.joints(time)
+            log = CogLog(
+                state.position,
+                said.com,
+                said.offset,
+                said.cov,
+                paper.offset,
+                reference.offset,
+                used.controller.vehicle.com,
+                said.modes,
+                said.noise,
+                said.observable,
+                belief.counts + used.counts,
+                said.mass,
+                said.thrust_scale,
+                state.joint_angles,
+            )
+            given = Command(motors.command(jnp.sqrt(squares)), joints, log)
+            return (belief, paper, reference, used, replace(given, log=None), key), given
+
+        speeds = case.start.rotor_rates
+        begun = (
+            self.filter.begin(speeds, case.offset),
+            self.paper.begin(speeds, case.offset, case.start.twist[3:]),
+            ReferenceCog(case.offset),
+            Compensation.of(case.controller, case.offset),
+            Command(motors.command(speeds), hold if self.joints is None else self.joints(jnp.zeros(()))),
+            sensor_key,
+        )
+        trace = fly(vehicle, case.start, pilot, begun, timing, change=change, push=push)
+        log: CogLog = jax.tree.map(lambda x: x[::SUBSTEPS], trace.command.log)
+        return log
+
+    def _reading(
+        self,
+        now: Vehicle,
+        state: State,
+        motion: Any,
+        gravity: Array,
+        target: Array,
+        key: Array,
+        time: Array,
+        faults: Array,
+    ) -> CogReading:
+        numbers = self.filter.numbers
+        force, rate = felt(now.model, state, motion, gravity, 0, numbers.imu_position, numbers.imu_rotation)
+        draws = jax.random.split(key, 3)
+        gyro = rate + numbers.sigma_gyro * jax.random.normal(draws[0], (3,))
+        accel = force + numbers.sigma_accel * jax.random.normal(draws[1], (3,))
+        noise = self.filter.settings.speed_sigma * numbers.top_speed
+        speeds = state.rotor_rates + noise * jax.random.normal(draws[2], state.rotor_rates.shape)
+        dropout, outlier, hole = faults[0], faults[1], faults[2]
+        speeds = jnp.where((time >= dropout) & (time < dropout + 0.2), jnp.nan, speeds)
+        if not self.measured_speeds:
+            speeds = jnp.full_like(speeds, jnp.nan)
+        accel = jnp.where(jnp.abs(time - outlier) < 0.5 / RATE, accel + 50.0, accel)
+        gyro = jnp.where(jnp.abs(time - hole) < 0.5 / RATE, jnp.nan, gyro)
+        joints = state.joint_angles if self.measured_joints else None
+        return CogReading(gyro, accel, speeds, target, joints)
+
+
+def _chosen(
+    case: Case,
+    used: Compensation,
+    nominal: VehicleNumbers,
+    said: CogEstimate,
+    paper: PaperBelief,
+    reference: ReferenceCog,
+) -> Compensation:
+    """The controller in use after the estimate of the case's source."""
+    across = said.cov - (said.axis @ said.cov @ said.axis) * jnp.outer(said.axis, said.axis)
+    sigma = jnp.sqrt(jnp.maximum(jnp.max(jnp.diagonal(across)), 0.0))
+    ours = case.source == Source.OURS
+    kept = nominal.com + jnp.asarray(case.offset)
+    places = jnp.stack([kept, said.com, nominal.com + paper.offset, nominal.com + reference.offset])
+    mass = jnp.where(ours, said.mass, nominal.mass)
+    return renewed(used, nominal, places[case.source], jnp.where(ours, sigma, 0.0), mass, 1.0 / RATE)
+
+
+def flights(loop: CogLoop, cases: Sequence[Case], say: Callable[[str], None] | None = None) -> CogLog:
+    """The logs of all cases, stacked (cases, ticks, ...), as NumPy arrays."""
+    together = jax.jit(jax.vmap(loop.fly))
+    found = []
+    for first in range(0, len(cases), WIDTH):
+        piece = list(cases[first : first + WIDTH])
+        if say is not None:
+            say(f"flights {first + 1} to {first + len(piece)} of {len(cases)}")
+        count = len(piece)
+        filled = piece + [piece[-1]] * (WIDTH - len(piece))
+        stacked = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v) for v in x]), *filled)
+        found.append(jax.tree.map(lambda x, n=count: np.asarray(x)[:n], together(stacked)))
+    log: CogLog = jax.tree.map(lambda *x: np.concatenate(x), *found)
+    return log

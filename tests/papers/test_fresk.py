@@ -1,0 +1,135 @@
+"""Fresk et al. 2017: the step, the sweep, weak rotors, faults.
+
+Closed loops take a minute to compile and are slow tests; the filters alone are in tests/unit/estimation.
+"""
+
+import jax
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from haltere.cli.reproduce import outside
+from haltere.estimation.cog_settings import Reason
+from haltere.studies import fresk, fresk_fit, fresk_step, fresk_sweep, fresk_vehicles
+from haltere.studies.cog_loop import RATE, Source, flights
+from haltere.studies.fresk_step import AFTER, BEFORE, DROP, PRODUCTS, keys, step_case, step_loop, step_result
+
+NOISY, QUIET, FAULTY = 12, 6, 3
+
+
+def test_table_two():
+    assert list(BEFORE) == pytest.approx([0.0221, -0.00975, 0.0], abs=6e-5)
+    assert list(AFTER) == pytest.approx([0.0111, -0.00509, 0.0], abs=6e-5)
+    assert (BEFORE - AFTER)[:2] == pytest.approx([0.0109, -0.00466], abs=6e-5)
+
+
+@pytest.fixture(scope="module")
+def flown():
+    groups = {
+        "noisy": [step_case(k) for k in keys(0, NOISY)],
+        "quiet": [step_case(k, noise=0.0) for k in keys(0, QUIET, 1)],
+        "drift": [step_case(k, Source.NOTHING, 0.0, p) for p in PRODUCTS for k in keys(0, 1, 3)],
+        "reference": [step_case(k, Source.REFERENCE, 0.0) for k in keys(0, 1, 4)],
+        "faults": [step_case(k, faults=fresk.FAULTS) for k in keys(0, FAULTY, 5)],
+    }
+    log = flights(step_loop(), [case for group in groups.values() for case in group])
+    return fresk.split(log, {name: len(group) for name, group in groups.items()})
+
+
+@pytest.mark.slow
+def test_the_papers_filter_is_as_slow_as_the_paper_says(flown):
+    quiet = step_result(flown["quiet"].paper)
+    assert 1.1 < quiet.rise < 1.5
+    assert np.all(quiet.rms < 3e-4)
+    noisy = step_result(flown["noisy"].paper)
+    assert np.all((noisy.rms > 4e-4) & (noisy.rms < 1.1e-3))
+
+
+@pytest.mark.slow
+def test_ours_is_faster_and_quieter(flown):
+    noisy, quiet = step_result(flown["noisy"].offset), step_result(flown["quiet"].offset)
+    assert 0.02 < noisy.rise < 0.6
+    assert 0.02 < quiet.rise < 0.6
+    assert np.all((noisy.rms > 2e-4) & (noisy.rms < 9e-4))  # 0.8 mm over 50 seeds, see below
+    assert np.all(quiet.rms < 3e-4)
+
+
+@pytest.mark.slow
+def test_the_drift_without_compensation_follows_the_law(flown):
+    for i, product in enumerate(PRODUCTS):
+        one = jax.tree.map(lambda x, i=i: x[i : i + 1], flown["drift"])
+        got = fresk_step.settled_drift(one)
+        assert np.abs(got) == pytest.approx(fresk_step.drift(product), rel=0.06)
+    assert fresk_step.drift(67.0) == pytest.approx([0.27, 0.12], abs=0.01)
+
+
+@pytest.mark.slow
+def test_with_compensation_the_vehicle_is_back_within_a_centimetre(flown):
+    late = round((DROP + 5.0) * RATE)
+    assert np.abs(flown["quiet"].position[:, late:, :2]).max() < 0.01
+    assert np.abs(flown["noisy"].position.mean(axis=0)[late:, :2].mean(axis=0)).max() < 0.01
+
+
+@pytest.mark.slow
+def test_the_ground_truth_estimator_finds_the_centre_slowly(flown):
+    offset = flown["reference"].reference[0]
+    assert np.linalg.norm((offset[-1] - AFTER)[:2]) < 5e-4
+    assert np.linalg.norm((offset[round((DROP + 1.6) * RATE)] - AFTER)[:2]) > 2e-3
+
+
+@pytest.mark.slow
+def test_faults_do_not_end_the_flight(flown):
+    log = flown["faults"]
+    assert np.isfinite(log.offset).all()
+    assert np.isfinite(log.position).all()
+    late = round((DROP + 1.0) * RATE)
+    assert np.abs(log.position[:, late:, :2]).max() < 0.2
+    counts = log.counts[:, -1]
+    assert np.all(counts[:, Reason.SPEED_MISSING] == 44)
+    assert np.all(counts[:, Reason.GYRO_MISSING] == 1)
+    assert np.all(counts[:, Reason.ACCEL_OUTLIER] >= 1)
+
+
+@pytest.mark.slow
+def test_z_is_not_called_observable_at_hover(flown):
+    assert not flown["noisy"].along.any()
+    assert not flown["quiet"].along.any()
+
+
+def test_table_one_tells_only_combinations():
+    _, a, b = fresk_fit.patterns()
+    assert np.linalg.matrix_rank(np.column_stack([a[:, 2], b[:, 2]]), tol=1e-9) == 1
+    fit, true = fresk_fit.fit(fresk_fit.excitation(0)), fresk_fit.effective(fresk_fit.true_table())
+    for name, value in fit.value.items():
+        assert abs(value - true[name]) < 4.0 * fit.sigma[name], name
+        assert fit.sigma[name] < 0.1 * abs(value), name
+
+
+def test_the_fit_of_21_is_exact_on_exact_places():
+    angles = np.linspace(fresk_sweep.MIDDLE - fresk_sweep.SWING, fresk_sweep.MIDDLE + fresk_sweep.SWING, 2)
+    alpha, beta = fresk_sweep.fit_21(angles, fresk_sweep.true_com(angles)[:, 0])
+    assert alpha == pytest.approx(0.25 * 0.247 / 3.103)
+    assert beta == pytest.approx(0.0, abs=1e-12)
+
+
+NOT_REACHED = {
+    "rms error, +3 % and -1 % thrust, excited, ours",  # 0.86 mm after 20 s of the figure; 0.5 mm is asked for
+    "coverage of 95 % at hover",  # 99.6 %: the errors are bounded, the deviation is a little large
+}
+
+
+@pytest.mark.slow
+def test_all_tables_keep_their_bounds_but_for_what_is_known():
+    found = fresk.tables(fresk.fly_all(50, 0, shapes=()))
+    late = {row["quantity"] for table in found["tables"] for row in table["rows"] if outside(row)}
+    assert late <= NOT_REACHED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", fresk_vehicles.VEHICLES)
+def test_random_steps_on_other_vehicles(name):
+    cases = [fresk_vehicles.shape_case(name, k) for k in keys(0, 50, 40)]
+    good, nees = fresk_vehicles.honesty(name, flights(fresk_vehicles.shape_loop(name), cases))
+    assert good == 50
+    low, high = chi2.ppf((0.005, 0.995), 100) / 50
+    assert low < nees.mean() < high
