@@ -20,6 +20,7 @@ from haltere.estimation.vehicle_prior import VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle_smoother import smooth
 from haltere.studies.boehm_flights import SPEED_SIGMA, Conditions, fly
 from haltere.studies.boehm_series import Setting, estimate, frames_of, paper_hands
+from haltere.studies.boehm_vehicles import ring, tilted
 
 HUMMINGBIRD = from_catalogue("hummingbird")
 SHORT = Conditions(duration=4.0)
@@ -123,3 +124,36 @@ def test_flights_of_30_s_are_consistent(axes, factor, runs) -> None:
     assert float(np.mean(series.outcome.nees)) in mean_band(65, runs)
     assert float(np.max(series.outcome.worst)) < 5.0
     assert series.ratio < 1.1
+
+
+def hands_without(airframe, *endings):
+    chart = describe_vehicle(airframe).chart
+    return tuple(h for h in paper_hands(chart) if not any(part in h.name for part in endings))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", [("mass",), ("position.z", "distance")])
+def test_what_was_not_measured_stays_unknown(missing) -> None:
+    """[Boehm2022] Figs. 4 and 5: no information along directions that no flight shows."""
+    setting = Setting(hands=hands_without(HUMMINGBIRD, *missing))
+    outcome = estimate(HUMMINGBIRD, range(500, 530), setting).outcome
+    assert float(np.mean(outcome.nees)) in mean_band(65, 30)
+    np.testing.assert_allclose(outcome.information, 1.0, rtol=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("airframe", "runs"), [(tilted(), 30), (ring(6), 10), (ring(8), 10)], ids=["tilted", "6", "8"]
+)
+def test_other_vehicles_are_consistent(airframe, runs) -> None:
+    series = estimate(airframe, range(500, 500 + runs), Setting(hands=hands_without(airframe)))
+    assert float(np.mean(series.outcome.nees)) in mean_band(series.chart.space.dimension, runs)
+    assert series.ratio < 1.2
+
+
+@pytest.mark.slow
+def test_lag_outliers_outage_and_delay_are_borne() -> None:
+    conditions = Conditions(lag=True, substeps=5, outliers=0.01, outage=(10.0, 12.0), pose_delay=1)
+    setting = Setting(hands=hands_without(HUMMINGBIRD), gate=40.0)
+    outcome = estimate(HUMMINGBIRD, range(500, 510), setting, conditions).outcome
+    assert float(np.mean(outcome.nees)) in mean_band(65, 10)

@@ -18,6 +18,7 @@ from haltere.algebra import batched
 from haltere.dynamics import Drive, Model, State, acceleration_derivatives, forward_dynamics
 from haltere.foundation.arrays import Array
 from haltere.studies.bench_cog import cog_rows
+from haltere.studies.bench_filter import filter_rows
 from haltere.studies.bench_simulation import simulation_rows
 from haltere.studies.pinocchio_peer import Peer, PeerError
 
@@ -45,6 +46,7 @@ def run_bench(progress: Progress | None = None) -> list[dict[str, Any]]:
     rows.append(_row("compile forward dynamics, 8 rotors and 4 links", _compile_time(), "s", "bound", 5.0))
     say("one tick of centre-of-gravity filter and allocation")
     rows += cog_rows()
+    rows += filter_rows(say)
     return rows + simulation_rows(say)
 
 

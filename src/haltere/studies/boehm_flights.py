@@ -59,11 +59,17 @@ class Conditions:
     gusts: bool = False
     amplitude: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
     """Of the figure: m, m, m, rad."""
+    outliers: float = 0.0
+    """Share of poses that are wrong by half a metre and half a radian."""
+    outage: tuple[float, float] | None = None
+    """From when to when there is no pose, s."""
+    pose_delay: int = 0
+    """By how many poses a pose arrives late."""
     gentle: bool = False
     """Whether a figure beyond the vehicle's limits is flown slower, instead of as well as it can be."""
 
 
-@leaves("state", "speeds", "imu", "bias", "pose_position", "pose_wxyz", "reported", "wind")
+@leaves("state", "speeds", "imu", "bias", "pose_position", "pose_wxyz", "pose_valid", "reported", "wind")
 @dataclass(frozen=True)
 class Recording:
     """Truth and readings of B flights; leading axes (B, T), or (B, T / pose_every) for the pose."""
@@ -77,7 +83,10 @@ class Recording:
     bias: Array
     """(B, T, 6) true."""
     pose_position: Array
+    """As they arrive, at the beginning of every `pose_every`-th step."""
     pose_wxyz: Array
+    pose_valid: Array
+    """Whether a pose arrived."""
     reported: Array
     """(B, T, R) rotor speeds as read, rad/s."""
     wind: Array
@@ -110,7 +119,7 @@ def _one(
     airframe: Airframe, controller: GeometricController, wanted: Conditions, path: Trajectory, keys: Array
 ) -> Recording:
     vehicle = Vehicle.from_airframe(airframe)
-    model, imu, pose = vehicle.model, airframe.imu[0], airframe.pose[0]
+    model, imu = vehicle.model, airframe.imu[0]
     lead = round(LEAD * wanted.rate)
     samples = lead + round(wanted.duration * wanted.rate)
     period = 1.0 / wanted.rate
@@ -169,12 +178,26 @@ def _one(
     sigma = jnp.repeat(jnp.asarray([imu.sigma_accel or 0.0, imu.sigma_gyro or 0.0]), 3)
     readings = jnp.concatenate([force, rate], axis=1) + bias
     readings = readings + sigma * jax.random.normal(keys[3], (samples, 6))
+    place, attitude, arrived = _poses(airframe, wanted, states, keys)
+    return Recording(states, speeds, readings, bias, place, attitude, arrived, speeds - rattle, air)
+
+
+def _poses(airframe: Airframe, wanted: Conditions, states: State, keys: Array) -> tuple[Array, Array, Array]:
+    """Places (K, 3), attitudes (K, 4) and whether they arrive (K,)."""
+    pose = airframe.pose[0]
     seen = jax.tree.map(lambda x: x[:: wanted.pose_every], states)
-    R_WB = jax.vmap(so3.from_wxyz)(seen.wxyz)
-    place = seen.position + R_WB @ jnp.asarray(pose.position)
-    place = place + white(keys[4], len(place), 3, pose.sigma_position or 0.0)
-    turn = white(keys[5], len(place), 3, pose.sigma_rotation or 0.0)
+    place = seen.position + jax.vmap(so3.from_wxyz)(seen.wxyz) @ jnp.asarray(pose.position)
+    count = len(place)
+    wrong = jax.random.uniform(jax.random.fold_in(keys[4], 1), (count, 1)) < wanted.outliers
+    far = 0.5 * wrong * jax.random.normal(jax.random.fold_in(keys[4], 2), (count, 6))
+    place = place + white(keys[4], count, 3, pose.sigma_position or 0.0) + far[:, :3]
+    turn = white(keys[5], count, 3, pose.sigma_rotation or 0.0) + far[:, 3:]
     attitude = jax.vmap(lambda q, d: so3.box_plus_wxyz(so3.multiply_wxyz(q, jnp.asarray(pose.wxyz)), d))(
         seen.wxyz, turn
     )
-    return Recording(states, speeds, readings, bias, place, attitude, speeds - rattle, air)
+    index, late = jnp.arange(count), wanted.pose_delay
+    arrived = index >= late
+    if wanted.outage is not None:
+        time = index * wanted.pose_every / wanted.rate
+        arrived = arrived & ~((time >= wanted.outage[0]) & (time < wanted.outage[1]))
+    return jnp.roll(place, late, axis=0), jnp.roll(attitude, late, axis=0), arrived

@@ -44,6 +44,10 @@ class Setting:
     start: float = START
     """Seconds smoothed at the beginning; zero for the plain filter, the whole flight for the smoother."""
     iterations: int = ITERATIONS
+    attitude: bool = True
+    """Whether the outer sensor tells attitude too; a position sensor does not."""
+    gate: float = np.inf
+    """Largest normalised innovation squared of a pose that is believed."""
 
 
 class Outcome(NamedTuple):
@@ -120,9 +124,9 @@ def estimate(
     return Series(chart, jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *outcomes))
 
 
-def frames_of(one: Recording, conditions: Conditions) -> Frames:
-    """The readings of one flight as the filter takes them."""
-    poses, every = one.pose_position.shape[0], conditions.pose_every
+def frames_of(one: Recording, conditions: Conditions, attitude: bool = True) -> Frames:
+    """The readings of one flight as the filter takes them: a pose stands where it was taken, not where it arrived."""
+    poses, every, late = one.pose_position.shape[0], conditions.pose_every, conditions.pose_delay
 
     def framed(x: Array) -> Array:
         return x.reshape(poses, every, *x.shape[1:])
@@ -133,7 +137,12 @@ def frames_of(one: Recording, conditions: Conditions) -> Frames:
         framed(one.imu),
         jnp.ones((poses, every), bool),
     )
-    return Frames(one.pose_position, one.pose_wxyz, jnp.ones((poses, 6), bool), steps)
+    place, wxyz, arrived = (
+        jnp.roll(x, -late, axis=0) for x in (one.pose_position, one.pose_wxyz, one.pose_valid)
+    )
+    arrived = arrived & (jnp.arange(poses) < poses - late)
+    told = jnp.asarray([True] * 3 + [attitude] * 3)
+    return Frames(place, wxyz, arrived[:, None] & told, steps)
 
 
 def truth_of(one: Recording, conditions: Conditions, chart: Chart, printed: Mean) -> Nominal:
@@ -157,7 +166,10 @@ def _judge(chart: Chart, setting: Setting, conditions: Conditions) -> Callable[.
     head = round(setting.start * conditions.rate / conditions.pose_every)
 
     def judge(key: Array, one: Recording, printed: Mean, noise: Noise) -> Outcome:
-        frames, truth = frames_of(one, conditions), truth_of(one, conditions, chart, printed)
+        frames, truth = (
+            frames_of(one, conditions, setting.attitude),
+            truth_of(one, conditions, chart, printed),
+        )
         first = {name: x[0, 0] for name, x in truth.moving.items()}
         keys = jax.random.split(key, 3)
         moving_sigma, sigma = ten_percent(chart, printed, setting.factor)
@@ -169,7 +181,7 @@ def _judge(chart: Chart, setting: Setting, conditions: Conditions) -> Callable[.
         readings = exact + spread * jax.random.normal(keys[2], spread.shape)
         at = partial(prior_at, chart, prior, setting.hands, readings)
         begin = {**start_moving, **chart.to_coordinates(start_printed)}
-        belief, before = _estimated(chart, noise, begin, at, frames, head, setting.iterations)
+        belief, before = _estimated(chart, noise, begin, at, frames, head, setting)
         # the prior of the bound stands at the truth
         fair = partial(prior_at, chart, prior._replace(moving=first, printed=printed), setting.hands, exact)
         return _outcome(chart, belief, before, truth, bound(chart, noise, fair, truth, frames))
@@ -184,7 +196,7 @@ def _estimated(
     at: Callable[[Mean], tuple[Array, Array]],
     frames: Frames,
     head: int,
-    iterations: int,
+    setting: Setting,
 ) -> tuple[Belief, Array]:
     """Smoothed for `head` frames, then filtered; and the covariance before any of it, linearised where it was used."""
     if head == 0:
@@ -192,10 +204,10 @@ def _estimated(
         belief = Belief(chart.space.plus(begin, m), before)
     else:
         first = jax.tree.map(lambda x: x[:head], frames)
-        belief, nominal, _ = smooth(chart, noise, begin, at, first, iterations)
+        belief, nominal, _ = smooth(chart, noise, begin, at, first, setting.iterations, setting.gate)
         _, before = at({**nominal.constants, **{name: x[0, 0] for name, x in nominal.moving.items()}})
     if head < frames.place.shape[0]:
-        belief, _ = run(chart, noise, belief, jax.tree.map(lambda x: x[head:], frames))
+        belief, _ = run(chart, noise, belief, jax.tree.map(lambda x: x[head:], frames), setting.gate)
     return belief, before
 
 

@@ -1,0 +1,118 @@
+"""The self-calibrating filter against the clock: flight seconds per second of one core.
+
+The scheme is the consistent one, smoothed start included, in 64 bits, on a flight of 30 s with the IMU at 200 Hz and
+the pose at 50 Hz. What the readings say does not matter for the time, so the vehicle hovers.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from haltere.airframe import from_catalogue
+from haltere.estimation.vehicle_description import Description, describe_vehicle
+from haltere.estimation.vehicle_filter import Belief, Frames, Noise, Steps, run
+from haltere.estimation.vehicle_prior import VehiclePrior, prior_at, ten_percent
+from haltere.estimation.vehicle_smoother import smooth
+from haltere.studies.boehm_vehicles import ring
+
+PAPER = 1.6
+"""30 s of flight in 18.8 s, [Boehm2022] Section VI-C, MATLAB."""
+DURATION = 30.0
+RATE = 200.0
+STEPS = 4
+START = 100
+"""Frames that are smoothed: 2 s."""
+ITERATIONS = 5
+BATCH = 30
+ROTORS = (4, 6, 8, 12)
+
+
+def filter_rows(say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Rows of `haltere bench`: one flight, a batch, compilation, and the cost of a step for more rotors."""
+    say("self-calibrating filter: one flight of 30 s")
+    description = describe_vehicle(ring(4))
+    frames = hovering(description, round(DURATION * RATE / STEPS))
+    begin = time.perf_counter()
+    one = jax.jit(partial(estimated, description)).lower(frames).compile()
+    compiling = time.perf_counter() - begin
+    rows = [
+        _row(
+            "self-calibrating filter, 30 s flight", DURATION / _seconds(one, frames, 3), "x real time", PAPER
+        ),
+        _row("the same, compilation", compiling, "s", None),
+    ]
+    say(f"the same, {BATCH} flights at once")
+    many = jax.tree.map(lambda x: jnp.broadcast_to(x, (BATCH, *x.shape)), frames)
+    together = jax.jit(jax.vmap(partial(estimated, description)))
+    rows.append(
+        _row(
+            f"self-calibrating filter, {BATCH} flights at once, per flight",
+            DURATION * BATCH / _seconds(together, many, 1),
+            "x real time",
+            PAPER,
+        )
+    )
+    for rotors in ROTORS:
+        say(f"a step of the filter with {rotors} rotors")
+        rows.append(_row(f"filter step, {rotors} rotors", 1e6 * _step(rotors), "us", None))
+    return rows
+
+
+def _row(name: str, value: float, unit: str, peer: float | None) -> dict[str, Any]:
+    ratio = None if peer is None else value / peer
+    who = None if peer is None else "paper's MATLAB"
+    return {"name": name, "value": value, "unit": unit, "peer": who, "peer_value": peer, "ratio": ratio}
+
+
+def hovering(description: Description, frames: int) -> Frames:
+    """A flight in which nothing happens."""
+    rotors = description.chart.count
+    thrust = float(description.printed["mass"][0]) * 9.81 / rotors
+    speed = math.sqrt(thrust / float(description.printed["thrust_coefficient"][0]))
+    shape = (frames, STEPS)
+    imu = jnp.broadcast_to(jnp.asarray([0.0, 0.0, 9.81, 0.0, 0.0, 0.0]), (*shape, 6))
+    steps = Steps(jnp.full(shape, 1.0 / RATE), jnp.full((*shape, rotors), speed), imu, jnp.ones(shape, bool))
+    place = jnp.broadcast_to(description.printed["pose_position"], (frames, 3))
+    wxyz = jnp.broadcast_to(jnp.asarray([1.0, 0.0, 0.0, 0.0]), (frames, 4))
+    return Frames(place, wxyz, jnp.ones((frames, 6), bool), steps)
+
+
+def estimated(description: Description, frames: Frames, start: int = START) -> Belief:
+    """The consistent scheme on a whole flight; the plain filter if nothing is smoothed."""
+    chart, printed = description.chart, description.printed
+    noise = Noise.from_airframe(from_catalogue("hummingbird"), math.pi)
+    still = {name: jnp.zeros(3) for name in ("position", "velocity", "rates", "accel_bias", "gyro_bias")}
+    moving = {**still, "attitude": jnp.asarray([1.0, 0.0, 0.0, 0.0])}
+    moving_sigma, sigma = ten_percent(chart, printed)
+    prior = VehiclePrior(moving, moving_sigma, printed, sigma)
+    at = partial(prior_at, chart, prior, (), jnp.zeros(0))
+    begin = {**moving, **chart.to_coordinates(printed)}
+    if start:
+        belief, _, _ = smooth(chart, noise, begin, at, jax.tree.map(lambda x: x[:start], frames), ITERATIONS)
+    else:
+        belief = Belief(begin, at(begin)[1])
+    return run(chart, noise, belief, jax.tree.map(lambda x: x[start:], frames))[0]
+
+
+def _seconds(function: Any, given: Any, calls: int) -> float:
+    """Seconds of CPU time of one call, best of several."""
+    jax.block_until_ready(function(given))
+    found = []
+    for _ in range(calls):
+        begin = time.process_time()
+        jax.block_until_ready(function(given))
+        found.append(time.process_time() - begin)
+    return min(found)
+
+
+def _step(rotors: int) -> float:
+    """Seconds of CPU time of an IMU step with a quarter of a pose update, plain filter."""
+    description = describe_vehicle(ring(rotors))
+    frames = hovering(description, 250)
+    plain = jax.jit(partial(estimated, description, start=0))
+    return _seconds(plain, frames, 3) / (250 * STEPS)
