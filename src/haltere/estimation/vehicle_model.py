@@ -24,8 +24,7 @@ from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
-
-STAGES = ((0.0, 1.0 / 6.0), (0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0))
+from haltere.simulation.step import STAGES
 
 
 class Effort(NamedTuple):
@@ -65,22 +64,13 @@ def slope(state: Array, constants: Array) -> Array:
     )
 
 
-def advance(state: Array, constants: Array, dt: Array) -> Array:
-    """The state (13,) `dt` seconds later."""
-    change = total = jnp.zeros_like(state)
-    for ahead, weight in STAGES:
-        change = slope(state + ahead * dt * change, constants)
-        total = total + weight * dt * change
-    return _unit(state + total)
-
-
 def _unit(state: Array) -> Array:
     wxyz = state[3:7]
     return jnp.concatenate([state[:3], wxyz / jnp.sqrt(wxyz @ wxyz), state[7:]])
 
 
 def linear_advance(state: Array, constants: Array, dt: Array) -> tuple[Array, Array]:
-    """`advance` with the exact derivative (12, 20) of (p, v, theta, w) by (v, theta, w, constants).
+    """The state (13,) `dt` seconds later, and the derivative (12, 20) of (p, v, theta, w) by (v, theta, w, constants).
 
     The derivative is carried through the stages beside the state, with that of the slope at each of them.
     """
