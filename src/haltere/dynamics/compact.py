@@ -65,6 +65,14 @@ class Compact:
         """The compact model with the links held at `joint_angles` (J,)."""
         return cls(*_matrices(model, joint_angles))
 
+    @property
+    def mass_properties(self) -> tuple[Array, Array, Array]:
+        """Mass () kg, centre of mass (3,) m and inertia (3, 3) about it, kg m2, of the whole vehicle in body axes."""
+        mass = self.inertia[0, 0]
+        com = so3.vee(self.inertia[3:, :3]) / mass
+        lever = so3.hat(com)
+        return mass, com, self.inertia[3:, 3:] + mass * (lever @ lever)
+
     def acceleration(
         self,
         model: Model,

@@ -6,7 +6,7 @@ times as strong, the mass be m / (1 + mu), and a torque I d act. The compact equ
 velocity zero and against free fall, gives
 
     (a, alpha) = Compact(c, mu).acceleration(w, Omega, Omega', I d)                                       (1)
-    f = a + alpha x p + w x (w x p),   p = place of the IMU                                               (2)
+    f at the place of the IMU, from `haltere.dynamics.sensing`                                            (2)
 
 which is equation (10) of [Fresk2017] ((9) in (1) there, divided by m and I) with the gyroscopic terms it leaves out;
 its Delta l is -`offset`.
@@ -21,6 +21,7 @@ from haltere.airframe import Airframe, Imu
 from haltere.dynamics import Compact, Environment, Model, State
 from haltere.dynamics.inertia import generalized_inertia, inertial_parameters
 from haltere.dynamics.model import leaves
+from haltere.dynamics.sensing import specific_force_at
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.lie import so3
@@ -114,10 +115,7 @@ class CogNumbers:
         if self.model is None or joint_angles is None:
             return self
         compact = Compact.from_model(self.model, joint_angles)
-        mass = compact.inertia[0, 0]
-        com = so3.vee(compact.inertia[3:, :3]) / mass
-        lever = so3.hat(com)
-        inertia = compact.inertia[3:, 3:] + mass * (lever @ lever)
+        mass, com, inertia = compact.mass_properties
         vehicle = replace(self.vehicle, mass=mass, com=com, inertia=inertia, allocation=compact.allocation)
         return replace(self, vehicle=vehicle, spin=compact.spin)
 
@@ -157,8 +155,8 @@ def answer(
     state = State(none, level, jnp.concatenate([none, rate]), empty, empty, jnp.zeros_like(speeds), speeds)
     push = jnp.concatenate([none, known.inertia @ torque])
     A = compact.acceleration(_Plain(rate.dtype), state, speed_rates, Environment(gravity=none), push)  # type: ignore[arg-type]
-    w, p = so3.hat(rate), numbers.imu_position
-    return A[3:], A[:3] + so3.hat(A[3:]) @ p + w @ (w @ p)
+    felt, _ = specific_force_at(A, state.twist, jnp.eye(3, dtype=rate.dtype), numbers.imu_position)
+    return A[3:], felt
 
 
 @dataclass(frozen=True)

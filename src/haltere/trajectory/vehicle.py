@@ -125,10 +125,7 @@ class VehicleNumbers:
 def _rigid(model: Model, joint_angles: Array | None) -> tuple[Array, Array, Array, Array]:
     """Mass, centre of mass, inertia about it, and allocation of a model whose links are held."""
     compact = Compact.from_model(model, joint_angles)
-    mass = compact.inertia[0, 0]
-    com = so3.vee(compact.inertia[3:, :3]) / mass
-    lever = so3.hat(com)
-    return mass, com, compact.inertia[3:, 3:] + mass * (lever @ lever), compact.allocation
+    return *compact.mass_properties, compact.allocation
 
 
 def speed_limits(airframe: Airframe, gravity: float = GRAVITY) -> tuple[tuple[float, float], ...]:
