@@ -114,9 +114,18 @@ def consistency_rows(ours: Series, plain: Series) -> list[dict[str, Any]]:
         note = (
             f"{runs} flights, {states} error states; two-sided 99.9 % band {band.low:.1f} to {band.high:.1f}"
         )
-        inside = band.high if kept and mean >= band.low else None
+        outside = max(band.low - mean, mean - band.high, 0.0)
         rows += [
-            _row(f"mean NEES, {name}", "1", None, mean, inside, None, note),
+            _row(f"mean NEES, {name}", "1", None, mean, None, float(states), note),
+            _row(
+                f"mean NEES outside its band by, {name}",
+                "1",
+                None,
+                outside,
+                0.0 if kept else None,
+                None,
+                note,
+            ),
             _row(
                 f"worst parameter, {name}",
                 "sigma",
