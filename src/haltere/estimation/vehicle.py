@@ -59,7 +59,7 @@ class VehicleEstimate:
     chart: Chart
     belief: Belief
     rejected: int
-    """Poses beyond the gate."""
+    """Poses beyond the gate after the smoothed start."""
     notes: tuple[str, ...]
 
     @property
@@ -103,6 +103,8 @@ class VehicleFilter:
     """Seconds smoothed at the beginning; zero for the plain filter."""
     iterations: int = 5
     gate: float = GATE
+    first_attitude: tuple[float, float, float, float] | None = None
+    """q_WM at the beginning, wxyz, good to some degrees; needed where the outer sensor tells no attitude."""
 
     @classmethod
     def from_airframe(
@@ -163,8 +165,10 @@ class VehicleFilter:
             raise PriorError("the flight has no valid pose; the filter cannot start without one")
         k = int(seen[0])
         turn = bool(frames.pose_valid[k, 3])
-        q_MP = printed["pose_rotation"]
-        wxyz = so3.multiply_wxyz(frames.wxyz[k], so3.conjugate_wxyz(q_MP)) if turn else jnp.eye(4)[0]
+        if not turn and self.first_attitude is None:
+            raise PriorError("the sensor tells no attitude to start from; give first_attitude=(w, x, y, z)")
+        seen_as = so3.multiply_wxyz(frames.wxyz[k], so3.conjugate_wxyz(printed["pose_rotation"]))
+        wxyz = seen_as if self.first_attitude is None else jnp.asarray(self.first_attitude)
         R = so3.from_wxyz(wxyz)
         R_MI = so3.from_wxyz(printed["imu_rotation"])
         rates = R_MI @ frames.steps.imu[k, 0, 3:]

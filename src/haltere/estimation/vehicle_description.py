@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.dynamics import Compact, Model
-from haltere.dynamics.inertia import unpacked
+from haltere.dynamics import Compact, Model, State
 from haltere.dynamics.model import locked_rotors
+from haltere.dynamics.tree import kinematics
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_space import Axes, Chart
 from haltere.foundation import HaltereError
@@ -51,15 +51,16 @@ def describe_vehicle(airframe: Airframe, axes: Axes = "sphere") -> Description:
             f"{airframe.name}: the vehicle filter needs {missing}; add it to the airframe file"
         )
     model = locked_rotors(Model.from_airframe(airframe))
-    G = np.asarray(Compact.from_model(model).inertia)
-    mass = G[0, 0]
-    first = np.array([G[5, 1], G[3, 2], G[4, 0]])
-    parameters = jnp.asarray([mass, *first, G[3, 3], G[3, 4], G[4, 4], G[3, 5], G[4, 5], G[5, 5]])
-    _, com, inertia = (np.asarray(x) for x in unpacked(parameters))
+    mass, com, inertia = (np.asarray(x) for x in Compact.from_model(model).mass_properties)
     R_BM, moments = principal_axes(inertia)
-    rotors = model.rotors
-    position = (np.asarray(rotors.position) - com) @ R_BM
+    rotors, names = model.rotors, model.topology.link_names
+    places = np.asarray(kinematics(model, State.rest(model)).positions)
+    position = (places[len(names) :] - com) @ R_BM
     axis = np.asarray(rotors.axis) @ R_BM
+
+    def placed(sensor: Any) -> Any:
+        return jnp.asarray((places[names.index(sensor.link)] + np.asarray(sensor.position) - com) @ R_BM)
+
     q_MB = so3.conjugate_wxyz(so3.to_wxyz(jnp.asarray(R_BM)))
 
     def turned(wxyz: Any) -> Any:
@@ -76,9 +77,9 @@ def describe_vehicle(airframe: Airframe, axes: Axes = "sphere") -> Description:
     azimuth = np.where(inclination > 1e-9, np.arctan2(axis[:, 1], axis[:, 0]), 0.0)
     spherical = np.stack([inclination, azimuth], axis=1)
     printed = {
-        "pose_position": jnp.asarray((np.asarray(outer.position) - com) @ R_BM),
+        "pose_position": placed(outer),
         "pose_rotation": turned(getattr(outer, "wxyz", (1.0, 0.0, 0.0, 0.0))),
-        "imu_position": jnp.asarray((np.asarray(imu.position) - com) @ R_BM),
+        "imu_position": placed(imu),
         "imu_rotation": turned(imu.wxyz),
         "mass": jnp.asarray([mass]),
         "inertia": jnp.asarray(moments),

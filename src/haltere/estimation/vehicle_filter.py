@@ -17,13 +17,19 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from haltere.airframe import Airframe
+from haltere.airframe import Airframe, PoseSensor
 from haltere.estimation.kalman import Gain, propagate, update
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, moved
 from haltere.estimation.vehicle_space import MOVING, Chart
+from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
+from haltere.simulation.noise import sample_sigma
 
+DEFAULT_RATE = 200.0
+"""Of an IMU whose file names none, Hz; it turns a density into the deviation of a sample."""
+NO_TURN = 1.0
+"""Stands where a position sensor has no deviation of attitude; such readings are never valid."""
 DYNAMIC = 12
 """Errors that a step moves: position, velocity, attitude, rates."""
 WALKING = 6
@@ -44,18 +50,31 @@ class Noise(NamedTuple):
 
     @classmethod
     def from_airframe(cls, airframe: Airframe, speed: float) -> "Noise":
-        """The noise that the airframe file states for its first IMU and pose sensor; `speed` in rad/s."""
-        imu, pose = airframe.imu[0], airframe.pose[0]
+        """The noise that the airframe file states for its first IMU and its pose or position sensor; `speed` in rad/s.
 
-        def six(first: float | None, second: float | None) -> Array:
-            return jnp.repeat(jnp.asarray([first or 0.0, second or 0.0]), 3)
+        Raises:
+            HaltereError: the file states no noise for a sensor; a filter cannot weigh it then.
+        """
+        imu, rate = airframe.imu[0], airframe.imu[0].rate or DEFAULT_RATE
+        outer = airframe.pose[0] if airframe.pose else airframe.position[0]
+        turn = outer.sigma_rotation if isinstance(outer, PoseSensor) else NO_TURN
+        stated = {
+            f"{imu.name}.sigma_accel": sample_sigma(imu.sigma_accel, imu.sigma_accel_density, rate),
+            f"{imu.name}.sigma_gyro": sample_sigma(imu.sigma_gyro, imu.sigma_gyro_density, rate),
+            f"{outer.name}.sigma_position": outer.sigma_position,
+            f"{outer.name}.sigma_rotation": turn,
+        }
+        for name, sigma in stated.items():
+            if not sigma:
+                wanted = "a number above zero is expected; state it in the airframe file"
+                raise HaltereError(f"{airframe.name}: {name} is {sigma}, {wanted}")
+        accel, gyro, place, angle = stated.values()
+        walks = (imu.sigma_accel_walk or 0.0, imu.sigma_gyro_walk or 0.0)
 
-        return cls(
-            six(imu.sigma_accel, imu.sigma_gyro),
-            six(imu.sigma_accel_walk, imu.sigma_gyro_walk),
-            jnp.asarray(float(speed)),
-            six(pose.sigma_position, pose.sigma_rotation),
-        )
+        def six(*pair: float | None) -> Array:
+            return jnp.repeat(jnp.asarray(pair, float), 3)
+
+        return cls(six(accel, gyro), six(*walks), jnp.asarray(float(speed)), six(place, angle))
 
 
 class Steps(NamedTuple):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from haltere.airframe import from_catalogue
+from haltere.airframe import PositionSensor, from_catalogue
 from haltere.estimation import VehicleFilter
 from haltere.estimation.vehicle_frames import frames_from_flight
 from haltere.flight import Channel, Flight
@@ -130,3 +130,25 @@ def test_what_is_known_stays_known() -> None:
     rows = {row.name: row for row in vehicle.estimate(hovering()).table()}
     assert rows["mass"].sigma < 1e-9
     assert rows["inertia.xx"].sigma < 1e-9
+
+
+def test_a_position_sensor_alone_needs_a_first_attitude() -> None:
+    flight = hovering().without("pose.wxyz")
+    vehicle = VehicleFilter.from_airframe(AIRFRAME, start=0.0)
+    with pytest.raises(HaltereError, match="first_attitude"):
+        vehicle.estimate(flight)
+    told = VehicleFilter.from_airframe(AIRFRAME, start=0.0, first_attitude=(1.0, 0.0, 0.0, 0.0))
+    rows = {row.name: row for row in told.estimate(flight).table()}
+    assert rows["rotors.front.thrust_coefficient"].value == pytest.approx(8.54858e-6, rel=1e-6)
+
+
+def test_an_airframe_with_a_position_sensor_only_is_taken() -> None:
+    sensor = PositionSensor(position=AIRFRAME.pose[0].position, sigma_position=0.01)
+    vehicle = VehicleFilter.from_airframe(AIRFRAME.model_copy(update={"pose": (), "position": (sensor,)}))
+    np.testing.assert_allclose(vehicle.noise.pose[:3], 0.01)
+
+
+def test_a_sensor_without_stated_noise_is_refused() -> None:
+    silent = AIRFRAME.imu[0].model_copy(update={"sigma_gyro": None})
+    with pytest.raises(HaltereError, match=r"imu\.sigma_gyro is 0\.0"):
+        VehicleFilter.from_airframe(AIRFRAME.model_copy(update={"imu": (silent,)}))

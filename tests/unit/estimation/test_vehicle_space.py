@@ -10,7 +10,7 @@ from haltere.dynamics.model import locked_rotors
 from haltere.estimation.vehicle_description import describe_vehicle, principal_axes
 from haltere.foundation import HaltereError
 
-VEHICLES = ("hummingbird", "hexa-tilted", "x500", "crazyflie")
+VEHICLES = ("hummingbird", "hexa-tilted", "x500", "crazyflie", "hong-tilt-rotor")
 
 
 @pytest.mark.parametrize("axes", ["sphere", "spherical"])
