@@ -47,7 +47,9 @@ def reproduce(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,
     report: Annotated[
         Path | None,
-        typer.Option("--report", help="With fresk: write its figures to this page.", metavar="FILE.html"),
+        typer.Option(
+            "--report", help="With boehm or fresk: write its figures to this page.", metavar="FILE.html"
+        ),
     ] = None,
     json: JsonFlag = False,
 ) -> None:
@@ -55,13 +57,15 @@ def reproduce(
 
     Each row also has the bound that ours must keep. Exit 1 if one of our numbers is outside its bound.
     """
-    if report is not None and paper is not Paper.FRESK:
-        raise typer.BadParameter("it goes with fresk only", param_hint="--report")
+    if report is not None and paper not in (Paper.BOEHM, Paper.FRESK):
+        raise typer.BadParameter("it goes with boehm and fresk only", param_hint="--report")
     prepare_jax()
     number = runs or RUNS[paper]
     with progress(f"reproducing {paper.value}") as say:
         if paper is Paper.FRESK:
             result = _fresk(number, seed, report, say)
+        elif paper is Paper.BOEHM and report is not None:
+            result = _boehm(number, seed, report, say)
         else:
             study = import_module(f"haltere.studies.{paper.value}")
             result = study.reproduce(runs=number, seed=seed, progress=say)
@@ -96,6 +100,23 @@ def _fresk(runs: int, seed: int, page: Path | None, say: Callable[[str], None]) 
         from haltere.report.fresk import write
 
         result["report"] = str(write(found, result, page))
+    return result
+
+
+def _boehm(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    from haltere.report.page import check_replaceable
+    from haltere.studies import boehm, boehm_courses
+
+    check_replaceable(page)
+    result = boehm.reproduce(runs=runs, seed=seed, progress=say)
+    seeds = range(1000 * seed, 1000 * seed + runs)
+    found = {
+        number: boehm_courses.courses(figure, seeds, progress=say)
+        for number, figure in boehm_courses.figures().items()
+    }
+    from haltere.report.boehm import write
+
+    result["report"] = str(write(found, result, page))
     return result
 
 

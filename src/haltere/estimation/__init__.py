@@ -1,5 +1,6 @@
 """Online estimation: filters on manifolds, the self-calibrating vehicle filter, and whether they tell the truth."""
 
-from haltere.estimation.vehicle import VehicleEstimate, VehicleFilter
+from haltere.estimation.vehicle import VehicleFilter
+from haltere.estimation.vehicle_estimate import VehicleEstimate
 
 __all__ = ["VehicleEstimate", "VehicleFilter"]

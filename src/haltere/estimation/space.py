@@ -92,6 +92,10 @@ class Space:
             start += block.size
         return places
 
+    def part(self, mean: Mapping[str, Array]) -> Mean:
+        """The blocks of this space in a larger state."""
+        return {block.name: mean[block.name] for block in self.blocks}
+
     def plus(self, mean: Mapping[str, Array], error: Array) -> Mean:
         """The state moved by an error (dimension,)."""
         return {b.name: b.plus(mean[b.name], error[self.places[b.name]]) for b in self.blocks}
@@ -110,6 +114,31 @@ class Space:
             cov = cov.at[place].set(T @ cov[place])
             cov = cov.at[:, place].set(cov[:, place] @ T.T)
         return cov
+
+    def carried(self, mean: Mapping[str, Array], offset: Array, cov: Array) -> Array:
+        """The covariance of an error about the state mean + offset, as it weighs errors about `mean`.
+
+        With x = mean + offset, |minus(mean + d, x)| weighed by `cov` is |d - offset| weighed by the result, to first
+        order in d.
+        """
+        for block in self.blocks:
+            if block.kind not in CURVED:
+                continue
+            place = self.places[block.name]
+            T = _carry(block, mean[block.name], offset[place])
+            cov = cov.at[place].set(T @ cov[place])
+            cov = cov.at[:, place].set(cov[:, place] @ T.T)
+        return cov
+
+
+def _carry(block: Block, value: Array, offset: Array) -> Array:
+    """The inverse (size, size) of the derivative of minus(value + d, value + offset) by d."""
+    if block.kind == "rotation":
+        return so3.right_jacobian(-offset)
+    there = block.plus(value, offset)
+    slopes = jax.jacfwd(lambda d: block.minus(block.plus(value, d), there))(jnp.zeros(block.size))
+    inverse: Array = jnp.linalg.inv(slopes)
+    return inverse
 
 
 def _transport(block: Block, value: Array, error: Array) -> Array:

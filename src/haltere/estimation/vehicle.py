@@ -11,7 +11,7 @@ result would not be finite leaves the belief as it was.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +19,10 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.fault import closest
+from haltere.estimation.mismatch import Fit, fit_of
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_description import Description, describe_vehicle
+from haltere.estimation.vehicle_estimate import VehicleEstimate
 from haltere.estimation.vehicle_filter import (
     Belief,
     Frames,
@@ -33,7 +35,7 @@ from haltere.estimation.vehicle_filter import (
 from haltere.estimation.vehicle_frames import frames_from_flight
 from haltere.estimation.vehicle_prior import Hand, PriorError, VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle_smoother import smooth
-from haltere.estimation.vehicle_space import Axes, Chart
+from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array, require_x64
 from haltere.lie import so3
@@ -42,49 +44,6 @@ GATE = 40.0
 """Normalised innovation squared beyond which a pose is an outlier; one in two million good ones is."""
 CHUNK = 50
 """Frames that are filtered in one call, so that flights of any length share what was compiled."""
-
-
-class Row(NamedTuple):
-    """One estimated number."""
-
-    name: str
-    value: float
-    sigma: float
-
-
-@dataclass(frozen=True)
-class VehicleEstimate:
-    """What a flight told."""
-
-    chart: Chart
-    belief: Belief
-    rejected: int
-    """Poses beyond the gate after the smoothed start."""
-    notes: tuple[str, ...]
-
-    @property
-    def printed(self) -> Mean:
-        """The constants in printed numbers, at the centre of mass on principal axes."""
-        return self.chart.to_printed(self.chart.constants(self.belief.mean))
-
-    @property
-    def printed_cov(self) -> np.ndarray:
-        """(19 + 7 N, 19 + 7 N) covariance of the errors of the printed numbers."""
-        first = self.chart.moving.dimension
-        back = np.linalg.inv(np.asarray(self.chart.jacobian(self.printed)))
-        return np.asarray(back @ np.asarray(self.belief.cov)[first:, first:] @ back.T)
-
-    def table(self) -> list[Row]:
-        """Every printed number with its standard deviation; rotations as rotation vectors in rad."""
-        printed, parts = self.printed, []
-        for block in self.chart.printed.blocks:
-            value = printed[block.name]
-            parts.append(so3.log_wxyz(value) if block.kind == "rotation" else value.reshape(-1))
-        values, sigmas = (
-            np.concatenate([np.asarray(p) for p in parts]),
-            np.sqrt(np.diagonal(self.printed_cov)),
-        )
-        return [Row(n, float(v), float(s)) for n, v, s in zip(self.chart.names, values, sigmas, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -103,6 +62,8 @@ class VehicleFilter:
     """Seconds smoothed at the beginning; zero for the plain filter."""
     iterations: int = 5
     gate: float = GATE
+    change: tuple[float, float, float] | None = None
+    """How fast the vehicle may change in flight: mass 1/sqrt(s), centre of mass m/sqrt(s), inertia 1/sqrt(s)."""
     first_attitude: tuple[float, float, float, float] | None = None
     """q_WM at the beginning, wxyz, good to some degrees; needed where the outer sensor tells no attitude."""
 
@@ -115,6 +76,7 @@ class VehicleFilter:
         uncertainty: float = 1.0,
         speed_sigma: float = np.pi,
         axes: Axes = "sphere",
+        effects: tuple[Effect, ...] = (),
         **options: Any,
     ) -> "VehicleFilter":
         """A filter that believes the airframe file to about 10 % (see `ten_percent`).
@@ -126,13 +88,14 @@ class VehicleFilter:
             uncertainty: of everything else, in units of "10 %".
             speed_sigma: of rotor speeds about the reported ones, rad/s.
             axes: coordinates of the rotor axes.
+            effects: what else acts and is estimated: "drag", "wind", "spin", "lag", "delay".
             options: other fields.
 
         Raises:
             HaltereError: a name is unknown, a deviation is negative, or a sensor is missing.
         """
         require_x64()
-        description = describe_vehicle(airframe, axes)
+        description = describe_vehicle(airframe, axes, effects)
         chart = description.chart
         moving_sigma, sigma = ten_percent(chart, description.printed, uncertainty)
         for name, value in (known or {}).items():
@@ -178,14 +141,17 @@ class VehicleFilter:
             elapsed = float(np.sum(np.asarray(frames.steps.dt[k:later])))
             velocity_W = (frames.place[later] - frames.place[k]) / max(elapsed, 1e-9)
         lever = printed["pose_position"]
-        return {
+        moving = {
             "position": frames.place[k] - R @ lever,
             "velocity": R.T @ velocity_W - jnp.cross(rates, lever),
             "attitude": wxyz,
             "rates": rates,
+            "rotor_speed": frames.steps.speeds[k, 0],
             "accel_bias": jnp.zeros(3),
             "gyro_bias": jnp.zeros(3),
+            "wind": jnp.zeros(3),
         }
+        return self.chart.moving.part(moving)
 
     def prior(self, moving: Mean) -> VehiclePrior:
         """What is believed before the flight."""
@@ -201,11 +167,13 @@ class VehicleFilter:
         """The belief after a pose, or after a position if there is no `wxyz`."""
         valid = jnp.asarray([True] * 3 + [wxyz is not None] * 3)
         turn = jnp.eye(4)[0] if wxyz is None else jnp.asarray(wxyz)
-        new = _online(self.chart)[0](self.noise, belief, jnp.asarray(place), turn, valid, self.gate)
+        new = _online(self.chart)[0](self._changing, belief, jnp.asarray(place), turn, valid, self.gate)
         return _sound(new, belief)
 
-    def step(self, belief: Belief, speeds: Array, imu: Array, dt: float) -> Belief:
+    def step(self, belief: Belief, speeds: Array, imu: Array, dt: float, rise: Array | None = None) -> Belief:
         """The belief after an IMU reading (6,) and the `dt` seconds that follow, with rotor speeds (N,) rad/s.
+
+        How the speeds `rise` (N,), rad/s2, is asked for by the effects "spin" and "delay"; not given it is zero.
 
         Raises:
             PriorError: dt is negative, or a rotor speed is missing or not finite.
@@ -215,8 +183,9 @@ class VehicleFilter:
             raise PriorError(f"got a step of {dt} s; stamps must not go backwards")
         if given.shape != (self.chart.count,) or not np.isfinite(given).all():
             raise PriorError(f"got rotor speeds {given}; give {self.chart.count} finite numbers in rad/s")
-        step = Steps(jnp.asarray(float(dt)), jnp.asarray(given), jnp.asarray(imu), jnp.asarray(True))
-        return _sound(_online(self.chart)[1](self.noise, belief, step), belief)
+        rising = jnp.zeros(given.shape) if rise is None else jnp.nan_to_num(jnp.asarray(rise))
+        step = Steps(jnp.asarray(float(dt)), jnp.asarray(given), jnp.asarray(imu), jnp.asarray(True), rising)
+        return _sound(_online(self.chart)[1](self._changing, belief, step), belief)
 
     def estimate(self, flight: Flight | Frames, **options: Any) -> VehicleEstimate:
         """The estimate after a whole flight; `options` go to `frames_from_flight`."""
@@ -229,7 +198,6 @@ class VehicleFilter:
         moving = self.first_state(frames)
         period = float(np.sum(np.asarray(frames.steps.dt))) / frames.place.shape[0]
         head = min(round(self.start / period), frames.place.shape[0])
-        rejected = 0
         if head > 0:
             state = {**moving, **self.chart.to_coordinates(self.description.printed)}
             part = jax.tree.map(lambda x: x[:head], frames)
@@ -238,12 +206,38 @@ class VehicleFilter:
         else:
             belief = self.begin(moving)
         rest = jax.tree.map(lambda x: x[head:], frames)
+        noise = self._changing
+        nis: list[tuple[np.ndarray, np.ndarray]] = []
         for first in range(0, rest.place.shape[0], CHUNK):
             piece = _filled(jax.tree.map(lambda x, f=first: x[f : f + CHUNK], rest))
-            belief, trail = compiled_run(self.chart)(self.noise, belief, piece, self.gate)
-            shown = np.asarray(piece.pose_valid[:, 0])
-            rejected += int(np.sum(shown & ~np.asarray(trail.pose_used)))
-        return VehicleEstimate(self.chart, belief, rejected, notes)
+            new, trail = compiled_run(self.chart)(noise, belief, piece, self.gate)
+            nis.append((np.asarray(trail.pose_nis), np.asarray(trail.imu_nis)))
+            belief = _sound(new, belief)
+        fit, rejected = self._fit(rest, nis, head * period)
+        estimate = VehicleEstimate(self.chart, belief, self.sigma, rejected, fit, notes)
+        said = [str(fit)] if fit.mismatch else []
+        if fit.mismatch and self.change is None:
+            said.append(
+                "mass and thrust coefficient cannot be told apart in a change unless `change` is given"
+            )
+        return replace(estimate, notes=(*notes, *said, *estimate.open()))
+
+    @property
+    def _changing(self) -> Noise:
+        return self.noise if self.change is None else self.noise._replace(change=jnp.asarray(self.change))
+
+    def _fit(self, frames: Frames, nis: list[tuple[np.ndarray, np.ndarray]], begin: float) -> tuple[Fit, int]:
+        """How the frames after the start fitted, and how many poses were rejected."""
+        count = frames.place.shape[0]
+        if count == 0:
+            return Fit(1.0, 1.0, 0.0, None), 0
+        dt = np.asarray(frames.steps.dt)
+        numbers = np.sum(np.asarray(frames.pose_valid), axis=1)
+        pose, imu = (np.concatenate(parts)[:count] for parts in zip(*nis, strict=True))
+        time = begin + np.concatenate([[0.0], np.cumsum(dt.sum(axis=1))[:-1]])
+        seen = np.asarray(frames.steps.imu_valid) & (dt > 0.0)
+        fit = fit_of(time, pose, numbers, imu, seen, self.gate)
+        return fit, int(np.sum((numbers > 0) & (pose > self.gate)))
 
 
 def _filled(piece: Frames) -> Frames:

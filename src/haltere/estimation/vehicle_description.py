@@ -13,15 +13,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
+from haltere.airframe.inertia import tensor
 from haltere.dynamics import Compact, Model, State
 from haltere.dynamics.model import locked_rotors
 from haltere.dynamics.tree import kinematics
 from haltere.estimation.space import Mean
-from haltere.estimation.vehicle_space import Axes, Chart
+from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.foundation import HaltereError
 from haltere.lie import so3
 
 GRAVITY = (0.0, 0.0, -9.81)
+DEFAULT_LAG = 0.03
+"""Of a motor whose file names none, s."""
 
 
 class Description(NamedTuple):
@@ -36,7 +39,9 @@ class Description(NamedTuple):
     """(3,) centre of mass in the body frame, m."""
 
 
-def describe_vehicle(airframe: Airframe, axes: Axes = "sphere") -> Description:
+def describe_vehicle(
+    airframe: Airframe, axes: Axes = "sphere", effects: tuple[Effect, ...] = ()
+) -> Description:
     """The description of an airframe whose links, if any, are at angle zero.
 
     Raises:
@@ -72,6 +77,7 @@ def describe_vehicle(airframe: Airframe, axes: Axes = "sphere") -> Description:
         tuple(float(s) for s in rotors.spin),
         tuple((float(a[0]), float(a[1]), float(a[2])) for a in axis),
         axes,
+        effects,
     )
     inclination = np.arctan2(np.hypot(axis[:, 0], axis[:, 1]), axis[:, 2])
     azimuth = np.where(inclination > 1e-9, np.arctan2(axis[:, 1], axis[:, 0]), 0.0)
@@ -89,7 +95,24 @@ def describe_vehicle(airframe: Airframe, axes: Axes = "sphere") -> Description:
         "thrust_coefficient": rotors.thrust_coefficient,
         "torque_ratio": rotors.drag_coefficient / rotors.thrust_coefficient,
     }
-    return Description(chart, printed, R_BM, com)
+    return Description(chart, chart.printed.part({**printed, **_effects(airframe, R_BM)}), R_BM, com)
+
+
+def _effects(airframe: Airframe, R_BM: np.ndarray) -> Mean:
+    """What the file says of the effects; of the body's drag only what acts along principal axes."""
+    rotors, drag = airframe.rotors, airframe.body.drag
+    inflows = [r.inflow for r in rotors]
+    flow = [np.mean([getattr(i, name) if i else 0.0 for i in inflows]) for name in ("axial", "hub")]
+    squared = R_BM.T**2
+    turned = [squared @ np.asarray(x) for x in ((drag.linear, drag.quadratic) if drag else np.zeros((2, 3)))]
+    lags = [r.time_constant for r in rotors if r.time_constant]
+    inertia = [np.asarray(r.axis) @ tensor(r.inertia) @ np.asarray(r.axis) for r in rotors]
+    return {
+        "drag": jnp.asarray(np.concatenate([flow, *turned])),
+        "spin_inertia": jnp.asarray(inertia),
+        "time_constant": jnp.asarray([np.mean(lags) if lags else DEFAULT_LAG]),
+        "delay": jnp.zeros(1),
+    }
 
 
 def principal_axes(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

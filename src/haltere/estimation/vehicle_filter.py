@@ -20,20 +20,19 @@ import jax.numpy as jnp
 from haltere.airframe import Airframe, PoseSensor
 from haltere.estimation.kalman import Gain, propagate, update
 from haltere.estimation.space import Mean
-from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, moved
-from haltere.estimation.vehicle_space import MOVING, Chart
+from haltere.estimation.vehicle_change import change_spread
+from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step
+from haltere.estimation.vehicle_space import Chart
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 from haltere.simulation.noise import sample_sigma
 
 DEFAULT_RATE = 200.0
 """Of an IMU whose file names none, Hz; it turns a density into the deviation of a sample."""
+WIND_WALK = 0.4
+"""m/s/sqrt(s): about the gusts of 3 m/s wind at low altitude ([MIL8785C])."""
 NO_TURN = 1.0
 """Stands where a position sensor has no deviation of attitude; such readings are never valid."""
-DYNAMIC = 12
-"""Errors that a step moves: position, velocity, attitude, rates."""
-WALKING = 6
-"""Errors that walk: the biases."""
 
 
 class Noise(NamedTuple):
@@ -47,6 +46,10 @@ class Noise(NamedTuple):
     """() of a rotor's speed about the reported one, once in each step, rad/s."""
     pose: Array
     """(6,) of a pose: m, rad."""
+    wind: Array
+    """(3,) of the wind's random walk, world axes, m/s/sqrt(s); used with the effect "wind"."""
+    change: Array | None = None
+    """(3,) how fast mass, centre of mass and inertia may change, see `vehicle_change`; None if they stay."""
 
     @classmethod
     def from_airframe(cls, airframe: Airframe, speed: float) -> "Noise":
@@ -74,7 +77,13 @@ class Noise(NamedTuple):
         def six(*pair: float | None) -> Array:
             return jnp.repeat(jnp.asarray(pair, float), 3)
 
-        return cls(six(accel, gyro), six(*walks), jnp.asarray(float(speed)), six(place, angle))
+        return cls(
+            six(accel, gyro),
+            six(*walks),
+            jnp.asarray(float(speed)),
+            six(place, angle),
+            jnp.full(3, WIND_WALK),
+        )
 
 
 class Steps(NamedTuple):
@@ -88,6 +97,8 @@ class Steps(NamedTuple):
     """(6,) specific force and rate at the beginning of the step."""
     imu_valid: Array
     """() bool."""
+    rise: Array
+    """(N,) rad/s2, how the rotor speeds rise; only some effects ask for it."""
 
 
 class Frames(NamedTuple):
@@ -131,10 +142,12 @@ def with_noise(cov: Array, noise: Noise, rotors: int) -> Array:
     return jnp.concatenate([wide, fresh])
 
 
-def stepped(cov: Array, Phi: Array, noise: Noise, dt: Array, n: int) -> Array:
-    """(n, n) covariance after a step by Phi (12, n + N) of the covariance (n + N, n + N)."""
+def stepped(chart: Chart, cov: Array, Phi: Array, noise: Noise, dt: Array) -> Array:
+    """(n, n) covariance after a step by Phi (d, n + N) of the covariance (n + N, n + N)."""
+    n, d = chart.space.dimension, chart.dynamic.dimension
     new = propagate(cov, Phi)[:n, :n]
-    walk = jnp.concatenate([jnp.zeros(DYNAMIC), noise.walk**2 * dt, jnp.zeros(n - DYNAMIC - WALKING)])
+    walks = jnp.concatenate([noise.walk, noise.wind])[: chart.walking]
+    walk = jnp.concatenate([jnp.zeros(d), walks**2 * dt, jnp.zeros(n - d - chart.walking)])
     return 0.5 * (new + new.T) + jnp.diag(walk)
 
 
@@ -143,7 +156,7 @@ def pose_update(
 ) -> tuple[Belief, Gain]:
     """The belief after a pose at place (3,), wxyz (4,); valid (6,) says which of the six count."""
     space = chart.space
-    residual, H = linear_pose(belief.mean, place, wxyz, space.dimension)
+    residual, H = linear_pose(belief.mean, place, wxyz, chart)
     kept = valid & jnp.isfinite(residual)
     residual, H = jnp.where(kept, residual, 0.0), jnp.where(kept[:, None], H, 0.0)
     cov, gain = update(belief.cov, H, noise.pose**2, residual, jnp.any(kept), gate)
@@ -157,16 +170,18 @@ def imu_step(
     """The belief after an IMU reading and the step that follows; also the mean between them, the noise, the NIS."""
     space, N = chart.space, chart.count
     n = space.dimension
-    expected, H = linear_imu(belief.mean, step.speeds, chart)
+    expected, H = linear_imu(belief.mean, step.speeds, chart, step.rise)
     innovation = step.imu - expected
     valid = step.imu_valid & jnp.all(jnp.isfinite(innovation))
     innovation = jnp.where(valid, innovation, 0.0)
     cov, gain = update(with_noise(belief.cov, noise, N), H, noise.imu**2, innovation, valid)
     shift = gain.gain @ innovation
     mean, w = space.plus(belief.mean, shift[:n]), shift[n:]
-    later, Phi = linear_step(mean, step.speeds + w, step.dt, chart)
-    cov = stepped(cov, Phi, noise, step.dt, n)
-    return Belief(moved(mean, later), cov), ({name: mean[name] for name in MOVING}, w, gain.nis)
+    later, Phi = linear_step(mean, step.speeds + w, step.dt, chart, step.rise)
+    cov = stepped(chart, cov, Phi, noise, step.dt)
+    if noise.change is not None:
+        cov = cov + step.dt * change_spread(chart, mean, noise.change)
+    return Belief({**mean, **later}, cov), (chart.moving.part(mean), w, gain.nis)
 
 
 def run(

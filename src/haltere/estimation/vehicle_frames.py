@@ -75,6 +75,7 @@ def frames_from_flight(
     speeds = np.stack([np.interp(clock, speed.time, speed.values[:, i]) for i in order], axis=1)
     held = 0.5 * (speeds[:-1] + speeds[1:])
     dt = np.diff(clock) / SECOND
+    rise = np.nan_to_num(np.diff(speeds, axis=0) / np.where(dt > 0.0, dt, np.inf)[:, None])
     broken = ~np.isfinite(held).all(axis=1)
     if broken.any():
         notes.append(f"{int(broken.sum())} steps without a finite rotor speed use the last one known")
@@ -94,7 +95,7 @@ def frames_from_flight(
     starts = _starts(sorted(first_pose), len(held), n)
     attitude = flight[f"{outer}.wxyz"].values if f"{outer}.wxyz" in flight.names else None
     return Framed(
-        _gathered(starts, n, dt, held, readings, finite, place.values, attitude, first_pose),
+        _gathered(starts, n, dt, (held, rise), readings, finite, place.values, attitude, first_pose),
         (clock[np.asarray(starts)] - clock[0]) / SECOND,
         tuple(notes),
     )
@@ -113,15 +114,16 @@ def _gathered(
     starts: list[int],
     n: int,
     dt: np.ndarray,
-    held: np.ndarray,
+    rotors: tuple[np.ndarray, np.ndarray],
     readings: np.ndarray,
     finite: np.ndarray,
     place: np.ndarray,
     attitude: np.ndarray | None,
     poses: dict[int, int],
 ) -> Frames:
-    K, rotors = len(starts), held.shape[1]
-    length, speeds, imu, seen = (np.zeros((K, n, *shape)) for shape in ((), (rotors,), (6,), ()))
+    K, (held, rise) = len(starts), rotors
+    shapes = ((), held.shape[1:], (6,), (), held.shape[1:])
+    length, speeds, imu, seen, rising = (np.zeros((K, n, *shape)) for shape in shapes)
     where, turn = np.zeros((K, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (K, 1))
     valid = np.zeros((K, 6), bool)
     for k, (a, b) in enumerate(zip(starts, [*starts[1:], len(dt)], strict=True)):
@@ -129,6 +131,7 @@ def _gathered(
         length[k, : b - a] = dt[span]
         speeds[k] = held[a]
         speeds[k, : b - a] = held[span]
+        rising[k, : b - a] = rise[span]
         imu[k, : b - a] = np.where(finite[span, None], readings[span], 0.0)
         seen[k, : b - a] = finite[span]
         if a in poses:
@@ -138,5 +141,5 @@ def _gathered(
             if attitude is not None and np.isfinite(attitude[pose]).all():
                 turn[k] = attitude[pose]
                 valid[k, 3:] = True
-    steps = Steps(*(jnp.asarray(x) for x in (length, speeds, imu, seen > 0.0)))
+    steps = Steps(*(jnp.asarray(x) for x in (length, speeds, imu, seen > 0.0, rising)))
     return Frames(jnp.asarray(where), jnp.asarray(turn), jnp.asarray(valid), steps)

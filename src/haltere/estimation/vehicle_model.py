@@ -21,6 +21,7 @@ from haltere.algebra import join_single, soa, split_single
 from haltere.dynamics.sensing import specific_force_at
 from haltere.dynamics.solve import ldl_solve, newton_euler
 from haltere.estimation.space import Mean
+from haltere.estimation.vehicle_effects import linear_advance_of, linear_reading_of
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
@@ -162,30 +163,28 @@ def _by_rotors(by_force: Array, by_torque: Array, mean: Mean, b: Array, speeds: 
     return torque, force.reshape(rows, 3 * rotors), noise
 
 
-def dynamic_state(mean: Mean) -> Array:
-    """(13,) position, wxyz, twist of a mean."""
-    return jnp.concatenate([mean[name] for name in ("position", "attitude", "velocity", "rates")])
+def linear_step(mean: Mean, speeds: Array, dt: Array, chart: Chart, rise: Array) -> tuple[Mean, Array]:
+    """The dynamic blocks after a step with the speeds (N,) rad/s held for dt, and Phi (d, n + N).
 
-
-def moved(mean: Mean, state: Array) -> Mean:
-    """The mean with another dynamic state (13,)."""
-    p, wxyz, v, w = state[:3], state[3:7], state[7:10], state[10:]
-    return {**mean, "position": p, "attitude": wxyz, "velocity": v, "rates": w}
-
-
-def linear_step(mean: Mean, speeds: Array, dt: Array, chart: Chart) -> tuple[Array, Array]:
-    """The dynamic state (13,) after a step with the speeds (N,) rad/s held for dt, and Phi (12, n + N)."""
+    The speeds rise at (N,) rad/s2, which only the effects "spin" and "delay" ask for.
+    """
+    if chart.effects:
+        return linear_advance_of(chart, mean, speeds, rise, dt)
     effort, b = effort_of(mean, speeds, chart)
     constants = jnp.concatenate([mean["shape"], mean["gravity"], *effort])
-    later, J = linear_advance(dynamic_state(mean), constants, dt)
+    state = jnp.concatenate([mean[name] for name in ("position", "attitude", "velocity", "rates")])
+    later, J = linear_advance(state, constants, dt)
     torque, force, noise = _by_rotors(J[:, 14:17], J[:, 17:20], mean, b, speeds, chart)
     columns = [jnp.eye(12, 3), J[:, :9], jnp.zeros((12, 19)), J[:, 9:11], jnp.zeros((12, 1)), J[:, 11:14]]
     columns += [torque, force, jnp.zeros((12, speeds.shape[0])), noise]
-    return later, jnp.concatenate(columns, axis=1)
+    end = {"position": later[:3], "attitude": later[3:7], "velocity": later[7:10], "rates": later[10:]}
+    return end, jnp.concatenate(columns, axis=1)
 
 
-def linear_imu(mean: Mean, speeds: Array, chart: Chart) -> tuple[Array, Array]:
+def linear_imu(mean: Mean, speeds: Array, chart: Chart, rise: Array) -> tuple[Array, Array]:
     """The reading (6,) expected at `mean`, and H (6, n + N)."""
+    if chart.effects:
+        return linear_reading_of(chart, mean, speeds, rise)
     effort, b = effort_of(mean, speeds, chart)
     twist = jnp.concatenate([mean["velocity"], mean["rates"]])
     bias = jnp.concatenate([mean["accel_bias"], mean["gyro_bias"]])
@@ -198,14 +197,16 @@ def linear_imu(mean: Mean, speeds: Array, chart: Chart) -> tuple[Array, Array]:
     return expected, jnp.concatenate(columns, axis=1)
 
 
-def linear_pose(mean: Mean, place: Array, wxyz: Array, width: int) -> tuple[Array, Array]:
-    """Residual (6,) of a pose that reads `place` (3,), `wxyz` (4,), and H (6, width): residual - H d at mean + d."""
+def linear_pose(mean: Mean, place: Array, wxyz: Array, chart: Chart) -> tuple[Array, Array]:
+    """Residual (6,) of a pose that reads `place` (3,), `wxyz` (4,), and H (6, n): residual - H d at mean + d."""
     R, lever = so3.from_wxyz(mean["attitude"]), mean["pose_position"]
     R_MP = so3.from_wxyz(mean["pose_rotation"])
     turn = so3.box_minus_wxyz(wxyz, so3.multiply_wxyz(mean["attitude"], mean["pose_rotation"]))
     residual = jnp.concatenate([place - mean["position"] - R @ lever, turn])
-    upper = [jnp.eye(3), jnp.zeros((3, 3)), -R @ so3.hat(lever), jnp.zeros((3, 9)), R, jnp.zeros((3, 3))]
+    between = chart.moving.dimension - 9
+    upper = [jnp.eye(3), jnp.zeros((3, 3)), -R @ so3.hat(lever), jnp.zeros((3, between)), R]
     back = so3.left_jacobian_inverse(turn)
-    lower = [jnp.zeros((3, 6)), back @ R_MP.T, jnp.zeros((3, 12)), back]
-    H = jnp.concatenate([jnp.concatenate(upper, axis=1), jnp.concatenate(lower, axis=1)])
-    return residual, jnp.concatenate([H, jnp.zeros((6, width - 24))], axis=1)
+    lower = [jnp.zeros((3, 6)), back @ R_MP.T, jnp.zeros((3, between + 3)), back]
+    rest = jnp.zeros((3, chart.space.dimension - chart.moving.dimension - 6))
+    H = [jnp.concatenate([*upper, jnp.zeros((3, 3)), rest], axis=1)]
+    return residual, jnp.concatenate([*H, jnp.concatenate([*lower, rest], axis=1)])

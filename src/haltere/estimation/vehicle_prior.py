@@ -21,7 +21,7 @@ import numpy as np
 from haltere.airframe.fault import closest
 from haltere.estimation.kalman import update
 from haltere.estimation.space import Mean, Space
-from haltere.estimation.vehicle_space import FIRST_CONSTANT, Chart
+from haltere.estimation.vehicle_space import Chart
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
@@ -72,7 +72,7 @@ class Hand:
         place = chart.names.index(self.name)
 
         def component(printed: Mean) -> Array:
-            return _flat(chart.printed, printed)[place]
+            return flat(chart.printed, printed)[place]
 
         return component
 
@@ -83,7 +83,7 @@ def _rotor(chart: Chart, name: str, whole: str) -> int:
     return chart.rotors.index(name)
 
 
-def _flat(space: Space, printed: Mean) -> Array:
+def flat(space: Space, printed: Mean) -> Array:
     """Printed numbers as one vector, rotations as rotation vectors."""
     parts = []
     for block in space.blocks:
@@ -105,10 +105,10 @@ def prior_at(
         state: where to linearise.
     """
     offset = chart.moving.minus(prior.moving, state)
-    moving = carried(chart.moving, offset, jnp.diag(prior.moving_sigma**2))
+    moving = chart.moving.carried(state, offset, jnp.diag(prior.moving_sigma**2))
     here = chart.to_printed(chart.constants(state))
     away = chart.printed.minus(prior.printed, here)
-    printed = carried(chart.printed, away, jnp.diag(prior.sigma**2))
+    printed = chart.printed.carried(here, away, jnp.diag(prior.sigma**2))
     J = chart.jacobian(here)
     mean = jnp.concatenate([offset, J @ away])
     cov = jax.scipy.linalg.block_diag(moving, J @ printed @ J.T)
@@ -121,25 +121,40 @@ def prior_at(
         return jnp.stack([quantity(printed) for quantity in quantities])
 
     still = jnp.zeros(chart.constant.dimension)
-    H = jnp.concatenate([jnp.zeros((len(hands), FIRST_CONSTANT)), jax.jacfwd(measured)(still)], axis=1)
+    H = jnp.concatenate(
+        [jnp.zeros((len(hands), chart.moving.dimension)), jax.jacfwd(measured)(still)], axis=1
+    )
     innovation = readings - measured(still) - H @ mean
     variances = jnp.asarray([hand.sigma**2 for hand in hands])
     cov, gain = update(cov, H, variances, innovation, jnp.asarray(True))
     return mean + gain.gain @ innovation, cov
 
 
-def carried(space: Space, offset: Array, cov: Array) -> Array:
-    """The covariance of an error about a mean that is `offset` away, seen from here: J_r^-1 on the rotations."""
-    for block in space.blocks:
-        if block.kind == "rotation":
-            place = space.places[block.name]
-            T = so3.right_jacobian_inverse(offset[place])
-            cov = cov.at[place].set(T @ cov[place])
-            cov = cov.at[:, place].set(cov[:, place] @ T.T)
-    return cov
+def _effect_sigma(chart: Chart, printed: Mean) -> Mean:
+    """Deviations of the printed numbers of the effects."""
+    mass, inertia = printed["mass"][0], printed["inertia"]
+    hover = jnp.sqrt(mass * GRAVITY / jnp.sum(printed["thrust_coefficient"]))
+    share = RATE * mass / (hover * chart.count)
+    likely = jnp.concatenate([jnp.full(2, share), jnp.full(3, RATE * mass), jnp.full(3, RATE * mass / PACE)])
+    half = {name: 0.5 * jnp.abs(printed[name]) for name in ("drag", "spin_inertia") if name in printed}
+    found = {"time_constant": 0.2 * printed.get("time_constant", jnp.zeros(1)), "delay": jnp.full(1, LATE)}
+    if "drag" in half:
+        found["drag"] = jnp.maximum(half["drag"], likely)
+    if "spin_inertia" in half:
+        found["spin_inertia"] = jnp.maximum(half["spin_inertia"], SHARE * inertia[2])
+    return found
 
 
 DEGREE = np.pi / 180.0
+GRAVITY = 9.81
+RATE = 0.2
+"""1/s, at which drag may slow a multirotor down."""
+PACE = 5.0
+"""m/s, at which quadratic drag is as strong as that."""
+SHARE = 1e-3
+"""Of the vehicle's inertia that a rotor may have."""
+LATE = 0.01
+"""s, by which telemetry may be late."""
 
 
 def ten_percent(chart: Chart, printed: Mean, factor: float = 1.0) -> tuple[Array, Array]:
@@ -148,9 +163,12 @@ def ten_percent(chart: Chart, printed: Mean, factor: float = 1.0) -> tuple[Array
     Ten percent of a zero angle is nothing, so each kind has a floor: places of the sensors 5 mm, rotations and tilts
     3 degrees, attitude 3 degrees, position 0.05 m, velocity 0.2 m/s, rates 0.1 rad/s, biases 0.1 m/s2 and 0.01 rad/s;
     gravity 0.3, 0.3, 0.98 m/s2; a rotor's place 10 % of the largest arm sideways and 5 mm up. `factor` 2 gives "20 %".
+    Effects are known less well: half of what the file states, or what a vehicle of this mass and inertia might have.
     """
     N, turn = chart.count, 3.0 * DEGREE
-    moving = np.repeat([0.05, 0.2, turn, 0.1, 0.1, 0.01], 3)
+    first = {"position": 0.05, "velocity": 0.2, "attitude": turn, "rates": 0.1, "accel_bias": 0.1}
+    first |= {"gyro_bias": 0.01, "wind": 3.0, "rotor_speed": 20.0}
+    moving = np.concatenate([np.full(block.size, first[block.name]) for block in chart.moving.blocks])
     arm = 0.1 * jnp.max(jnp.abs(printed["rotor_position"]))
     place = jnp.stack([arm, arm, jnp.asarray(5e-3)])
     sigma = [
@@ -166,4 +184,6 @@ def ten_percent(chart: Chart, printed: Mean, factor: float = 1.0) -> tuple[Array
         0.1 * printed["thrust_coefficient"],
         0.1 * printed["torque_ratio"],
     ]
+    more = _effect_sigma(chart, printed)
+    sigma += [more[block.name] for block in chart.printed.blocks if block.name in more]
     return jnp.asarray(factor * moving), factor * jnp.concatenate(sigma)

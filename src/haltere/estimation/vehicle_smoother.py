@@ -22,7 +22,6 @@ import jax.numpy as jnp
 from haltere.estimation.kalman import Gain, update
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_filter import (
-    DYNAMIC,
     Belief,
     Frames,
     Noise,
@@ -30,8 +29,8 @@ from haltere.estimation.vehicle_filter import (
     stepped,
     with_noise,
 )
-from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, moved
-from haltere.estimation.vehicle_space import FIRST_CONSTANT, MOVING, Chart
+from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step
+from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
 
@@ -73,38 +72,39 @@ def forward(
 ) -> tuple[Array, Array, Any]:
     """Mean error (n,) from the nominal end and its covariance (n, n); what `backward` needs if it is to be kept."""
     n, N = chart.space.dimension, chart.count
+    d, moving = chart.dynamic.dimension, chart.moving.dimension
 
     def following(x: Array, end: Array) -> Array:
         flat = x.reshape(-1, *x.shape[2:])
         return jnp.concatenate([flat[1:], end[None]]).reshape(x.shape)
 
-    nexts = {name: following(nominal.moving[name], nominal.end[name]) for name in MOVING}
+    nexts = {name: following(nominal.moving[name], nominal.end[name]) for name in nominal.moving}
 
     def step(carry: tuple[Array, Array], now: Any) -> Any:
         m, P = carry
         s, here, there, w = now
         mean = {**nominal.constants, **here}
         m = jnp.concatenate([m, -w])
-        expected, H = linear_imu(mean, s.speeds + w, chart)
+        expected, H = linear_imu(mean, s.speeds + w, chart, s.rise)
         innovation = s.imu - expected - H @ m
         valid = s.imu_valid & jnp.all(jnp.isfinite(innovation))
         innovation = jnp.where(valid, innovation, 0.0)
         P, gain = update(with_noise(P, noise, N), H, noise.imu**2, innovation, valid)
         m = m + gain.gain @ innovation
-        later, Phi = linear_step(mean, s.speeds + w, s.dt, chart)
-        defect = chart.moving.minus(moved(here, later), there)
+        later, Phi = linear_step(mean, s.speeds + w, s.dt, chart, s.rise)
+        defect = chart.moving.minus({**here, **later}, there)
         turn = so3.right_jacobian_inverse(defect[6:9])
         Phi = jnp.concatenate([Phi[:6], turn @ Phi[6:9], Phi[9:]])
-        kept = Kept(m, jnp.concatenate([P[:FIRST_CONSTANT], P[n:]]), H, gain, Phi)
-        m = jnp.concatenate([Phi @ m, m[DYNAMIC:n]]).at[:FIRST_CONSTANT].add(defect)
-        P = stepped(P, Phi, noise, s.dt, n)
+        kept = Kept(m, jnp.concatenate([P[:moving], P[n:]]), H, gain, Phi)
+        m = jnp.concatenate([Phi @ m, m[d:n]]).at[:moving].add(defect)
+        P = stepped(chart, P, Phi, noise, s.dt)
         return (m, P), kept if keep else None
 
     def frame(carry: tuple[Array, Array], now: Any) -> Any:
         m, P = carry
         f, here, there, w = now
-        mean = {**nominal.constants, **{name: here[name][0] for name in MOVING}}
-        residual, H = linear_pose(mean, f.place, f.wxyz, n)
+        mean = {**nominal.constants, **{name: x[0] for name, x in here.items()}}
+        residual, H = linear_pose(mean, f.place, f.wxyz, chart)
         valid = f.pose_valid & jnp.isfinite(residual)
         H = jnp.where(valid[:, None], H, 0.0)
         innovation = jnp.where(valid, residual, 0.0) - H @ m
@@ -120,11 +120,12 @@ def forward(
 def backward(chart: Chart, kept: Any) -> Array:
     """(K, n, 18 + N) smoothed errors of the moving blocks and the noise: equations (2) and (3)."""
     n, N = chart.space.dimension, chart.count
+    d, moving = chart.dynamic.dimension, chart.moving.dimension
 
     def step(adjoint: Array, now: Kept) -> tuple[Array, Array]:
-        after = jnp.concatenate([jnp.zeros(DYNAMIC), adjoint[DYNAMIC:], jnp.zeros(N)])
-        after = after + now.Phi.T @ adjoint[:DYNAMIC]
-        error = jnp.concatenate([now.mean[:FIRST_CONSTANT], now.mean[n:]]) + now.rows @ after
+        after = jnp.concatenate([jnp.zeros(d), adjoint[d:], jnp.zeros(N)])
+        after = after + now.Phi.T @ adjoint[:d]
+        error = jnp.concatenate([now.mean[:moving], now.mean[n:]]) + now.rows @ after
         return _before(after, now.H, now.gain)[:n], error
 
     def frame(adjoint: Array, now: Any) -> tuple[Array, Array]:
@@ -163,11 +164,11 @@ def smooth(
     space, width = chart.space, chart.moving.dimension
     m, P = prior(first)
     end, trail = run(chart, noise, Belief(space.plus(first, m), P), frames, gate)
-    begun = Nominal(trail.moving, trail.noise, _moving(end.mean), chart.constants(end.mean))
+    begun = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean))
 
     def iterate(carry: tuple[Nominal, Array], _: None) -> Any:
         nominal = carry[0]
-        beginning = {**nominal.constants, **{name: nominal.moving[name][0, 0] for name in MOVING}}
+        beginning = {**nominal.constants, **{name: x[0, 0] for name, x in nominal.moving.items()}}
         m, P, kept = forward(chart, noise, prior(beginning), nominal, frames, gate)
         errors = backward(chart, kept)
         plus = jax.vmap(jax.vmap(chart.moving.plus))
@@ -178,7 +179,7 @@ def smooth(
         new = Nominal(
             plus(nominal.moving, errors[..., :width]),
             nominal.noise + errors[..., width:],
-            _moving(mean),
+            chart.moving.part(mean),
             chart.constants(mean),
         )
         return (new, P), size
@@ -187,11 +188,7 @@ def smooth(
     return Belief({**nominal.end, **nominal.constants}, P), nominal, sizes
 
 
-def _moving(mean: Mean) -> Mean:
-    return {name: mean[name] for name in MOVING}
-
-
 def bound(chart: Chart, noise: Noise, prior: Prior, truth: Nominal, frames: Frames) -> Array:
     """(n, n) posterior Cramer-Rao bound, filter coordinates: no estimator from this prior has a smaller covariance."""
-    beginning = {**truth.constants, **{name: truth.moving[name][0, 0] for name in MOVING}}
+    beginning = {**truth.constants, **{name: x[0, 0] for name, x in truth.moving.items()}}
     return forward(chart, noise, prior(beginning), truth, frames, keep=False)[1]

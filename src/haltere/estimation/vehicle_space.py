@@ -31,10 +31,10 @@ from haltere.foundation.arrays import Array
 from haltere.lie import s2
 
 Axes = Literal["sphere", "spherical"]
-MOVING = ("position", "velocity", "attitude", "rates", "accel_bias", "gyro_bias")
-"""The blocks that change in flight."""
-FIRST_CONSTANT = 18
-"""Where the constant blocks begin in the error."""
+Effect = Literal["drag", "wind", "spin", "lag", "delay"]
+"""See `vehicle_effects`."""
+DYNAMIC = ("position", "velocity", "attitude", "rates")
+"""The blocks that a step moves; with the effect "lag" also `rotor_speed`."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Chart:
     axis: tuple[tuple[float, float, float], ...]
     """Nominal thrust axes, principal axes."""
     axes: Axes = "sphere"
+    effects: tuple[Effect, ...] = ()
 
     @property
     def count(self) -> int:
@@ -59,13 +60,33 @@ class Chart:
 
     @cached_property
     def space(self) -> Space:
-        """The filter's state: 37 + 7 N errors for N rotors."""
-        return Space((*_moving(), *self._constant_blocks))
+        """The filter's state: 37 + 7 N errors for N rotors, more with effects."""
+        return Space((*self._moving_blocks, *self._constant_blocks))
+
+    @cached_property
+    def dynamic(self) -> Space:
+        """The part that a step moves, which stands first: 12 errors, N more with the effect "lag"."""
+        return Space(self._dynamic_blocks)
 
     @cached_property
     def moving(self) -> Space:
-        """The part that changes in flight."""
-        return Space(_moving())
+        """The part that changes in flight: what a step moves, and what walks."""
+        return Space(self._moving_blocks)
+
+    @property
+    def walking(self) -> int:
+        """Number of errors that walk: the biases, and the wind if it is an effect."""
+        return self.moving.dimension - self.dynamic.dimension
+
+    @property
+    def _dynamic_blocks(self) -> tuple[Block, ...]:
+        blocks = tuple(Block(name, "rotation" if name == "attitude" else "vector") for name in DYNAMIC)
+        return (*blocks, Block("rotor_speed", shape=(self.count,))) if "lag" in self.effects else blocks
+
+    @property
+    def _moving_blocks(self) -> tuple[Block, ...]:
+        wind = (Block("wind"),) if "wind" in self.effects else ()
+        return (*self._dynamic_blocks, Block("accel_bias"), Block("gyro_bias"), *wind)
 
     @cached_property
     def constant(self) -> Space:
@@ -83,7 +104,14 @@ class Chart:
             Block("torque", shape=(self.count, 3)),
             Block("force", shape=(self.count, 3)),
             Block("slide", shape=(self.count,)),
+            *self._effect_blocks("drag", "spin", "log_time_constant", "delay"),
         )
+
+    def _effect_blocks(self, *names: str) -> tuple[Block, ...]:
+        """The constant blocks that the effects drag, spin, lag and delay add, under these names."""
+        sizes = {"drag": 8, "spin": self.count, "lag": 1, "delay": 1}
+        named = zip(sizes.items(), names, strict=True)
+        return tuple(Block(name, shape=(size,)) for (e, size), name in named if e in self.effects)
 
     @cached_property
     def printed(self) -> Space:
@@ -98,6 +126,7 @@ class Chart:
                 Block("rotor_tilt", shape=(self.count, 2)),
                 Block("thrust_coefficient", shape=(self.count,)),
                 Block("torque_ratio", shape=(self.count,)),
+                *self._effect_blocks("drag", "spin_inertia", "time_constant", "delay"),
             )
         )
 
@@ -114,7 +143,18 @@ class Chart:
         rotors += [
             f"rotors.{r}.{what}" for what in ("thrust_coefficient", "torque_ratio") for r in self.rotors
         ]
-        return (*sensors, "mass", *inertia, *(f"gravity.{c}" for c in "xyz"), *rotors)
+        effects = {
+            "drag": [
+                "axial",
+                "hub",
+                *(f"drag.{kind}.{c}" for kind in ("linear", "quadratic") for c in "xyz"),
+            ],
+            "spin": [f"rotors.{r}.spin_inertia" for r in self.rotors],
+            "lag": ["time_constant"],
+            "delay": ["delay"],
+        }
+        more = [name for effect, names in effects.items() if effect in self.effects for name in names]
+        return (*sensors, "mass", *inertia, *(f"gravity.{c}" for c in "xyz"), *rotors, *more)
 
     def thrust_axes(self, tilt: Array) -> Array:
         """(N, 3) alpha from the tilts (N, 2)."""
@@ -135,6 +175,7 @@ class Chart:
         if self.axes == "spherical":
             force = jnp.stack([beta * jnp.sin(tilt[:, 0]), tilt[:, 1], beta * jnp.cos(tilt[:, 0])], axis=1)
         return {
+            **self._effects_from(p),
             **{name: p[name] for name in SENSORS},
             "log_mass": jnp.log(mass)[None],
             "shape": jnp.log(inertia[:2] / inertia[2]),
@@ -144,6 +185,32 @@ class Chart:
             "force": force,
             "slide": p["rotor_position"][:, 2] * mass / inertia[2],
         }
+
+    def _effects_from(self, p: Mean) -> Mean:
+        """The blocks of the effects: what acts per unit of mass or of inertia, and the logarithm of a time."""
+        found: Mean = {}
+        if "drag" in self.effects:
+            found["drag"] = p["drag"] / p["mass"]
+        if "spin" in self.effects:
+            found["spin"] = p["spin_inertia"] / p["inertia"][2]
+        if "lag" in self.effects:
+            found["log_time_constant"] = jnp.log(p["time_constant"])
+        if "delay" in self.effects:
+            found["delay"] = p["delay"]
+        return found
+
+    def _effects_to(self, c: Mean, mass: Array, Iz: Array) -> Mean:
+        """The reverse of `_effects_from`."""
+        found: Mean = {}
+        if "drag" in self.effects:
+            found["drag"] = c["drag"] * mass
+        if "spin" in self.effects:
+            found["spin_inertia"] = c["spin"] * Iz
+        if "lag" in self.effects:
+            found["time_constant"] = jnp.exp(c["log_time_constant"])
+        if "delay" in self.effects:
+            found["delay"] = c["delay"]
+        return found
 
     def to_printed(self, c: Mean) -> Mean:
         """Equation (5): what the constant blocks of a state say in printed numbers."""
@@ -160,6 +227,7 @@ class Chart:
         else:
             tilt = jnp.stack([jnp.arctan2(c["force"][:, 0], c["force"][:, 2]), c["force"][:, 1]], axis=1)
         return {
+            **self._effects_to(c, mass, mass * sigma),
             **{name: c[name] for name in SENSORS},
             "mass": mass,
             "inertia": mass * sigma * ratios,
@@ -189,14 +257,10 @@ class Chart:
 
     def constants(self, mean: Mean) -> Mean:
         """The constant blocks of a whole state."""
-        return {block.name: mean[block.name] for block in self._constant_blocks}
+        return self.constant.part(mean)
 
 
 SENSORS = ("pose_position", "pose_rotation", "imu_position", "imu_rotation")
-
-
-def _moving() -> tuple[Block, ...]:
-    return tuple(Block(name, "rotation" if name == "attitude" else "vector") for name in MOVING)
 
 
 def _sensors() -> tuple[Block, ...]:

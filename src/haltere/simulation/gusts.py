@@ -43,6 +43,14 @@ class Gusts:
             (sigma_u, sigma_u, sigma_w), (long, long, max(altitude, 3.0)), air_speed or max(wind_speed, 1.0)
         )
 
+    @property
+    def diffusion(self) -> tuple[float, float, float]:
+        """(along, across, up) of the random walk that moves as these gusts do over short times, m/s/sqrt(s)."""
+        along, across, up = (
+            s * (self.speed / L) ** 0.5 for s, L in zip(self.sigma, self.length, strict=True)
+        )
+        return 2.0**0.5 * along, 3.0**0.5 * across, 3.0**0.5 * up
+
     def series(self, key: Array, samples: int, dt: float) -> Array:
         """(samples, 3) gust velocities in (along, across, up) at steps of `dt` seconds, m/s."""
         keys = jax.random.split(key, 3)

@@ -65,6 +65,8 @@ class Conditions:
     """From when to when there is no pose, s."""
     pose_delay: int = 0
     """By how many poses a pose arrives late."""
+    change: tuple[float, float, tuple[float, float, float]] | None = None
+    """When something is picked up, s; the factor on the mass; by how much the centre of mass moves, m."""
     gentle: bool = False
     """Whether a figure beyond the vehicle's limits is flown slower, instead of as well as it can be."""
 
@@ -108,6 +110,22 @@ def fly(airframe: Airframe, seeds: Any, conditions: Conditions | None = None) ->
     return recording
 
 
+def changed(airframe: Airframe, conditions: Conditions) -> Airframe:
+    """The airframe after the change in flight, if there is one; its inertia about the centre of mass stays."""
+    if conditions.change is None:
+        return airframe
+    body, (_, factor, shift) = airframe.body, conditions.change
+    com = tuple(float(c + d) for c, d in zip(body.com, shift, strict=True))
+    return airframe.model_copy(
+        update={"body": body.model_copy(update={"mass": factor * body.mass, "com": com})}
+    )
+
+
+def gusts_of(conditions: Conditions) -> Gusts:
+    """The gusts that belong to the mean wind, 2 m above the ground; they count from the wind's direction."""
+    return Gusts.low_altitude(float(np.linalg.norm(conditions.wind)), altitude=2.0)
+
+
 def _path(controller: GeometricController, key: Array, wanted: Conditions) -> Paced:
     figure = random_lissajous(key, wanted.duration, wanted.amplitude, (0.0, 0.0, 2.0))
     figure = replace(figure, duration=figure.duration + LEAD)
@@ -119,6 +137,7 @@ def _one(
     airframe: Airframe, controller: GeometricController, wanted: Conditions, path: Trajectory, keys: Array
 ) -> Recording:
     vehicle = Vehicle.from_airframe(airframe)
+    laden = Vehicle.from_airframe(changed(airframe, wanted))
     model, imu = vehicle.model, airframe.imu[0]
     lead = round(LEAD * wanted.rate)
     samples = lead + round(wanted.duration * wanted.rate)
@@ -128,10 +147,10 @@ def _one(
     mean = jnp.asarray(wanted.wind)
     air = jnp.broadcast_to(mean, (samples, 3))
     if wanted.gusts:
-        speed = float(np.linalg.norm(wanted.wind))
-        series = Gusts.low_altitude(speed, altitude=2.0).series(keys[7], samples, period)
+        series = gusts_of(wanted).series(keys[7], samples, period)
         air = air + along_wind(mean, series)
     still = jnp.zeros(model.topology.joints)
+    pickup = jnp.inf if wanted.change is None else LEAD + wanted.change[0]
 
     rattle = SPEED_SIGMA * jax.random.normal(keys[6], (samples, model.topology.rotors))
 
@@ -143,10 +162,11 @@ def _one(
         state = replace(state, rotor_rates=(state.rotor_rates if wanted.lag else target) + noise)
         target = target + noise
         environment = Environment(gravity, wind)
-        motion = accelerations(vehicle, state, target, still, environment)
+        now_flown = jax.tree.map(lambda a, b: jnp.where(time >= pickup, b, a), vehicle, laden)
+        motion = accelerations(now_flown, state, target, still, environment)
 
         def substep(state: State, _: None) -> tuple[State, Array]:
-            later = step(vehicle, state, target, still, environment, dt)[0]
+            later = step(now_flown, state, target, still, environment, dt)[0]
             return later, 0.5 * (state.rotor_rates + later.rotor_rates)
 
         later, speeds = jax.lax.scan(substep, state, None, length=wanted.substeps)

@@ -18,12 +18,13 @@ from haltere.estimation.consistency import nees
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_description import describe_vehicle
 from haltere.estimation.vehicle_filter import Belief, Frames, Noise, Steps, run
-from haltere.estimation.vehicle_model import linear_step, moved
+from haltere.estimation.vehicle_model import linear_step
 from haltere.estimation.vehicle_prior import DEGREE, Hand, VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle_smoother import Nominal, bound, smooth
-from haltere.estimation.vehicle_space import MOVING, Axes, Chart
+from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.foundation.arrays import Array
-from haltere.studies.boehm_flights import SPEED_SIGMA, Conditions, Recording, fly
+from haltere.studies.boehm_flights import SPEED_SIGMA, Conditions, Recording, fly, gusts_of
+from haltere.studies.boehm_printed import run_printed
 
 START = 2.0
 """Seconds that the consistent scheme smooths before it filters."""
@@ -44,8 +45,14 @@ class Setting:
     start: float = START
     """Seconds smoothed at the beginning; zero for the plain filter, the whole flight for the smoother."""
     iterations: int = ITERATIONS
+    printed: bool = False
+    """Whether errors are counted in printed numbers, as in the paper, instead of in the filter's coordinates."""
+    updates: int = 3
+    """Iterations of each update, if so."""
     attitude: bool = True
     """Whether the outer sensor tells attitude too; a position sensor does not."""
+    effects: tuple[Effect, ...] = ()
+    """What else the filter estimates."""
     gate: float = np.inf
     """Largest normalised innovation squared of a pose that is believed."""
 
@@ -70,6 +77,10 @@ class Outcome(NamedTuple):
     information: Array
     """(2 + N,) growth of the information along mass scale, inertia scale and each rotor's slide: diagonal of the
     inverse covariance over that of prior and hand measurements, linearised where the filter did; 1 is none."""
+    pose_nis: Array
+    """(K,) normalised innovation squared of every pose after the smoothed start."""
+    imu_nis: Array
+    """(K, n) of every IMU reading after it."""
 
 
 class Series(NamedTuple):
@@ -112,9 +123,11 @@ def estimate(
     if recording is None:
         say(f"flying {airframe.name} {len(seeds)} times")
         recording = fly(airframe, seeds, conditions)
-    description = describe_vehicle(airframe, setting.axes)
+    description = describe_vehicle(airframe, setting.axes, setting.effects)
     chart = description.chart
     noise = Noise.from_airframe(airframe, SPEED_SIGMA)
+    if conditions.gusts:
+        noise = noise._replace(wind=jnp.asarray(gusts_of(conditions).diffusion))
     judge = _judge(chart, setting, conditions)
     outcomes = []
     for i, seed in enumerate(seeds):
@@ -136,6 +149,7 @@ def frames_of(one: Recording, conditions: Conditions, attitude: bool = True) -> 
         framed(one.reported),
         framed(one.imu),
         jnp.ones((poses, every), bool),
+        framed(_rise(one, conditions)),
     )
     place, wxyz, arrived = (
         jnp.roll(x, -late, axis=0) for x in (one.pose_position, one.pose_wxyz, one.pose_valid)
@@ -143,6 +157,13 @@ def frames_of(one: Recording, conditions: Conditions, attitude: bool = True) -> 
     arrived = arrived & (jnp.arange(poses) < poses - late)
     told = jnp.asarray([True] * 3 + [attitude] * 3)
     return Frames(place, wxyz, arrived[:, None] & told, steps)
+
+
+def _rise(one: Recording, conditions: Conditions) -> Array:
+    """(T, N) how the speeds that telemetry reports at both ends of each step rise, rad/s2."""
+    sampled = one.state.rotor_rates - (one.speeds - one.reported)
+    last = 2.0 * one.reported[-1:] - sampled[-1:]
+    return jnp.diff(sampled, axis=0, append=last) * conditions.rate
 
 
 def truth_of(one: Recording, conditions: Conditions, chart: Chart, printed: Mean) -> Nominal:
@@ -153,11 +174,40 @@ def truth_of(one: Recording, conditions: Conditions, chart: Chart, printed: Mean
         return x.reshape(poses, every, *x.shape[1:])
 
     s, constants = one.state, chart.to_coordinates(printed)
-    parts = (s.position, s.twist[:, :3], s.wxyz, s.twist[:, 3:], one.bias[:, :3], one.bias[:, 3:])
-    moving = {name: framed(x) for name, x in zip(MOVING, parts, strict=True)}
+    sampled = {
+        "position": s.position,
+        "velocity": s.twist[:, :3],
+        "attitude": s.wxyz,
+        "rates": s.twist[:, 3:],
+    }
+    sampled |= {"accel_bias": one.bias[:, :3], "gyro_bias": one.bias[:, 3:], "wind": one.wind}
+    moving = {name: framed(x) for name, x in chart.moving.part(sampled).items()}
     last = {name: x[-1, -1] for name, x in moving.items()}
-    later, _ = linear_step({**constants, **last}, one.speeds[-1], jnp.asarray(1.0 / conditions.rate), chart)
-    return Nominal(moving, framed(one.speeds - one.reported), moved(last, later), constants)
+    dt = jnp.asarray(1.0 / conditions.rate)
+    later, _ = linear_step({**constants, **last}, one.speeds[-1], dt, chart, _rise(one, conditions)[-1])
+    return Nominal(moving, framed(one.speeds - one.reported), {**last, **later}, constants)
+
+
+def drawn_prior(
+    chart: Chart, setting: Setting, key: Array | None, truth: Nominal, printed: Mean
+) -> tuple[Mean, Callable[[Mean], tuple[Array, Array]]]:
+    """The state that a run begins with and its prior with hand measurements, both drawn about the truth.
+
+    Without a key all of it stands at the truth.
+    """
+    first = {name: x[0, 0] for name, x in truth.moving.items()}
+    moving_sigma, sigma = ten_percent(chart, printed, setting.factor)
+    exact = jnp.asarray([hand.quantity(chart)(printed) for hand in setting.hands])
+    spread = jnp.asarray([hand.sigma for hand in setting.hands])
+    draws = [jnp.zeros(x.shape) for x in (moving_sigma, sigma, spread)]
+    if key is not None:
+        keys = jax.random.split(key, 3)
+        draws = [jax.random.normal(k, x.shape) for k, x in zip(keys, draws, strict=True)]
+    start_moving = chart.moving.plus(first, moving_sigma * draws[0])
+    start_printed = chart.printed.plus(printed, sigma * draws[1])
+    prior = VehiclePrior(start_moving, moving_sigma, start_printed, sigma)
+    begin = {**start_moving, **chart.to_coordinates(start_printed)}
+    return begin, partial(prior_at, chart, prior, setting.hands, exact + spread * draws[2])
 
 
 @lru_cache(maxsize=8)
@@ -170,21 +220,11 @@ def _judge(chart: Chart, setting: Setting, conditions: Conditions) -> Callable[.
             frames_of(one, conditions, setting.attitude),
             truth_of(one, conditions, chart, printed),
         )
-        first = {name: x[0, 0] for name, x in truth.moving.items()}
-        keys = jax.random.split(key, 3)
-        moving_sigma, sigma = ten_percent(chart, printed, setting.factor)
-        start_moving = chart.moving.plus(first, moving_sigma * jax.random.normal(keys[0], moving_sigma.shape))
-        start_printed = chart.printed.plus(printed, sigma * jax.random.normal(keys[1], sigma.shape))
-        prior = VehiclePrior(start_moving, moving_sigma, start_printed, sigma)
-        exact = jnp.asarray([hand.quantity(chart)(printed) for hand in setting.hands])
-        spread = jnp.asarray([hand.sigma for hand in setting.hands])
-        readings = exact + spread * jax.random.normal(keys[2], spread.shape)
-        at = partial(prior_at, chart, prior, setting.hands, readings)
-        begin = {**start_moving, **chart.to_coordinates(start_printed)}
-        belief, before = _estimated(chart, noise, begin, at, frames, head, setting)
+        begin, at = drawn_prior(chart, setting, key, truth, printed)
+        belief, before, nis = _estimated(chart, noise, begin, at, frames, head, setting)
         # the prior of the bound stands at the truth
-        fair = partial(prior_at, chart, prior._replace(moving=first, printed=printed), setting.hands, exact)
-        return _outcome(chart, belief, before, truth, bound(chart, noise, fair, truth, frames))
+        _, fair = drawn_prior(chart, setting, None, truth, printed)
+        return _outcome(chart, belief, before, truth, bound(chart, noise, fair, truth, frames), nis)
 
     return jax.jit(judge)
 
@@ -197,8 +237,8 @@ def _estimated(
     frames: Frames,
     head: int,
     setting: Setting,
-) -> tuple[Belief, Array]:
-    """Smoothed for `head` frames, then filtered; and the covariance before any of it, linearised where it was used."""
+) -> tuple[Belief, Array, tuple[Array, Array]]:
+    """Smoothed for `head` frames, then filtered; the covariance before any of it, linearised where it was used; NIS."""
     if head == 0:
         m, before = at(begin)
         belief = Belief(chart.space.plus(begin, m), before)
@@ -206,9 +246,12 @@ def _estimated(
         first = jax.tree.map(lambda x: x[:head], frames)
         belief, nominal, _ = smooth(chart, noise, begin, at, first, setting.iterations, setting.gate)
         _, before = at({**nominal.constants, **{name: x[0, 0] for name, x in nominal.moving.items()}})
-    if head < frames.place.shape[0]:
-        belief, _ = run(chart, noise, belief, jax.tree.map(lambda x: x[head:], frames), setting.gate)
-    return belief, before
+    rest = jax.tree.map(lambda x: x[head:], frames)
+    if setting.printed:
+        belief, nis = run_printed(chart, noise, belief, rest, setting.updates, setting.gate)
+        return belief, before, nis
+    belief, trail = run(chart, noise, belief, rest, setting.gate)
+    return belief, before, (trail.pose_nis, trail.imu_nis)
 
 
 def _information(cov: Array) -> Array:
@@ -218,7 +261,14 @@ def _information(cov: Array) -> Array:
     return information
 
 
-def _outcome(chart: Chart, belief: Belief, before: Array, truth: Nominal, least: Array) -> Outcome:
+def _outcome(
+    chart: Chart,
+    belief: Belief,
+    before: Array,
+    truth: Nominal,
+    least: Array,
+    nis: tuple[Array, Array],
+) -> Outcome:
     mean, cov = belief
     error = chart.space.minus({**truth.constants, **truth.end}, mean)
     here, there = chart.to_printed(chart.constants(mean)), chart.to_printed(truth.constants)
@@ -232,7 +282,7 @@ def _outcome(chart: Chart, belief: Belief, before: Array, truth: Nominal, least:
     sigma = printed_sigma(cov, here)
     places = chart.space.places
     null = np.r_[places["log_mass"], places["log_scale"], places["slide"]]
-    biases = slice(12, 18)
+    biases = slice(places["accel_bias"].start, places["gyro_bias"].stop)
     return Outcome(
         nees(error, cov),
         jnp.max(jnp.abs(printed_error / sigma)),
@@ -242,4 +292,5 @@ def _outcome(chart: Chart, belief: Belief, before: Array, truth: Nominal, least:
         error[biases],
         jnp.sqrt(jnp.diagonal(least)[biases]),
         (_information(cov) / _information(before))[null],
+        *nis,
     )

@@ -1,8 +1,18 @@
-"""Relatives of the Hummingbird for the self-calibrating filter: tilted rotors as in [Boehm2022] Fig. 6, more rotors."""
+"""Relatives of the Hummingbird for the self-calibrating filter: rotors tilted as in [Boehm2022] Fig. 6, more, in air.
+
+The numbers that the paper leaves out are those of RotorS.
+"""
 
 import math
 
 from haltere.airframe import Airframe, from_catalogue
+from haltere.airframe.drag import Drag
+from haltere.airframe.rotor import Inflow
+
+HUB = 8.06428e-5
+"""N/(rad/s)/(m/s), RotorS hummingbird.xacro: `rotor_drag_coefficient`."""
+SPIN_INERTIA = 3.0e-5
+"""kg m2, about its axis: a bar of 9 g and 0.2 m, as RotorS hummingbird.xacro has it."""
 
 
 def tilted(degrees: float = 20.0) -> Airframe:
@@ -26,3 +36,22 @@ def ring(count: int) -> Airframe:
         spin = "cw" if i % 2 == 0 else "ccw"
         rotors.append(first.model_copy(update={"name": f"r{i}", "position": place, "spin": spin}))
     return airframe.model_copy(update={"name": f"hummingbird-ring-{count}", "rotors": tuple(rotors)})
+
+
+def dragged() -> Airframe:
+    """The Hummingbird with hub forces at its rotors and the drag of a body of 0.01 m2 (0.02 m2 from above)."""
+    airframe = from_catalogue("hummingbird")
+    rotors = tuple(rotor.model_copy(update={"inflow": Inflow(hub=HUB)}) for rotor in airframe.rotors)
+    body = airframe.body.model_copy(update={"drag": Drag(quadratic=(6e-3, 6e-3, 12e-3))})
+    return airframe.model_copy(update={"name": "hummingbird-dragged", "rotors": rotors, "body": body})
+
+
+def spinning() -> Airframe:
+    """The Hummingbird whose rotors have the inertia that they have in RotorS; the vehicle as a whole stays the same."""
+    airframe = from_catalogue("hummingbird")
+    turning = {"mass": 1e-9, "inertia": (0.5 * SPIN_INERTIA, 0.5 * SPIN_INERTIA, SPIN_INERTIA, 0.0, 0.0, 0.0)}
+    rotors = tuple(rotor.model_copy(update=turning) for rotor in airframe.rotors)
+    xx, yy, zz, *rest = airframe.body.inertia
+    half = 0.5 * SPIN_INERTIA * len(rotors)
+    body = airframe.body.model_copy(update={"inertia": (xx - half, yy - half, zz - 2.0 * half, *rest)})
+    return airframe.model_copy(update={"name": "hummingbird-spinning", "rotors": rotors, "body": body})

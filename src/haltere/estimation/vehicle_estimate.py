@@ -1,0 +1,72 @@
+"""What a flight told of a vehicle: numbers with deviations and verdicts, and how well the model fitted."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from haltere.estimation.mismatch import Fit
+from haltere.estimation.space import Mean
+from haltere.estimation.vehicle_filter import Belief
+from haltere.estimation.vehicle_space import Chart
+from haltere.estimation.vehicle_verdicts import Judgement, Verdict, judge, sentences
+from haltere.foundation.arrays import Array
+from haltere.lie import so3
+
+
+class Row(NamedTuple):
+    """One estimated number."""
+
+    name: str
+    value: float
+    sigma: float
+    verdict: Verdict
+    partners: tuple[str, ...]
+    """The numbers that it is known together with, if it is a combination."""
+
+
+@dataclass(frozen=True)
+class VehicleEstimate:
+    """What a flight told."""
+
+    chart: Chart
+    belief: Belief
+    prior_sigma: Array
+    """(19 + 7 N,) of the printed numbers, before flight and hand measurements."""
+    rejected: int
+    """Poses beyond the gate after the smoothed start."""
+    fit: Fit
+    """How the readings after the smoothed start fitted."""
+    notes: tuple[str, ...]
+    """What was odd, and what stays open."""
+
+    @property
+    def printed(self) -> Mean:
+        """The constants in printed numbers, at the centre of mass on principal axes."""
+        return self.chart.to_printed(self.chart.constants(self.belief.mean))
+
+    @property
+    def printed_cov(self) -> np.ndarray:
+        """Covariance of the errors of the printed numbers, 19 + 7 N of them, more with effects."""
+        first = self.chart.moving.dimension
+        back = np.linalg.inv(np.asarray(self.chart.jacobian(self.printed)))
+        return np.asarray(back @ np.asarray(self.belief.cov)[first:, first:] @ back.T)
+
+    def judged(self) -> list[Judgement]:
+        """Whether each printed number was identified."""
+        return judge(self.chart, self.printed, self.printed_cov, np.asarray(self.prior_sigma))
+
+    def open(self) -> list[str]:
+        """What the flight left open, a sentence for each group of numbers."""
+        return sentences(self.chart.names, self.judged())
+
+    def table(self) -> list[Row]:
+        """Every printed number with its standard deviation and verdict; rotations as rotation vectors in rad."""
+        printed, parts = self.printed, []
+        for block in self.chart.printed.blocks:
+            value = printed[block.name]
+            parts.append(so3.log_wxyz(value) if block.kind == "rotation" else value.reshape(-1))
+        values = np.concatenate([np.asarray(p) for p in parts])
+        sigmas = np.sqrt(np.diagonal(self.printed_cov))
+        rows = zip(self.chart.names, values, sigmas, self.judged(), strict=True)
+        return [Row(n, float(v), float(s), j.verdict, j.partners) for n, v, s, j in rows]
