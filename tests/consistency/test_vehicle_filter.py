@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
+from haltere.estimation import VehicleFilter
 from haltere.estimation.consistency import mean_band, nees
+from haltere.estimation.mismatch import Fit, fit_of
 from haltere.estimation.vehicle_description import describe_vehicle
 from haltere.estimation.vehicle_filter import Noise
 from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step
@@ -20,7 +22,7 @@ from haltere.estimation.vehicle_prior import VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle_smoother import smooth
 from haltere.studies.boehm_flights import SPEED_SIGMA, Conditions, fly
 from haltere.studies.boehm_series import Setting, estimate, frames_of, paper_hands
-from haltere.studies.boehm_vehicles import ring, tilted
+from haltere.studies.boehm_vehicles import dragged, ring, spinning, tilted
 
 HUMMINGBIRD = from_catalogue("hummingbird")
 SHORT = Conditions(duration=4.0)
@@ -150,6 +152,84 @@ def test_other_vehicles_are_consistent(airframe, runs) -> None:
     series = estimate(airframe, range(500, 500 + runs), Setting(hands=hands_without(airframe)))
     assert float(np.mean(series.outcome.nees)) in mean_band(series.chart.space.dimension, runs)
     assert series.ratio < 1.2
+
+
+@pytest.mark.slow
+def test_position_and_imu_without_attitude_are_consistent() -> None:
+    setting = Setting(hands=hands_without(HUMMINGBIRD), attitude=False)
+    series = estimate(HUMMINGBIRD, range(500, 510), setting)
+    assert float(np.mean(series.outcome.nees)) in mean_band(65, 10)
+
+
+@pytest.mark.slow
+def test_without_any_hand_measurement_it_is_consistent() -> None:
+    series = estimate(HUMMINGBIRD, range(500, 530), Setting())
+    assert float(np.mean(series.outcome.nees)) in mean_band(65, 30)
+    np.testing.assert_allclose(series.outcome.information, 1.0, rtol=0.01)
+
+
+BLOWN = Conditions(wind=(3.0, 0.0, 0.0), gusts=True)
+FAST = Conditions(amplitude=(1.6, 1.6, 1.0, 1.0))
+LAGGED = Conditions(lag=True, substeps=5)
+LEFT_OUT = {
+    "drag": (dragged(), FAST, ("drag",)),
+    "wind": (dragged(), BLOWN, ("drag", "wind")),
+    "spin": (spinning(), LAGGED, ("spin",)),
+}
+
+
+def fits(outcome) -> list[Fit]:
+    """The residual test of every run."""
+    found = []
+    for pose, imu in zip(outcome.pose_nis, outcome.imu_nis, strict=True):
+        time = 2.0 + 0.02 * np.arange(len(pose))
+        found.append(fit_of(time, pose, np.full(len(pose), 6), imu, np.ones(imu.shape, bool), 40.0))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(LEFT_OUT))
+def test_what_the_paper_leaves_out_is_estimated_or_noticed(name) -> None:
+    """Rotor inertia, hub force and body drag up to 5 m/s, 3 m/s wind with gusts; 10 flights each."""
+    airframe, conditions, effects = LEFT_OUT[name]
+    recording = fly(airframe, range(500, 510), conditions)
+    hands = hands_without(airframe)
+    plain = estimate(airframe, range(500, 510), Setting(hands=hands), conditions, recording)
+    assert all(fit.mismatch for fit in fits(plain.outcome))
+    whole = estimate(airframe, range(500, 510), Setting(hands=hands, effects=effects), conditions, recording)
+    assert float(np.mean(whole.outcome.nees)) in mean_band(whole.chart.space.dimension, 10)
+    assert not any(fit.mismatch for fit in fits(whole.outcome))
+
+
+@pytest.mark.slow
+def test_a_change_in_flight_is_found_within_3_s() -> None:
+    """10 % more mass and 10 mm of centre of gravity at 15 s."""
+    conditions = Conditions(duration=19.0, change=(15.0, 1.1, (0.01, 0.0, 0.0)))
+    recording = fly(HUMMINGBIRD, range(900, 905), conditions)
+    rng = np.random.default_rng(0)
+    for i in range(5):
+        frames = frames_of(jax.tree.map(lambda x, i=i: x[i], recording), conditions)
+        chart = describe_vehicle(HUMMINGBIRD).chart
+        truth = {"mass": 0.716, "pose.rotation.z": 0.0, "distance.front.left": 0.17 * np.sqrt(2.0)}
+        truth |= {f"rotors.{r}.position.z": 0.011 for r in chart.rotors}
+        hands = {h.name: (truth[h.name] + h.sigma * rng.normal(), h.sigma) for h in paper_hands(chart)}
+        for change in (None, (0.03, 3e-3, 0.03)):
+            vehicle = VehicleFilter.from_airframe(HUMMINGBIRD, hands=hands, change=change)
+            before, after = (
+                vehicle.estimate(jax.tree.map(lambda x, t=t: x[: round(50 * t)], frames))
+                for t in (14.98, 18.0)
+            )
+            assert not before.fit.mismatch
+            if change is None:
+                assert abs(after.fit.since - 15.0) <= 1.0
+                assert any("cannot be told apart" in note for note in after.notes)
+                continue
+            mass = next(row for row in after.table() if row.name == "mass")
+            assert abs(mass.value - 1.1 * 0.716) < 4.0 * mass.sigma
+            assert mass.sigma < 0.03 * 0.716
+            shift = np.mean(before.printed["rotor_position"] - after.printed["rotor_position"], axis=0)
+            sigma = next(row.sigma for row in after.table() if row.name == "pose.position.x")
+            assert abs(shift[0] - 0.01) < min(4.0 * sigma, 3e-3)
 
 
 @pytest.mark.slow

@@ -1,8 +1,12 @@
 """What a flight told of a vehicle: numbers with deviations and verdicts, and how well the model fitted."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from haltere.estimation.mismatch import Fit
@@ -40,17 +44,15 @@ class VehicleEstimate:
     notes: tuple[str, ...]
     """What was odd, and what stays open."""
 
-    @property
+    @cached_property
     def printed(self) -> Mean:
         """The constants in printed numbers, at the centre of mass on principal axes."""
-        return self.chart.to_printed(self.chart.constants(self.belief.mean))
+        return _in_print(self.chart)(self.belief)[0]
 
-    @property
+    @cached_property
     def printed_cov(self) -> np.ndarray:
         """Covariance of the errors of the printed numbers, 19 + 7 N of them, more with effects."""
-        first = self.chart.moving.dimension
-        back = np.linalg.inv(np.asarray(self.chart.jacobian(self.printed)))
-        return np.asarray(back @ np.asarray(self.belief.cov)[first:, first:] @ back.T)
+        return np.asarray(_in_print(self.chart)(self.belief)[1])
 
     def judged(self) -> list[Judgement]:
         """Whether each printed number was identified."""
@@ -70,3 +72,16 @@ class VehicleEstimate:
         sigmas = np.sqrt(np.diagonal(self.printed_cov))
         rows = zip(self.chart.names, values, sigmas, self.judged(), strict=True)
         return [Row(n, float(v), float(s), j.verdict, j.partners) for n, v, s, j in rows]
+
+
+@lru_cache(maxsize=16)
+def _in_print(chart: Chart) -> Callable[[Belief], tuple[Mean, Array]]:
+    """From a belief to printed numbers and the covariance of their errors, compiled."""
+    first = chart.moving.dimension
+
+    def in_print(belief: Belief) -> tuple[Mean, Array]:
+        printed = chart.to_printed(chart.constants(belief.mean))
+        back = jnp.linalg.inv(chart.jacobian(printed))
+        return printed, back @ belief.cov[first:, first:] @ back.T
+
+    return jax.jit(in_print)

@@ -4,6 +4,7 @@ The start error of each run is drawn from the prior that the filter is given, an
 truth. No run is dropped.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -88,6 +89,8 @@ class Series(NamedTuple):
 
     chart: Chart
     outcome: Outcome
+    seconds: float
+    """CPU time of a run, its bound included, compilation not; median."""
 
     @property
     def ratio(self) -> float:
@@ -129,12 +132,15 @@ def estimate(
     if conditions.gusts:
         noise = noise._replace(wind=jnp.asarray(gusts_of(conditions).diffusion))
     judge = _judge(chart, setting, conditions)
-    outcomes = []
+    outcomes, seconds = [], []
     for i, seed in enumerate(seeds):
         one = jax.tree.map(lambda x, i=i: x[i], recording)
-        outcomes.append(judge(jax.random.key(seed), one, description.printed, noise))
+        begin = time.process_time()
+        outcomes.append(jax.block_until_ready(judge(jax.random.key(seed), one, description.printed, noise)))
+        seconds.append(time.process_time() - begin)
         say(f"estimated flight {i + 1} of {len(seeds)}")
-    return Series(chart, jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *outcomes))
+    stacked = jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *outcomes)
+    return Series(chart, stacked, float(np.median(seconds)))
 
 
 def frames_of(one: Recording, conditions: Conditions, attitude: bool = True) -> Frames:
