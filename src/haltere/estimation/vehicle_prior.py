@@ -136,12 +136,14 @@ def _effect_sigma(chart: Chart, printed: Mean) -> Mean:
     hover = jnp.sqrt(mass * GRAVITY / jnp.sum(printed["thrust_coefficient"]))
     share = RATE * mass / (hover * chart.count)
     likely = jnp.concatenate([jnp.full(2, share), jnp.full(3, RATE * mass), jnp.full(3, RATE * mass / PACE)])
-    half = {name: 0.5 * jnp.abs(printed[name]) for name in ("drag", "spin_inertia") if name in printed}
-    found = {"time_constant": 0.2 * printed.get("time_constant", jnp.zeros(1)), "delay": jnp.full(1, LATE)}
-    if "drag" in half:
-        found["drag"] = jnp.maximum(half["drag"], likely)
-    if "spin_inertia" in half:
-        found["spin_inertia"] = jnp.maximum(half["spin_inertia"], SHARE * inertia[2])
+    guesses = {"drag": likely, "spin_inertia": SHARE * inertia[2]}
+
+    def half(name: str) -> Array:
+        stated = jnp.abs(printed[name])
+        return jnp.where(stated > 0.0, 0.5 * stated, guesses[name])
+
+    found = {name: half(name) for name in guesses if name in printed}
+    found |= {"time_constant": 0.2 * printed.get("time_constant", jnp.zeros(1)), "delay": jnp.full(1, LATE)}
     return found
 
 
@@ -163,7 +165,7 @@ def ten_percent(chart: Chart, printed: Mean, factor: float = 1.0) -> tuple[Array
     Ten percent of a zero angle is nothing, so each kind has a floor: places of the sensors 5 mm, rotations and tilts
     3 degrees, attitude 3 degrees, position 0.05 m, velocity 0.2 m/s, rates 0.1 rad/s, biases 0.1 m/s2 and 0.01 rad/s;
     gravity 0.3, 0.3, 0.98 m/s2; a rotor's place 10 % of the largest arm sideways and 5 mm up. `factor` 2 gives "20 %".
-    Effects are known less well: half of what the file states, or what a vehicle of this mass and inertia might have.
+    Effects are known less well: to half of what the file states, or if it states none, to what such a vehicle may have.
     """
     N, turn = chart.count, 3.0 * DEGREE
     first = {"position": 0.05, "velocity": 0.2, "attitude": turn, "rates": 0.1, "accel_bias": 0.1}
