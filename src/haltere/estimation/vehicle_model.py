@@ -11,13 +11,12 @@ the differential equation. It depends on the rotors through f and tau only, so 2
 The noise of the rotor speeds is part of the state within a step: the IMU reads the force that it causes.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from haltere.algebra import join_single, soa, split_single
+from haltere.algebra import join_single, soa, split_single, with_derivative
 from haltere.dynamics.sensing import specific_force_at
 from haltere.dynamics.solve import ldl_solve, newton_euler
 from haltere.estimation.space import Mean
@@ -69,43 +68,30 @@ def _unit(state: Array) -> Array:
     return jnp.concatenate([state[:3], wxyz / jnp.sqrt(wxyz @ wxyz), state[7:]])
 
 
+def advance(state: Array, constants: Array, dt: Array) -> Array:
+    """The state (13,) `dt` seconds later, by the classical Runge-Kutta method."""
+    change = total = jnp.zeros(13)
+    for ahead, weight in STAGES:
+        change = slope(state + ahead * dt * change, constants)
+        total = total + weight * dt * change
+    return _unit(state + total)
+
+
 def linear_advance(state: Array, constants: Array, dt: Array) -> tuple[Array, Array]:
-    """The state (13,) `dt` seconds later, and the derivative (12, 20) of (p, v, theta, w) by (v, theta, w, constants).
+    """The state (13,) `dt` seconds later, and the derivative (12, 9 + c) of (p, v, theta, w) there.
 
-    The derivative is carried through the stages beside the state, with that of the slope at each of them.
+    It is by the errors of (v, theta, w) and the c constants here; by the position it is 1.
     """
-    turn = jnp.concatenate([jnp.zeros((1, 3)), 0.5 * jnp.eye(3)])
-    turned = jax.vmap(partial(so3.multiply_wxyz, state[3:7]), 1, 1)(turn)
-    begin = jnp.zeros((13, 20)).at[3:7, 3:6].set(turned).at[7:10, :3].set(jnp.eye(3))
-    begin = begin.at[10:, 6:9].set(jnp.eye(3))
-    stages = jnp.asarray(STAGES) * dt
 
-    def stage(carry: Any, weights: Array) -> tuple[Any, None]:
-        (change, by), (total, sum_) = carry
-        at, by_at = state + weights[0] * change, begin + weights[0] * by
-        change, by_state, by_constants = scalars(_slope_kernel, at, constants)
-        by = (by_state @ by_at[3:]).at[:, 9:].add(by_constants)
-        return ((change, by), (total + weights[1] * change, sum_ + weights[1] * by)), None
+    def moved(e: Array, state: Array, constants: Array, dt: Array) -> tuple[Array, Array]:
+        p, wxyz, v, w = state[:3], _turned(state[3:7], e[3:6]), state[7:10] + e[:3], state[10:] + e[6:9]
+        later = advance(jnp.concatenate([p, wxyz, v, w]), constants + e[9:], dt)
+        back = so3.conjugate_wxyz(jax.lax.stop_gradient(later[3:7]))
+        theta = 2.0 * so3.multiply_wxyz(back, later[3:7])[1:]
+        return later, jnp.concatenate([later[:3], later[7:10], theta, later[10:]])
 
-    nothing = (jnp.zeros(13), jnp.zeros((13, 20)))
-    (_, (total, sum_)), _ = jax.lax.scan(stage, (nothing, nothing), stages)
-    end, by_end = state + total, begin + sum_
-    length = jnp.sqrt(end[3:7] @ end[3:7])
-    back = jax.vmap(partial(so3.multiply_wxyz, so3.conjugate_wxyz(end[3:7])), 1, 1)(by_end[3:7])
-    theta = 2.0 / length**2 * back[1:]
-    J = jnp.concatenate([by_end[:3], by_end[7:10], theta, by_end[10:]])
-    return _unit(end), J
-
-
-def _slope_kernel(state: Array, constants: Array) -> tuple[Array, Array, Array]:
-    """`slope` with its derivatives by (wxyz, twist) (13, 10) and by the constants (13, 11)."""
-    moving = jnp.concatenate([state[3:], constants])
-
-    def of(x: Array) -> Array:
-        return slope(jnp.concatenate([state[:3], x[:10]]), x[10:])
-
-    J = jax.jacfwd(of)(moving)
-    return of(moving), J[:, :10], J[:, 10:]
+    (later, _), (_, J) = with_derivative(moved, 9 + constants.shape[0], state, constants, dt)
+    return later, J
 
 
 def reading(twist: Array, shape: Array, effort: Effort, imu: tuple[Array, Array], bias: Array) -> Array:
