@@ -9,7 +9,7 @@ from haltere.algebra.interpreter import (
     primitives_of,
     trace,
 )
-from haltere.algebra.kernel import as_one_kernel
+from haltere.algebra.kernel import as_one_kernel, product
 from haltere.algebra.symbolic import c_source, casadi_function
 from haltere.algebra.tangent import with_derivative
 
@@ -26,6 +26,7 @@ __all__ = [
     "join",
     "join_single",
     "primitives_of",
+    "product",
     "soa",
     "split",
     "split_single",

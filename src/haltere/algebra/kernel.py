@@ -1,8 +1,8 @@
 """One kernel of a whole function, for XLA on CPUs.
 
 XLA for CPUs walks through a list of kernels, and takes longer to start one than to run it where arrays are small. A
-function that is called as one kernel, loops included, is started once. Matrix products of some size are not for it:
-XLA hands them to a library, which is faster, but which cannot be called from a kernel.
+function that is called as one kernel, loops included, is started once. Matrix products do not belong in it: XLA hands
+them to a library that cannot be called from a kernel. Small ones are written out, by `product` or by `haltere.algebra.soa`.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import jax
+
+from haltere.foundation.arrays import Array
 
 
 def as_one_kernel(function: Callable[..., Any], *args: Any) -> Any:
@@ -28,3 +30,12 @@ def _single_kernel() -> AbstractContextManager[Any]:
         return nullcontext()
     context: AbstractContextManager[Any] = set_xla_metadata(inlineable="false", xla_cpu_small_call="true")
     return context
+
+
+def product(a: Array, b: Array) -> Array:
+    """a (..., m) times b (m, ...), written out as a sum over m: for kernels, and small m."""
+    inner = (..., *(None,) * (b.ndim - 1))
+    total = a[..., 0][inner] * b[0]
+    for i in range(1, b.shape[0]):
+        total = total + a[..., i][inner] * b[i]
+    return total

@@ -18,9 +18,10 @@ import jax
 import jax.numpy as jnp
 
 from haltere.airframe import Airframe, PoseSensor
+from haltere.algebra import as_one_kernel
 from haltere.estimation.kalman import Gain, propagate, update
 from haltere.estimation.space import Mean
-from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, moved
+from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, moved, scalars
 from haltere.estimation.vehicle_space import MOVING, Chart
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
@@ -32,6 +33,8 @@ NO_TURN = 1.0
 """Stands where a position sensor has no deviation of attitude; such readings are never valid."""
 DYNAMIC = 12
 """Errors that a step moves: position, velocity, attitude, rates."""
+POSED = 24
+"""Errors before the first one that no pose depends on."""
 WALKING = 6
 """Errors that walk: the biases."""
 
@@ -135,7 +138,7 @@ def stepped(cov: Array, Phi: Array, noise: Noise, dt: Array, n: int) -> Array:
     """(n, n) covariance after a step by Phi (12, n + N) of the covariance (n + N, n + N)."""
     new = propagate(cov, Phi)[:n, :n]
     walk = jnp.concatenate([jnp.zeros(DYNAMIC), noise.walk**2 * dt, jnp.zeros(n - DYNAMIC - WALKING)])
-    return 0.5 * (new + new.T) + jnp.diag(walk)
+    return new + jnp.diag(walk)
 
 
 def pose_update(
@@ -143,12 +146,17 @@ def pose_update(
 ) -> tuple[Belief, Gain]:
     """The belief after a pose at place (3,), wxyz (4,); valid (6,) says which of the six count."""
     space = chart.space
-    residual, H = linear_pose(belief.mean, place, wxyz, space.dimension)
-    kept = valid & jnp.isfinite(residual)
-    residual, H = jnp.where(kept, residual, 0.0), jnp.where(kept[:, None], H, 0.0)
-    cov, gain = update(belief.cov, H, noise.pose**2, residual, jnp.any(kept), gate)
-    shift = gain.gain @ residual
-    return Belief(space.plus(belief.mean, shift), space.transported(belief.mean, shift, cov)), gain
+
+    def seen(mean: Mean, place: Array, wxyz: Array, valid: Array) -> tuple[Array, Array, Array]:
+        residual, H = scalars(partial(linear_pose, width=POSED), mean, place, wxyz)
+        kept = valid & jnp.isfinite(residual)
+        H = jnp.pad(jnp.where(kept[:, None], H, 0.0), ((0, 0), (0, space.dimension - POSED)))
+        return jnp.where(kept, residual, 0.0), H, jnp.any(kept)
+
+    residual, H, any_kept = as_one_kernel(seen, belief.mean, place, wxyz, valid)
+    cov, gain = update(belief.cov, H, noise.pose**2, residual, any_kept, gate)
+    mean = as_one_kernel(partial(scalars, space.plus), belief.mean, gain.shift)
+    return Belief(mean, space.transported(belief.mean, gain.shift, cov)), gain
 
 
 def imu_step(
@@ -157,16 +165,23 @@ def imu_step(
     """The belief after an IMU reading and the step that follows; also the mean between them, the noise, the NIS."""
     space, N = chart.space, chart.count
     n = space.dimension
-    expected, H = linear_imu(belief.mean, step.speeds, chart)
-    innovation = step.imu - expected
-    valid = step.imu_valid & jnp.all(jnp.isfinite(innovation))
-    innovation = jnp.where(valid, innovation, 0.0)
+
+    def seen(mean: Mean, step: Steps) -> tuple[Array, Array, Array]:
+        expected, H = linear_imu(mean, step.speeds, chart)
+        innovation = step.imu - expected
+        valid = step.imu_valid & jnp.all(jnp.isfinite(innovation))
+        return jnp.where(valid, innovation, 0.0), H, valid
+
+    def gone(mean: Mean, shift: Array, step: Steps) -> tuple[Mean, Mean, Array]:
+        mean = scalars(space.plus, mean, shift[:n])
+        later, Phi = linear_step(mean, step.speeds + shift[n:], step.dt, chart)
+        return mean, moved(mean, later), Phi
+
+    innovation, H, valid = as_one_kernel(seen, belief.mean, step)
     cov, gain = update(with_noise(belief.cov, noise, N), H, noise.imu**2, innovation, valid)
-    shift = gain.gain @ innovation
-    mean, w = space.plus(belief.mean, shift[:n]), shift[n:]
-    later, Phi = linear_step(mean, step.speeds + w, step.dt, chart)
+    mean, later, Phi = as_one_kernel(gone, belief.mean, gain.shift, step)
     cov = stepped(cov, Phi, noise, step.dt, n)
-    return Belief(moved(mean, later), cov), ({name: mean[name] for name in MOVING}, w, gain.nis)
+    return Belief(later, cov), ({name: mean[name] for name in MOVING}, gain.shift[n:], gain.nis)
 
 
 def run(

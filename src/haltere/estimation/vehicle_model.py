@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from haltere.algebra import join_single, soa, split_single, with_derivative
+from haltere.algebra import join_single, product, soa, split_single, with_derivative
 from haltere.dynamics.sensing import specific_force_at
 from haltere.dynamics.solve import ldl_solve, newton_euler
 from haltere.estimation.space import Mean
@@ -131,7 +131,7 @@ def effort_of(mean: Mean, speeds: Array, chart: Chart) -> tuple[Effort, Array]:
     """Equation (1), and b (N, 3)."""
     squares = speeds * jnp.abs(speeds)
     b = chart.specific_force(mean["force"])
-    return Effort(squares @ b, squares @ mean["torque"]), b
+    return Effort(product(squares, b), product(squares, mean["torque"])), b
 
 
 def _by_rotors(by_force: Array, by_torque: Array, mean: Mean, b: Array, speeds: Array, chart: Chart) -> Any:
@@ -143,8 +143,8 @@ def _by_rotors(by_force: Array, by_torque: Array, mean: Mean, b: Array, speeds: 
         force = by_force[:, None, :] * squares[None, :, None]
     else:
         slopes = jax.vmap(jax.jacfwd(lambda c: chart.specific_force(c[None])[0]))(mean["force"])
-        force = jnp.einsum("ki,rij->krj", by_force, slopes * squares[:, None, None])
-    noise = (by_force @ b.T + by_torque @ mean["torque"].T) * rate
+        force = product(by_force, jnp.moveaxis(slopes, 1, 0)) * squares[:, None]
+    noise = (product(by_force, b.T) + product(by_torque, mean["torque"].T)) * rate
     return torque, force.reshape(rows, 3 * rotors), noise
 
 
