@@ -2,7 +2,7 @@
 
 XLA for CPUs walks through a list of kernels, and takes longer to start one than to run it where arrays are small. A
 function that is called as one kernel, loops included, is started once. Matrix products do not belong in it: XLA hands
-them to a library that cannot be called from a kernel. Small ones are written out, by `product` or by `haltere.algebra.soa`.
+them to a library that cannot be called from a kernel. Small ones are written out, by `product` or by `soa`.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def _single_kernel() -> AbstractContextManager[Any]:
 
 
 def product(a: Array, b: Array) -> Array:
-    """a (..., m) times b (m, ...), written out as a sum over m: for kernels, and small m."""
+    """The product of a (..., m) and b (m, ...), written out as a sum over m: for kernels, and small m."""
     inner = (..., *(None,) * (b.ndim - 1))
     total = a[..., 0][inner] * b[0]
     for i in range(1, b.shape[0]):

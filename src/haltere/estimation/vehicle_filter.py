@@ -141,20 +141,31 @@ def stepped(cov: Array, Phi: Array, noise: Noise, dt: Array, n: int) -> Array:
     return new + jnp.diag(walk)
 
 
+def pose_residual(
+    chart: Chart, mean: Mean, place: Array, wxyz: Array, valid: Array
+) -> tuple[Array, Array, Array]:
+    """Residual (6,) of a pose at place (3,), wxyz (4,), H (6, n), whether anything is left of it.
+
+    Rows that are not valid (6,), or not finite, are zero.
+    """
+
+    def kernel(mean: Mean, place: Array, wxyz: Array, valid: Array) -> tuple[Array, Array, Array]:
+        residual, H = scalars(partial(linear_pose, width=POSED), mean, place, wxyz)
+        kept = valid & jnp.isfinite(residual)
+        H = jnp.pad(jnp.where(kept[:, None], H, 0.0), ((0, 0), (0, chart.space.dimension - POSED)))
+        return jnp.where(kept, residual, 0.0), H, jnp.any(kept)
+
+    found: tuple[Array, Array, Array] = as_one_kernel(kernel, mean, place, wxyz, valid)
+    return found
+
+
 def pose_update(
     chart: Chart, noise: Noise, belief: Belief, place: Array, wxyz: Array, valid: Array, gate: float
 ) -> tuple[Belief, Gain]:
     """The belief after a pose at place (3,), wxyz (4,); valid (6,) says which of the six count."""
     space = chart.space
-
-    def seen(mean: Mean, place: Array, wxyz: Array, valid: Array) -> tuple[Array, Array, Array]:
-        residual, H = scalars(partial(linear_pose, width=POSED), mean, place, wxyz)
-        kept = valid & jnp.isfinite(residual)
-        H = jnp.pad(jnp.where(kept[:, None], H, 0.0), ((0, 0), (0, space.dimension - POSED)))
-        return jnp.where(kept, residual, 0.0), H, jnp.any(kept)
-
-    residual, H, any_kept = as_one_kernel(seen, belief.mean, place, wxyz, valid)
-    cov, gain = update(belief.cov, H, noise.pose**2, residual, any_kept, gate)
+    residual, H, usable = pose_residual(chart, belief.mean, place, wxyz, valid)
+    cov, gain = update(belief.cov, H, noise.pose**2, residual, usable, gate)
     mean = as_one_kernel(partial(scalars, space.plus), belief.mean, gain.shift)
     return Belief(mean, space.transported(belief.mean, gain.shift, cov)), gain
 
