@@ -37,6 +37,8 @@ POSED = 24
 """Errors before the first one that no pose depends on."""
 WALKING = 6
 """Errors that walk: the biases."""
+SIDE_BY_SIDE = 10
+"""Flights of a batch that are filtered together; with more of them the covariances leave the cache."""
 
 
 class Noise(NamedTuple):
@@ -212,14 +214,15 @@ def run(
 def compiled_run(chart: Chart, batched: bool = False) -> Callable[..., tuple[Belief, Trail]]:
     """`run` for a chart, compiled once for each number of frames; for flights that share the noise if batched.
 
-    They are filtered one after the other: on one core that is faster than side by side, where their covariances do not
-    stay in the cache.
+    A batch is filtered `SIDE_BY_SIDE` flights at a time.
     """
 
     def go(noise: Noise, belief: Belief, frames: Frames, gate: Array) -> Any:
         return run(chart, noise, belief, frames, gate)  # type: ignore[arg-type]
 
     def each(noise: Noise, beliefs: Belief, frames: Frames, gate: Array) -> Any:
-        return jax.lax.map(lambda one: go(noise, *one, gate), (beliefs, frames))
+        return jax.lax.map(
+            lambda one: go(noise, one[0], one[1], gate), (beliefs, frames), batch_size=SIDE_BY_SIDE
+        )
 
     return jax.jit(each if batched else go)
