@@ -9,13 +9,16 @@ from haltere.algebra.interpreter import (
     primitives_of,
     trace,
 )
+from haltere.algebra.kernel import as_one_kernel, product
 from haltere.algebra.symbolic import c_source, casadi_function
+from haltere.algebra.tangent import with_derivative
 
 __all__ = [
     "Algebra",
     "Elements",
     "Traced",
     "UnsupportedPrimitiveError",
+    "as_one_kernel",
     "batched",
     "c_source",
     "casadi_function",
@@ -23,8 +26,10 @@ __all__ = [
     "join",
     "join_single",
     "primitives_of",
+    "product",
     "soa",
     "split",
     "split_single",
     "trace",
+    "with_derivative",
 ]

@@ -102,7 +102,8 @@ def soa(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Return fn for arguments in structure-of-arrays layout; the results are `Elements`.
 
     Leaves of the arguments are `Elements`, or arrays without batch: known ones (numbers, NumPy and concrete
-    JAX arrays) are folded into the computation, traced ones become scalars.
+    JAX arrays) are folded into the computation, traced ones become scalars. `Elements` of batch shape () beside
+    others are shared by the batch, and what depends on them alone is computed once.
     """
 
     def evaluate(*args: Any) -> Any:
@@ -110,7 +111,7 @@ def soa(fn: Callable[..., Any]) -> Callable[..., Any]:
         examples = jax.tree_util.tree_unflatten(tree, [_example(leaf) for leaf in leaves])
         inputs: dict[Node, Any] = {}
         values = jax.tree_util.tree_unflatten(tree, [_value(leaf, inputs) for leaf in leaves])
-        shapes = {x.shape for leaf in leaves if isinstance(leaf, Elements) for x in leaf.items}
+        shapes = {x.shape for leaf in leaves if isinstance(leaf, Elements) for x in leaf.items} - {()}
         if len(shapes) > 1:
             msg = f"elements have the batch shapes {sorted(shapes)}, one is expected; give all the same batch"
             raise HaltereError(msg)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from haltere.algebra import as_one_kernel, product
 from haltere.foundation.arrays import Array
 
 
@@ -28,39 +29,53 @@ class Gain(NamedTuple):
     """() normalised innovation squared."""
     used: Array
     """() whether the reading was used."""
+    shift: Array
+    """(n,) K times the innovation: how far the mean moves."""
 
 
 def update(
     cov: Array, H: Array, R: Array, innovation: Array, valid: Array, gate: float = jnp.inf
 ) -> tuple[Array, Gain]:
-    """Equations (1) and (2): the new covariance, and the gain K; the mean moves by K innovation.
+    """Equations (1) and (2): the new covariance, and what the update did.
 
     Args:
-        cov: (n, n).
+        cov: (n, n), symmetric; the new one is so to the last bit.
         H: (k, n).
         R: (k,) variances of the reading.
         innovation: (k,) reading minus what was expected.
         valid: () whether there is a reading.
         gate: largest normalised innovation squared that is believed.
     """
-    W = cov @ H.T
-    S = H @ W + jnp.diag(R)
-    solved = solve(S, jnp.concatenate([innovation[:, None], W.T], axis=1))
+    W = H @ cov
+    S = W @ H.T + jnp.diag(R)
+    gain, B = as_one_kernel(_gain, W, S, innovation, valid, jnp.asarray(gate))
+    change = gain.gain @ B
+    return cov - change - change.T, gain
+
+
+def _gain(W: Array, S: Array, innovation: Array, valid: Array, gate: Array) -> tuple[Gain, Array]:
+    """The gain, and B^T of equation (2), from W^T (k, n) and S (k, k)."""
+    solved = solve(S, jnp.concatenate([innovation[:, None], W], axis=1))
     weighted = solved[:, 0]
-    nis = innovation @ weighted
+    nis = product(innovation, weighted)
     used = valid & (nis <= gate)
-    K = jnp.where(used, solved[:, 1:], 0.0).T
-    B = W - 0.5 * (K @ S)
-    change = B @ K.T
-    new = cov - change - change.T
-    return new, Gain(K, jnp.where(used, weighted, 0.0), jnp.where(valid, nis, 0.0), used)
+    K = jnp.where(used, solved[:, 1:], 0.0)
+    gain = Gain(
+        K.T,
+        jnp.where(used, weighted, 0.0),
+        jnp.where(valid, nis, 0.0),
+        used,
+        product(innovation, K),
+    )
+    return gain, W - 0.5 * product(S, K)
 
 
 def propagate(cov: Array, Phi: Array) -> Array:
     """(n, n) covariance after a step in which only the first d errors move, by Phi (d, n)."""
     d = Phi.shape[0]
     rows = Phi @ cov
-    upper = jnp.concatenate([rows @ Phi.T, rows[:, d:]], axis=1)
+    corner = rows @ Phi.T
+    upper = jnp.concatenate([0.5 * (corner + corner.T), rows[:, d:]], axis=1)
     return jnp.concatenate([upper, jnp.concatenate([rows[:, d:].T, cov[d:, d:]], axis=1)])
 
 

@@ -15,13 +15,14 @@ T = `transport` is the identity except for rotations, where it is the right Jaco
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
+from haltere.algebra import as_one_kernel, join_single, product, soa, split_single
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.lie import s2, so3
@@ -105,15 +106,21 @@ class Space:
         return jnp.concatenate([block.minus(a[block.name], b[block.name]) for block in self.blocks])
 
     def transported(self, mean: Mapping[str, Array], error: Array, cov: Array) -> Array:
-        """T(d) cov T(d)^T, the covariance about the mean moved by `error`."""
-        for block in self.blocks:
-            if block.kind not in CURVED:
-                continue
-            place = self.places[block.name]
-            T = _transport(block, mean[block.name], error[place])
-            cov = cov.at[place].set(T @ cov[place])
-            cov = cov.at[:, place].set(cov[:, place] @ T.T)
-        return cov
+        """T(d) cov T(d)^T, the covariance about the mean moved by `error`, symmetric."""
+        curved = [block for block in self.blocks if block.kind in CURVED]
+
+        def turned(values: Mean, error: Array, cov: Array) -> Array:
+            for block in curved:
+                place = self.places[block.name]
+                T = join_single(
+                    soa(partial(_transport, block))(*split_single((values[block.name], error[place])))
+                )
+                cov = cov.at[place].set(product(T, cov[place]))
+                cov = cov.at[:, place].set(product(cov[:, place], T.T))
+            return 0.5 * (cov + cov.T)
+
+        new: Array = as_one_kernel(turned, {block.name: mean[block.name] for block in curved}, error, cov)
+        return new
 
     def carried(self, mean: Mapping[str, Array], offset: Array, cov: Array) -> Array:
         """The covariance of an error about the state mean + offset, as it weighs errors about `mean`.

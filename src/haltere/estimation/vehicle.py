@@ -197,11 +197,13 @@ class VehicleFilter:
             frames = flight
         moving = self.first_state(frames)
         period = float(np.sum(np.asarray(frames.steps.dt))) / frames.place.shape[0]
-        head = min(round(self.start / period), frames.place.shape[0])
+        told = bool(np.any(np.asarray(frames.pose_valid[:, 3])))
+        start, iterations = (self.start, self.iterations) if told else self.without_attitude
+        head = min(round(start / period), frames.place.shape[0])
         if head > 0:
             state = {**moving, **self.chart.to_coordinates(self.description.printed)}
             part = jax.tree.map(lambda x: x[:head], frames)
-            go = _compiled_start(self.chart, self.hands, self.iterations)
+            go = _compiled_start(self.chart, self.hands, iterations)
             belief = go(self.noise, state, self.prior(moving), jnp.asarray(self.readings), part, self.gate)
         else:
             belief = self.begin(moving)
@@ -221,6 +223,11 @@ class VehicleFilter:
                 "mass and thrust coefficient cannot be told apart in a change unless `change` is given"
             )
         return replace(estimate, notes=(*notes, *said, *estimate.open()))
+
+    @property
+    def without_attitude(self) -> tuple[float, int]:
+        """Seconds smoothed and iterations where the outer sensor tells no attitude: it takes longer to find it."""
+        return 2.5 * self.start, self.iterations + 3
 
     @property
     def _changing(self) -> Noise:

@@ -15,6 +15,7 @@ holds them against it. With any effect the derivatives are those of the whole st
 than the structured ones of `vehicle_model`, and equal to them where both apply.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -107,6 +108,17 @@ def _slope(body: Body, state: Array) -> Array:
     return jnp.concatenate([R @ twist[:3], turn, against_fall(body, wxyz, twist) + fall])
 
 
+def runge_kutta(slope: Callable[[Array], Array], state: Array, dt: Array) -> Array:
+    """The state (13,) = (position, wxyz, twist) `dt` seconds later, with the simulator's stages."""
+    change = total = jnp.zeros(13)
+    for ahead, weight in STAGES:
+        change = slope(state + ahead * dt * change)
+        total = total + weight * dt * change
+    end = state + total
+    wxyz = end[3:7]
+    return jnp.concatenate([end[:3], wxyz / jnp.sqrt(wxyz @ wxyz), end[7:]])
+
+
 def driven(chart: Chart, mean: Mean, given: Array, rise: Array) -> tuple[Array, Array]:
     """The speeds (N,) that act and how they rise (N,), after the delay of equation (5)."""
     if "delay" in chart.effects:
@@ -127,13 +139,8 @@ def advance(chart: Chart, mean: Mean, given: Array, rise: Array, dt: Array) -> M
         speeds = speeds + (1.0 - left) * (T / pace) * (now - speeds)
     body = body_of(chart, mean, speeds, rise)
     state = jnp.concatenate([mean["position"], mean["attitude"], mean["velocity"], mean["rates"]])
-    change, total = jnp.zeros(13), jnp.zeros(13)
-    for reach, weight in STAGES:
-        change = _slope(body, state + reach * dt * change)
-        total = total + weight * dt * change
-    end = state + total
-    wxyz = end[3:7] / jnp.sqrt(end[3:7] @ end[3:7])
-    return {"position": end[:3], "attitude": wxyz, "velocity": end[7:10], "rates": end[10:], **later}
+    end = runge_kutta(lambda at: _slope(body, at), state, dt)
+    return {"position": end[:3], "attitude": end[3:7], "velocity": end[7:10], "rates": end[10:], **later}
 
 
 def imu_reading(chart: Chart, mean: Mean, given: Array, rise: Array) -> Array:

@@ -21,7 +21,7 @@ from haltere.airframe import Airframe, PoseSensor
 from haltere.estimation.kalman import Gain, propagate, update
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_change import change_spread
-from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step
+from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, scalars, together
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
@@ -33,6 +33,8 @@ WIND_WALK = 0.4
 """m/s/sqrt(s): about the gusts of 3 m/s wind at low altitude ([MIL8785C])."""
 NO_TURN = 1.0
 """Stands where a position sensor has no deviation of attitude; such readings are never valid."""
+SIDE_BY_SIDE = 10
+"""Flights of a batch that are filtered together; with more of them the covariances leave the cache."""
 
 
 class Noise(NamedTuple):
@@ -148,7 +150,26 @@ def stepped(chart: Chart, cov: Array, Phi: Array, noise: Noise, dt: Array) -> Ar
     new = propagate(cov, Phi)[:n, :n]
     walks = jnp.concatenate([noise.walk, noise.wind])[: chart.walking]
     walk = jnp.concatenate([jnp.zeros(d), walks**2 * dt, jnp.zeros(n - d - chart.walking)])
-    return 0.5 * (new + new.T) + jnp.diag(walk)
+    return new + jnp.diag(walk)
+
+
+def pose_residual(
+    chart: Chart, mean: Mean, place: Array, wxyz: Array, valid: Array
+) -> tuple[Array, Array, Array]:
+    """Residual (6,) of a pose at place (3,), wxyz (4,), H (6, n), whether anything is left of it.
+
+    Rows that are not valid (6,), or not finite, are zero.
+    """
+    moving = chart.moving.dimension
+
+    def kernel(mean: Mean, place: Array, wxyz: Array, valid: Array) -> tuple[Array, Array, Array]:
+        residual, H = scalars(partial(linear_pose, moving=moving), mean, place, wxyz)
+        kept = valid & jnp.isfinite(residual)
+        H = jnp.pad(jnp.where(kept[:, None], H, 0.0), ((0, 0), (0, chart.space.dimension - moving - 6)))
+        return jnp.where(kept, residual, 0.0), H, jnp.any(kept)
+
+    found: tuple[Array, Array, Array] = together(chart, kernel, mean, place, wxyz, valid)
+    return found
 
 
 def pose_update(
@@ -156,12 +177,10 @@ def pose_update(
 ) -> tuple[Belief, Gain]:
     """The belief after a pose at place (3,), wxyz (4,); valid (6,) says which of the six count."""
     space = chart.space
-    residual, H = linear_pose(belief.mean, place, wxyz, chart)
-    kept = valid & jnp.isfinite(residual)
-    residual, H = jnp.where(kept, residual, 0.0), jnp.where(kept[:, None], H, 0.0)
-    cov, gain = update(belief.cov, H, noise.pose**2, residual, jnp.any(kept), gate)
-    shift = gain.gain @ residual
-    return Belief(space.plus(belief.mean, shift), space.transported(belief.mean, shift, cov)), gain
+    residual, H, usable = pose_residual(chart, belief.mean, place, wxyz, valid)
+    cov, gain = update(belief.cov, H, noise.pose**2, residual, usable, gate)
+    mean = together(chart, partial(scalars, space.plus), belief.mean, gain.shift)
+    return Belief(mean, space.transported(belief.mean, gain.shift, cov)), gain
 
 
 def imu_step(
@@ -170,18 +189,25 @@ def imu_step(
     """The belief after an IMU reading and the step that follows; also the mean between them, the noise, the NIS."""
     space, N = chart.space, chart.count
     n = space.dimension
-    expected, H = linear_imu(belief.mean, step.speeds, chart, step.rise)
-    innovation = step.imu - expected
-    valid = step.imu_valid & jnp.all(jnp.isfinite(innovation))
-    innovation = jnp.where(valid, innovation, 0.0)
+
+    def seen(mean: Mean, step: Steps) -> tuple[Array, Array, Array]:
+        expected, H = linear_imu(mean, step.speeds, chart, step.rise)
+        innovation = step.imu - expected
+        valid = step.imu_valid & jnp.all(jnp.isfinite(innovation))
+        return jnp.where(valid, innovation, 0.0), H, valid
+
+    def gone(mean: Mean, shift: Array, step: Steps) -> tuple[Mean, Mean, Array]:
+        mean = scalars(space.plus, mean, shift[:n])
+        later, Phi = linear_step(mean, step.speeds + shift[n:], step.dt, chart, step.rise)
+        return mean, {**mean, **later}, Phi
+
+    innovation, H, valid = together(chart, seen, belief.mean, step)
     cov, gain = update(with_noise(belief.cov, noise, N), H, noise.imu**2, innovation, valid)
-    shift = gain.gain @ innovation
-    mean, w = space.plus(belief.mean, shift[:n]), shift[n:]
-    later, Phi = linear_step(mean, step.speeds + w, step.dt, chart, step.rise)
+    mean, later, Phi = together(chart, gone, belief.mean, gain.shift, step)
     cov = stepped(chart, cov, Phi, noise, step.dt)
     if noise.change is not None:
         cov = cov + step.dt * change_spread(chart, mean, noise.change)
-    return Belief({**mean, **later}, cov), (chart.moving.part(mean), w, gain.nis)
+    return Belief(later, cov), (chart.moving.part(mean), gain.shift[n:], gain.nis)
 
 
 def run(
@@ -199,9 +225,17 @@ def run(
 
 @lru_cache(maxsize=16)
 def compiled_run(chart: Chart, batched: bool = False) -> Callable[..., tuple[Belief, Trail]]:
-    """`run` for a chart, compiled once for each number of frames; batched over noise-sharing flights if asked."""
+    """`run` for a chart, compiled once for each number of frames; for flights that share the noise if batched.
+
+    A batch is filtered `SIDE_BY_SIDE` flights at a time.
+    """
 
     def go(noise: Noise, belief: Belief, frames: Frames, gate: Array) -> Any:
         return run(chart, noise, belief, frames, gate)  # type: ignore[arg-type]
 
-    return jax.jit(jax.vmap(go, (None, 0, 0, None)) if batched else go)
+    def each(noise: Noise, beliefs: Belief, frames: Frames, gate: Array) -> Any:
+        return jax.lax.map(
+            lambda one: go(noise, one[0], one[1], gate), (beliefs, frames), batch_size=SIDE_BY_SIDE
+        )
+
+    return jax.jit(each if batched else go)

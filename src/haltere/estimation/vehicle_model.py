@@ -11,21 +11,19 @@ the differential equation. It depends on the rotors through f and tau only, so 2
 The noise of the rotor speeds is part of the state within a step: the IMU reads the force that it causes.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from haltere.algebra import join_single, soa, split_single
+from haltere.algebra import as_one_kernel, join_single, product, soa, split_single, with_derivative
 from haltere.dynamics.sensing import specific_force_at
 from haltere.dynamics.solve import ldl_solve, newton_euler
 from haltere.estimation.space import Mean
-from haltere.estimation.vehicle_effects import linear_advance_of, linear_reading_of
+from haltere.estimation.vehicle_effects import linear_advance_of, linear_reading_of, runge_kutta
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
-from haltere.simulation.step import STAGES
 
 
 class Effort(NamedTuple):
@@ -65,48 +63,26 @@ def slope(state: Array, constants: Array) -> Array:
     )
 
 
-def _unit(state: Array) -> Array:
-    wxyz = state[3:7]
-    return jnp.concatenate([state[:3], wxyz / jnp.sqrt(wxyz @ wxyz), state[7:]])
+def advance(state: Array, constants: Array, dt: Array) -> Array:
+    """The state (13,) `dt` seconds later, by the classical Runge-Kutta method."""
+    return runge_kutta(lambda at: slope(at, constants), state, dt)
 
 
 def linear_advance(state: Array, constants: Array, dt: Array) -> tuple[Array, Array]:
-    """The state (13,) `dt` seconds later, and the derivative (12, 20) of (p, v, theta, w) by (v, theta, w, constants).
+    """The state (13,) `dt` seconds later, and the derivative (12, 9 + c) of (p, v, theta, w) there.
 
-    The derivative is carried through the stages beside the state, with that of the slope at each of them.
+    It is by the errors of (v, theta, w) and the c constants here; by the position it is 1.
     """
-    turn = jnp.concatenate([jnp.zeros((1, 3)), 0.5 * jnp.eye(3)])
-    turned = jax.vmap(partial(so3.multiply_wxyz, state[3:7]), 1, 1)(turn)
-    begin = jnp.zeros((13, 20)).at[3:7, 3:6].set(turned).at[7:10, :3].set(jnp.eye(3))
-    begin = begin.at[10:, 6:9].set(jnp.eye(3))
-    stages = jnp.asarray(STAGES) * dt
 
-    def stage(carry: Any, weights: Array) -> tuple[Any, None]:
-        (change, by), (total, sum_) = carry
-        at, by_at = state + weights[0] * change, begin + weights[0] * by
-        change, by_state, by_constants = scalars(_slope_kernel, at, constants)
-        by = (by_state @ by_at[3:]).at[:, 9:].add(by_constants)
-        return ((change, by), (total + weights[1] * change, sum_ + weights[1] * by)), None
+    def moved(e: Array, state: Array, constants: Array, dt: Array) -> tuple[Array, Array]:
+        p, wxyz, v, w = state[:3], _turned(state[3:7], e[3:6]), state[7:10] + e[:3], state[10:] + e[6:9]
+        later = advance(jnp.concatenate([p, wxyz, v, w]), constants + e[9:], dt)
+        back = so3.conjugate_wxyz(jax.lax.stop_gradient(later[3:7]))
+        theta = 2.0 * so3.multiply_wxyz(back, later[3:7])[1:]
+        return later, jnp.concatenate([later[:3], later[7:10], theta, later[10:]])
 
-    nothing = (jnp.zeros(13), jnp.zeros((13, 20)))
-    (_, (total, sum_)), _ = jax.lax.scan(stage, (nothing, nothing), stages)
-    end, by_end = state + total, begin + sum_
-    length = jnp.sqrt(end[3:7] @ end[3:7])
-    back = jax.vmap(partial(so3.multiply_wxyz, so3.conjugate_wxyz(end[3:7])), 1, 1)(by_end[3:7])
-    theta = 2.0 / length**2 * back[1:]
-    J = jnp.concatenate([by_end[:3], by_end[7:10], theta, by_end[10:]])
-    return _unit(end), J
-
-
-def _slope_kernel(state: Array, constants: Array) -> tuple[Array, Array, Array]:
-    """`slope` with its derivatives by (wxyz, twist) (13, 10) and by the constants (13, 11)."""
-    moving = jnp.concatenate([state[3:], constants])
-
-    def of(x: Array) -> Array:
-        return slope(jnp.concatenate([state[:3], x[:10]]), x[10:])
-
-    J = jax.jacfwd(of)(moving)
-    return of(moving), J[:, :10], J[:, 10:]
+    (later, _), (_, J) = with_derivative(moved, 9 + constants.shape[0], state, constants, dt)
+    return later, J
 
 
 def reading(twist: Array, shape: Array, effort: Effort, imu: tuple[Array, Array], bias: Array) -> Array:
@@ -142,11 +118,16 @@ def scalars(function: Any, *arguments: Any) -> Any:
     return join_single(soa(function)(*split_single(arguments)))
 
 
+def together(chart: Chart, function: Any, *arguments: Any) -> Any:
+    """The function as one kernel; with effects as it is, because their derivatives hold matrix products."""
+    return function(*arguments) if chart.effects else as_one_kernel(function, *arguments)
+
+
 def effort_of(mean: Mean, speeds: Array, chart: Chart) -> tuple[Effort, Array]:
     """Equation (1), and b (N, 3)."""
     squares = speeds * jnp.abs(speeds)
     b = chart.specific_force(mean["force"])
-    return Effort(squares @ b, squares @ mean["torque"]), b
+    return Effort(product(squares, b), product(squares, mean["torque"])), b
 
 
 def _by_rotors(by_force: Array, by_torque: Array, mean: Mean, b: Array, speeds: Array, chart: Chart) -> Any:
@@ -158,8 +139,8 @@ def _by_rotors(by_force: Array, by_torque: Array, mean: Mean, b: Array, speeds: 
         force = by_force[:, None, :] * squares[None, :, None]
     else:
         slopes = jax.vmap(jax.jacfwd(lambda c: chart.specific_force(c[None])[0]))(mean["force"])
-        force = jnp.einsum("ki,rij->krj", by_force, slopes * squares[:, None, None])
-    noise = (by_force @ b.T + by_torque @ mean["torque"].T) * rate
+        force = product(by_force, jnp.moveaxis(slopes, 1, 0)) * squares[:, None]
+    noise = (product(by_force, b.T) + product(by_torque, mean["torque"].T)) * rate
     return torque, force.reshape(rows, 3 * rotors), noise
 
 
@@ -197,16 +178,17 @@ def linear_imu(mean: Mean, speeds: Array, chart: Chart, rise: Array) -> tuple[Ar
     return expected, jnp.concatenate(columns, axis=1)
 
 
-def linear_pose(mean: Mean, place: Array, wxyz: Array, chart: Chart) -> tuple[Array, Array]:
-    """Residual (6,) of a pose that reads `place` (3,), `wxyz` (4,), and H (6, n): residual - H d at mean + d."""
+def linear_pose(mean: Mean, place: Array, wxyz: Array, moving: int) -> tuple[Array, Array]:
+    """Residual (6,) of a pose that reads `place` (3,), `wxyz` (4,), and H (6, moving + 6): residual - H d at mean + d.
+
+    H is by the moving blocks, `moving` errors, and by place and turn of the sensor; no other block has a part in it.
+    """
     R, lever = so3.from_wxyz(mean["attitude"]), mean["pose_position"]
     R_MP = so3.from_wxyz(mean["pose_rotation"])
     turn = so3.box_minus_wxyz(wxyz, so3.multiply_wxyz(mean["attitude"], mean["pose_rotation"]))
     residual = jnp.concatenate([place - mean["position"] - R @ lever, turn])
-    between = chart.moving.dimension - 9
-    upper = [jnp.eye(3), jnp.zeros((3, 3)), -R @ so3.hat(lever), jnp.zeros((3, between)), R]
+    between = jnp.zeros((3, moving - 9))
+    upper = [jnp.eye(3), jnp.zeros((3, 3)), -R @ so3.hat(lever), between, R, jnp.zeros((3, 3))]
     back = so3.left_jacobian_inverse(turn)
-    lower = [jnp.zeros((3, 6)), back @ R_MP.T, jnp.zeros((3, between + 3)), back]
-    rest = jnp.zeros((3, chart.space.dimension - chart.moving.dimension - 6))
-    H = [jnp.concatenate([*upper, jnp.zeros((3, 3)), rest], axis=1)]
-    return residual, jnp.concatenate([*H, jnp.concatenate([*lower, rest], axis=1)])
+    lower = [jnp.zeros((3, 6)), back @ R_MP.T, between, jnp.zeros((3, 3)), back]
+    return residual, jnp.concatenate([jnp.concatenate(upper, axis=1), jnp.concatenate(lower, axis=1)])

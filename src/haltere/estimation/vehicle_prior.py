@@ -112,6 +112,7 @@ def prior_at(
     J = chart.jacobian(here)
     mean = jnp.concatenate([offset, J @ away])
     cov = jax.scipy.linalg.block_diag(moving, J @ printed @ J.T)
+    cov = 0.5 * (cov + cov.T)
     if not hands:
         return mean, cov
     quantities = [hand.quantity(chart) for hand in hands]

@@ -14,22 +14,26 @@ Cramer-Rao bound ([Tichavsky1998]).
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from haltere.algebra import product
 from haltere.estimation.kalman import Gain, update
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_filter import (
     Belief,
     Frames,
     Noise,
+    Steps,
+    pose_residual,
     run,
     stepped,
     with_noise,
 )
-from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step
+from haltere.estimation.vehicle_model import linear_imu, linear_step, scalars, together
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
@@ -86,19 +90,14 @@ def forward(
 
     def step(carry: tuple[Array, Array], now: Any) -> Any:
         m, P = carry
-        s, here, there, w = now
-        mean = {**nominal.constants, **here}
+        s, *_, w = now
         m = jnp.concatenate([m, -w])
-        expected, H = linear_imu(mean, s.speeds + w, chart, s.rise)
-        innovation = s.imu - expected - H @ m
+        residual, H, defect, Phi = together(chart, partial(_linear, chart, nominal.constants), *now)
+        innovation = residual - H @ m
         valid = s.imu_valid & jnp.all(jnp.isfinite(innovation))
         innovation = jnp.where(valid, innovation, 0.0)
         P, gain = update(with_noise(P, noise, N), H, noise.imu**2, innovation, valid)
-        m = m + gain.gain @ innovation
-        later, Phi = linear_step(mean, s.speeds + w, s.dt, chart, s.rise)
-        defect = chart.moving.minus({**here, **later}, there)
-        turn = so3.right_jacobian_inverse(defect[6:9])
-        Phi = jnp.concatenate([Phi[:6], turn @ Phi[6:9], Phi[9:]])
+        m = m + gain.shift
         kept = Kept(m, jnp.concatenate([P[:moving], P[n:]]), H, gain, Phi)
         m = jnp.concatenate([Phi @ m, m[d:n]]).at[:moving].add(defect)
         P = stepped(chart, P, Phi, noise, s.dt)
@@ -108,17 +107,26 @@ def forward(
         m, P = carry
         f, here, there, w = now
         mean = {**nominal.constants, **{name: x[0] for name, x in here.items()}}
-        residual, H = linear_pose(mean, f.place, f.wxyz, chart)
-        valid = f.pose_valid & jnp.isfinite(residual)
-        H = jnp.where(valid[:, None], H, 0.0)
-        innovation = jnp.where(valid, residual, 0.0) - H @ m
-        P, gain = update(P, H, noise.pose**2, innovation, jnp.any(valid), gate)
-        m = m + gain.gain @ innovation
+        residual, H, valid = pose_residual(chart, mean, f.place, f.wxyz, f.pose_valid)
+        innovation = residual - H @ m
+        P, gain = update(P, H, noise.pose**2, innovation, valid, gate)
+        m = m + gain.shift
         (m, P), kept = jax.lax.scan(step, (m, P), (f.steps, here, there, w))
         return (m, P), (kept, H, gain) if keep else None
 
     (m, P), kept = jax.lax.scan(frame, prior, (frames, nominal.moving, nexts, nominal.noise))
     return m, P, kept
+
+
+def _linear(chart: Chart, constants: Mean, step: Steps, here: Mean, there: Mean, w: Array) -> Any:
+    """Residual (6,) of the IMU and H, defect (18,) of the step and Phi, all about the nominal trajectory."""
+    mean = {**constants, **here}
+    expected, H = linear_imu(mean, step.speeds + w, chart, step.rise)
+    later, Phi = linear_step(mean, step.speeds + w, step.dt, chart, step.rise)
+    defect = scalars(chart.moving.minus, {**here, **later}, there)
+    turn = scalars(so3.right_jacobian_inverse, defect[6:9])
+    Phi = jnp.concatenate([Phi[:6], product(turn, Phi[6:9]), Phi[9:]])
+    return step.imu - expected, H, defect, Phi
 
 
 def backward(chart: Chart, kept: Any) -> Array:

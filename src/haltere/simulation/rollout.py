@@ -15,14 +15,13 @@ records are the duty of `haltere.simulation.fly`.
 
 import math
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.algebra import join_single, soa, split_single
+from haltere.algebra import as_one_kernel, join_single, soa, split_single
 from haltere.dynamics import Environment, Model, State
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
@@ -65,14 +64,14 @@ def rollout(vehicle: Vehicle, dt: float, steps: int, environment: Environment | 
         return jax.lax.scan(lambda now, _: (one(now, *targets), None), state, None, length=steps)[0]
 
     def piece(start: tuple[State, Array, Array]) -> State:
-        end: State = _as_one_kernel(lambda *args: flown(jax.vmap(later, -1, -1), *args), *start)
+        end: State = as_one_kernel(lambda *args: flown(jax.vmap(later, -1, -1), *args), *start)
         return end
 
     def run(*given: Any) -> State:
         start = jax.tree.map(lambda x: jnp.asarray(x, dtype), given)
         batch = _batch(vehicle.model, *start)
         if batch is None:
-            end: State = _as_one_kernel(lambda *args: flown(later, *args), *start)
+            end: State = as_one_kernel(lambda *args: flown(later, *args), *start)
         else:
             end = _joined(jax.lax.map(piece, _pieces(start, batch)), batch)
         return end
@@ -128,24 +127,6 @@ def _joined(tree: Any, batch: int) -> Any:
         return jnp.moveaxis(x, -1, 1).reshape(count * width, *inner)[:batch]
 
     return jax.tree.map(join, tree)
-
-
-def _as_one_kernel(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function so that XLA for CPUs makes a single kernel of it, loops included."""
-    with _single_kernel():
-        return jax.jit(function)(*args)
-
-
-def _single_kernel() -> AbstractContextManager[Any]:
-    """The context for that; where XLA does not know it the result is only slower."""
-    if jax.default_backend() != "cpu":
-        return nullcontext()
-    try:
-        from jax.experimental.xla_metadata import set_xla_metadata  # noqa: PLC0415
-    except ImportError:
-        return nullcontext()
-    context: AbstractContextManager[Any] = set_xla_metadata(inlineable="false", xla_cpu_small_call="true")
-    return context
 
 
 def _batch(model: Model, state: State, speed_target: Array, joint_target: Array) -> int | None:

@@ -6,16 +6,19 @@ the pose at 50 Hz. What the readings say does not matter for the time, so the ve
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from haltere.airframe import from_catalogue
 from haltere.estimation.vehicle_description import Description, describe_vehicle
-from haltere.estimation.vehicle_filter import Belief, Frames, Noise, Steps, run
+from haltere.estimation.vehicle_filter import SIDE_BY_SIDE, Belief, Frames, Noise, Steps, run
 from haltere.estimation.vehicle_prior import VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle_smoother import smooth
 from haltere.studies.boehm_vehicles import ring
@@ -33,34 +36,73 @@ ROTORS = (4, 6, 8, 12)
 
 
 def filter_rows(say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Rows of `haltere bench`: one flight, a batch, compilation, and the cost of a step for more rotors."""
+    """Rows of `haltere bench`: one flight, a batch, compilation, memory, and the cost of a step for more rotors."""
     say("self-calibrating filter: one flight of 30 s")
     description = describe_vehicle(ring(4))
+    one = partial(estimated, description)
     frames = hovering(description, round(DURATION * RATE / STEPS))
-    begin = time.perf_counter()
-    one = jax.jit(partial(estimated, description)).lower(frames).compile()
-    compiling = time.perf_counter() - begin
-    rows = [
-        _row(
-            "self-calibrating filter, 30 s flight", DURATION / _seconds(one, frames, 3), "x real time", PAPER
-        ),
-        _row("the same, compilation", compiling, "s", None),
-    ]
-    say(f"the same, {BATCH} flights at once")
+    ready, first, again = compiled(one, frames)
+    factor = DURATION / _seconds(ready, frames, 3)
+    say(f"the same, {BATCH} flights")
     many = jax.tree.map(lambda x: jnp.broadcast_to(x, (BATCH, *x.shape)), frames)
-    together = jax.jit(jax.vmap(partial(estimated, description)))
-    rows.append(
-        _row(
-            f"self-calibrating filter, {BATCH} flights at once, per flight",
-            DURATION * BATCH / _seconds(together, many, 1),
-            "x real time",
-            PAPER,
-        )
-    )
+    batch = jax.jit(partial(jax.lax.map, one, batch_size=SIDE_BY_SIDE))
+    together = DURATION * BATCH / _seconds(batch, many, 1)
+    rows = [
+        _row("self-calibrating filter, 30 s flight", factor, "x real time", PAPER),
+        _row("the same, compilation", first, "s", None),
+        _row("the same, compilation of a later run", again, "s", None),
+        _row("the same, memory", _megabytes(ready), "MB", None),
+        _row(f"self-calibrating filter, {BATCH} flights, per flight", together, "x real time", PAPER),
+    ]
+    return rows + _growth(say)
+
+
+def _growth(say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """The cost of a step for more and more rotors, and the power of the number of errors that it grows with."""
+    sizes, costs, rows = [], [], []
     for rotors in ROTORS:
         say(f"a step of the filter with {rotors} rotors")
-        rows.append(_row(f"filter step, {rotors} rotors", 1e6 * _step(rotors), "us", None))
-    return rows
+        description = describe_vehicle(ring(rotors))
+        sizes.append(description.chart.space.dimension)
+        costs.append(_step(description))
+        name = f"filter step, {rotors} rotors, {sizes[-1]} errors"
+        rows.append(_row(name, 1e6 * costs[-1], "us", None))
+    return [*rows, _row("filter step, grows with the errors to the power", power(sizes, costs), "", None)]
+
+
+def power(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """The exponent p of cost = c size^p, fitted to the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+
+
+def compiled(function: Callable[..., Any], *given: Any) -> tuple[Any, float, float]:
+    """The compiled function, and the seconds that takes in a first run and in a later one, which finds it stored."""
+    kept = jax.config.values["jax_compilation_cache_dir"]
+    with TemporaryDirectory() as folder:
+        _store_in(folder)
+        try:
+            times = []
+            for _ in range(2):
+                jax.clear_caches()
+                begin = time.perf_counter()
+                ready = jax.jit(function).lower(*given).compile()
+                times.append(time.perf_counter() - begin)
+        finally:
+            _store_in(kept)
+    return ready, times[0], times[1]
+
+
+def _store_in(folder: str | None) -> None:
+    """Store compiled functions in another folder."""
+    reset_cache()
+    jax.config.update("jax_compilation_cache_dir", folder)
+
+
+def _megabytes(ready: Any) -> float:
+    """What a compiled function needs for arguments, results and everything between."""
+    found = ready.memory_analysis()
+    needed = found.argument_size_in_bytes + found.output_size_in_bytes + found.temp_size_in_bytes
+    return float(needed) / 1e6
 
 
 def _row(name: str, value: float, unit: str, peer: float | None) -> dict[str, Any]:
@@ -111,9 +153,8 @@ def _seconds(function: Any, given: Any, calls: int) -> float:
     return min(found)
 
 
-def _step(rotors: int) -> float:
+def _step(description: Description) -> float:
     """Seconds of CPU time of an IMU step with a quarter of a pose update, plain filter."""
-    description = describe_vehicle(ring(rotors))
     frames = hovering(description, 250)
     plain = jax.jit(partial(estimated, description, start=0))
     return _seconds(plain, frames, 3) / (250 * STEPS)

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 
 from haltere.estimation.iterated import iterated_update
 from haltere.estimation.space import Block, Mean, Space
-from haltere.estimation.vehicle_filter import Belief, Frames, Noise, Steps, stepped, with_noise
-from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step
+from haltere.estimation.vehicle_filter import Belief, Frames, Noise, Steps, pose_residual, stepped, with_noise
+from haltere.estimation.vehicle_model import linear_imu, linear_step
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 
@@ -51,9 +51,8 @@ def run_printed(
         mean, cov = carry
 
         def linearise(at: Mean) -> tuple[Array, Array]:
-            residual, H = linear_pose(state(at), now.place, now.wxyz, chart)
-            H = turned(H, chart.printed.part(at))
-            return jnp.where(now.pose_valid, residual, 0.0), jnp.where(now.pose_valid[:, None], H, 0.0)
+            residual, H, _ = pose_residual(chart, state(at), now.place, now.wxyz, now.pose_valid)
+            return residual, turned(H, chart.printed.part(at))
 
         mean, cov, gain = iterated_update(space, mean, cov, linearise, noise.pose**2, iterations, gate)
         carry, nis = jax.lax.scan(step, (mean, cov), now.steps)

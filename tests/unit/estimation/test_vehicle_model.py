@@ -7,6 +7,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Environment, State
+from haltere.estimation import vehicle_model
 from haltere.estimation.vehicle_description import describe_vehicle
 from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step
 from haltere.lie import so3
@@ -69,6 +70,36 @@ def test_step_is_the_simulators(case) -> None:
     np.testing.assert_allclose(later["rates"], end.twist[3:], atol=1e-12)
 
 
+@pytest.mark.parametrize("extra", [0, 4])
+def test_derivative_beside_the_step_is_that_of_the_plain_map(monkeypatch, extra) -> None:
+    """All columns carried through the stages against `jax.jacfwd` of one Runge-Kutta step; also with more constants."""
+    draw = np.random.default_rng(3)
+    state = jnp.asarray([0.3, -0.2, 1.5, 0.8, 0.36, -0.48, 0.0, *draw.normal(size=6)])
+    constants = jnp.asarray([0.1, -0.2, 0.3, -0.2, -9.8, *draw.normal(size=6), *draw.normal(size=extra)])
+    dt = jnp.asarray(0.02)
+    plain = vehicle_model.slope
+
+    def slope(state, constants):
+        """Velocity that further constants damp."""
+        drag = constants[11:14] * state[7:10] * constants[14]
+        return plain(state, constants[:11]) - jnp.concatenate([jnp.zeros(7), drag, jnp.zeros(3)])
+
+    monkeypatch.setattr(vehicle_model, "slope", slope if extra else plain)
+    later, J = jax.jit(vehicle_model.linear_advance)(state, constants, dt)
+
+    def error(e):
+        wxyz = so3.box_plus_wxyz(state[3:7], e[3:6])
+        begin = jnp.concatenate([state[:3], wxyz, state[7:10] + e[:3], state[10:] + e[6:9]])
+        end = vehicle_model.advance(begin, constants + e[9:], dt)
+        return jnp.concatenate([end[:3], end[7:10], so3.box_minus_wxyz(end[3:7], later[3:7]), end[10:]])
+
+    expected, slopes = jax.jit(lambda e: (vehicle_model.advance(state, constants, dt), jax.jacfwd(error)(e)))(
+        jnp.zeros(20 + extra)
+    )
+    np.testing.assert_allclose(later, expected, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(J, slopes, rtol=1e-12, atol=1e-15)
+
+
 def test_derivative_of_the_step(case) -> None:
     chart, mean = case
     dt, n = jnp.asarray(0.005), chart.space.dimension
@@ -96,14 +127,15 @@ def test_derivative_of_the_imu(case) -> None:
 
 def test_derivative_of_the_pose(case) -> None:
     chart, mean = case
-    n = chart.space.dimension
+    n, moving = chart.space.dimension, chart.moving.dimension
     place = mean["position"] + jnp.asarray([0.05, 0.01, -0.03])
     wxyz = so3.box_plus_wxyz(mean["attitude"], jnp.asarray([0.05, -0.1, 0.02]))
-    _, H = linear_pose(mean, place, wxyz, chart)
+    _, H = linear_pose(mean, place, wxyz, moving)
     numeric = central(
-        lambda e: linear_pose(chart.space.plus(mean, e), place, wxyz, chart)[0], np.full(n, 1e-6)
+        lambda e: linear_pose(chart.space.plus(mean, e), place, wxyz, moving)[0], np.full(n, 1e-6)
     )
-    np.testing.assert_allclose(-H, numeric, atol=1e-8)
+    np.testing.assert_allclose(-H, numeric[:, : moving + 6], atol=1e-8)
+    assert not np.any(numeric[:, moving + 6 :])
 
 
 def test_what_no_flight_shows_carries_exactly_no_information(case) -> None:

@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from haltere.foundation import HaltereError
 from haltere.simulation import rollout
-from haltere.studies import bench, bench_peers, bench_simulation
+from haltere.studies import bench, bench_filter, bench_peers, bench_simulation
 
 OURS = {"1": 6.0, "100": 60.0, "10000": 600.0}
 KEYS = ["name", "value", "unit", "peer", "peer_value", "ratio"]
@@ -128,3 +129,17 @@ def test_simulation_is_part_of_the_benchmark(monkeypatch):
     monkeypatch.setattr(bench, "simulation_rows", lambda say: [dict.fromkeys(KEYS)])
     rows = bench.run_bench()
     assert [list(row) for row in rows] == [KEYS] * 6
+
+
+def test_power_of_the_growth():
+    sizes = [65, 79, 93, 121]
+    assert bench_filter.power(sizes, [3.0 * n**1.7 for n in sizes]) == pytest.approx(1.7)
+
+
+def test_compilation_is_measured_twice_and_leaves_the_store_as_it_was():
+    kept = jax.config.values["jax_compilation_cache_dir"]
+    ready, first, again = bench_filter.compiled(lambda x: jnp.sin(x) + 1.0, jnp.ones(3))
+    np.testing.assert_allclose(ready(jnp.zeros(3)), 1.0)
+    assert first > 0.0
+    assert again > 0.0
+    assert jax.config.values["jax_compilation_cache_dir"] == kept
