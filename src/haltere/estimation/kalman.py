@@ -39,7 +39,7 @@ def update(
     """Equations (1) and (2): the new covariance, and what the update did.
 
     Args:
-        cov: (n, n), symmetric; the new one is so to the last bit.
+        cov: (n, n), symmetric.
         H: (k, n).
         R: (k,) variances of the reading.
         innovation: (k,) reading minus what was expected.
@@ -74,8 +74,7 @@ def propagate(cov: Array, Phi: Array) -> Array:
     """(n, n) covariance after a step in which only the first d errors move, by Phi (d, n)."""
     d = Phi.shape[0]
     rows = Phi @ cov
-    corner = rows @ Phi.T
-    upper = jnp.concatenate([0.5 * (corner + corner.T), rows[:, d:]], axis=1)
+    upper = jnp.concatenate([rows @ Phi.T, rows[:, d:]], axis=1)
     return jnp.concatenate([upper, jnp.concatenate([rows[:, d:].T, cov[d:, d:]], axis=1)])
 
 

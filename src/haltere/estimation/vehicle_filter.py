@@ -140,7 +140,7 @@ def stepped(cov: Array, Phi: Array, noise: Noise, dt: Array, n: int) -> Array:
     """(n, n) covariance after a step by Phi (12, n + N) of the covariance (n + N, n + N)."""
     new = propagate(cov, Phi)[:n, :n]
     walk = jnp.concatenate([jnp.zeros(DYNAMIC), noise.walk**2 * dt, jnp.zeros(n - DYNAMIC - WALKING)])
-    return new + jnp.diag(walk)
+    return 0.5 * (new + new.T) + jnp.diag(walk)
 
 
 def pose_residual(
