@@ -46,7 +46,7 @@ def update(
         valid: () whether there is a reading.
         gate: largest normalised innovation squared that is believed.
     """
-    W = H @ cov
+    W = H @ cov  # W^T of equation (1), as cov is symmetric: long rows
     S = W @ H.T + jnp.diag(R)
     gain, B = as_one_kernel(_gain, W, S, innovation, valid, jnp.asarray(gate))
     change = gain.gain @ B
