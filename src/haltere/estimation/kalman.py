@@ -39,14 +39,14 @@ def update(
     """Equations (1) and (2): the new covariance, and what the update did.
 
     Args:
-        cov: (n, n), symmetric; the new one is so to the last bit.
+        cov: (n, n), symmetric.
         H: (k, n).
         R: (k,) variances of the reading.
         innovation: (k,) reading minus what was expected.
         valid: () whether there is a reading.
         gate: largest normalised innovation squared that is believed.
     """
-    W = H @ cov
+    W = H @ cov  # W^T of equation (1), as cov is symmetric: long rows
     S = W @ H.T + jnp.diag(R)
     gain, B = as_one_kernel(_gain, W, S, innovation, valid, jnp.asarray(gate))
     change = gain.gain @ B
@@ -74,8 +74,7 @@ def propagate(cov: Array, Phi: Array) -> Array:
     """(n, n) covariance after a step in which only the first d errors move, by Phi (d, n)."""
     d = Phi.shape[0]
     rows = Phi @ cov
-    corner = rows @ Phi.T
-    upper = jnp.concatenate([0.5 * (corner + corner.T), rows[:, d:]], axis=1)
+    upper = jnp.concatenate([rows @ Phi.T, rows[:, d:]], axis=1)
     return jnp.concatenate([upper, jnp.concatenate([rows[:, d:].T, cov[d:, d:]], axis=1)])
 
 

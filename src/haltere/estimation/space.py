@@ -106,7 +106,7 @@ class Space:
         return jnp.concatenate([block.minus(a[block.name], b[block.name]) for block in self.blocks])
 
     def transported(self, mean: Mapping[str, Array], error: Array, cov: Array) -> Array:
-        """T(d) cov T(d)^T, the covariance about the mean moved by `error`, symmetric."""
+        """T(d) cov T(d)^T, the covariance about the mean moved by `error`."""
         curved = [block for block in self.blocks if block.kind in CURVED]
 
         def turned(values: Mean, error: Array, cov: Array) -> Array:
@@ -117,7 +117,7 @@ class Space:
                 )
                 cov = cov.at[place].set(product(T, cov[place]))
                 cov = cov.at[:, place].set(product(cov[:, place], T.T))
-            return 0.5 * (cov + cov.T)
+            return cov
 
         new: Array = as_one_kernel(turned, {block.name: mean[block.name] for block in curved}, error, cov)
         return new

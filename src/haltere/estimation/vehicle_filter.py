@@ -150,7 +150,7 @@ def stepped(chart: Chart, cov: Array, Phi: Array, noise: Noise, dt: Array) -> Ar
     new = propagate(cov, Phi)[:n, :n]
     walks = jnp.concatenate([noise.walk, noise.wind])[: chart.walking]
     walk = jnp.concatenate([jnp.zeros(d), walks**2 * dt, jnp.zeros(n - d - chart.walking)])
-    return new + jnp.diag(walk)
+    return 0.5 * (new + new.T) + jnp.diag(walk)
 
 
 def pose_residual(
