@@ -19,8 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.control import GeometricController
-from haltere.control.compensation import Compensation, renewed
-from haltere.control.geometric import command as control
+from haltere.control.compensation import Compensation, Trim, renewed
+from haltere.control.dither import Dither, dithered
+from haltere.control.geometric import allocate, led, wrench
 from haltere.dynamics import Environment, State
 from haltere.dynamics.model import leaves
 from haltere.estimation.cog import CogFilter
@@ -65,6 +66,7 @@ class Source(IntEnum):
     "thrust",
     "load",
     "faults",
+    "dither",
 )
 @dataclass(frozen=True)
 class Case:
@@ -87,6 +89,7 @@ class Case:
     """What the loop's `change` takes."""
     faults: Any
     """(3,) times in s of a rotor-speed dropout of 0.2 s, an accelerometer outlier of 50 m/s2, a gyroscope NaN."""
+    dither: Dither
 
 
 @leaves(
@@ -199,7 +202,10 @@ class CogLoop:
             wanted = case.path.at(time)
             reference = reference.tick(state.R_WB.T @ (state.position - wanted.position), 1.0 / RATE)
             used = _chosen(case, used, nominal, said, paper, reference)
-            squares = control(used.controller, state, wanted)
+            asked = allocate(used.controller, wrench(used.controller, state, wanted)[0]).u
+            squares = led(
+                used.controller, dithered(used.controller, asked, time, case.dither), state.rotor_rates
+            )
             joints = hold if self.joints is None else self.joints(time)
             log = CogLog(
                 state.position,
@@ -270,13 +276,12 @@ def _chosen(
     reference: ReferenceCog,
 ) -> Compensation:
     """The controller in use after the estimate of the case's source."""
-    across = said.cov - (said.axis @ said.cov @ said.axis) * jnp.outer(said.axis, said.axis)
-    sigma = jnp.sqrt(jnp.maximum(jnp.max(jnp.diagonal(across)), 0.0))
     ours = case.source == Source.OURS
     kept = nominal.com + jnp.asarray(case.offset)
     places = jnp.stack([kept, said.com, nominal.com + paper.offset, nominal.com + reference.offset])
-    mass = jnp.where(ours, said.mass, nominal.mass)
-    return renewed(used, nominal, places[case.source], jnp.where(ours, sigma, 0.0), mass, 1.0 / RATE)
+    found, plain = Trim.of(said), Trim(kept, jnp.zeros(()), nominal.mass, jnp.zeros_like(said.thrust_scale))
+    told = jax.tree.map(lambda mine, none: jnp.where(ours, mine, none), found, plain)
+    return renewed(used, nominal, replace(told, com=places[case.source]), 1.0 / RATE)
 
 
 def flights(loop: CogLoop, cases: Sequence[Case], say: Callable[[str], None] | None = None) -> CogLog:

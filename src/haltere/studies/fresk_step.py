@@ -22,6 +22,7 @@ import numpy as np
 from haltere.airframe import from_catalogue
 from haltere.control import Bandwidths, GeometricController
 from haltere.control import start as on_path
+from haltere.control.dither import Dither
 from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_paper import PaperCogFilter
 from haltere.foundation.arrays import Array, ArrayLike
@@ -106,8 +107,12 @@ def step_case(
     load: tuple[Any, Any, Any] | None = None,
     offset: Sequence[float] | np.ndarray = tuple(BEFORE),
     faults: Sequence[float] = (np.inf, np.inf, np.inf),
+    dither: float = 0.0,
 ) -> Case:
-    """One flight: hovering, or along a figure of `amplitude`; the flight begins in balance with `offset`."""
+    """One flight: hovering, or along a figure of `amplitude`; the flight begins in balance with `offset`.
+
+    `dither` is the share of the hover's squared speeds by which the rotors change one against the other.
+    """
     flying, model = controller(product), step_loop().vehicle.model
     path = lissajous(cycles, DURATION, amplitude, (0.0, 0.0, 2.0))
     known = jnp.asarray(offset, float)
@@ -124,6 +129,7 @@ def step_case(
         jnp.zeros(6) if thrust is None else jnp.asarray(thrust, float),
         load or load_of(),
         jnp.asarray(faults, float),
+        Dither(jnp.asarray(dither, float)),
     )
 
 

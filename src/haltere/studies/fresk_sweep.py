@@ -19,6 +19,7 @@ import numpy as np
 from haltere.airframe import Airframe, Joint, Link, from_catalogue
 from haltere.control import GeometricController
 from haltere.control import start as on_path
+from haltere.control.dither import Dither
 from haltere.dynamics import State
 from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_numbers import CogNumbers
@@ -128,6 +129,7 @@ def sweep_case(
         jnp.zeros(6),
         None,
         jnp.full(3, jnp.inf),
+        Dither(jnp.zeros(())),
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from haltere.airframe import Airframe, from_catalogue
 from haltere.control import Bandwidths, GeometricController
 from haltere.control import start as on_path
+from haltere.control.dither import Dither
 from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_paper import PaperCogFilter
 from haltere.foundation import HaltereError
@@ -113,6 +114,7 @@ def shape_case(name: str, key: Array) -> Case:
         thrust,
         jnp.concatenate([(SHARE * known.mass)[None], place]),
         jnp.full(3, jnp.inf),
+        Dither(jnp.zeros(())),
     )
 
 
