@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from haltere.airframe import Airframe
 from haltere.control import GeometricController
 from haltere.control.compensation import Compensation, Trim, renewed
 from haltere.control.dither import Dither, dithered
@@ -30,6 +31,7 @@ from haltere.estimation.cog_paper import PaperBelief, PaperCogFilter
 from haltere.estimation.cog_reference import ReferenceCog
 from haltere.foundation.arrays import Array
 from haltere.simulation import Command, Timing, Vehicle, fly
+from haltere.simulation.payload import Payload, loading
 from haltere.simulation.sensors import felt
 from haltere.simulation.step import motion_now
 from haltere.trajectory import Trajectory, VehicleNumbers
@@ -161,6 +163,31 @@ class CogLoop:
     """(J,) rad to command at a time in s."""
     measured_joints: bool = False
     measured_speeds: bool = True
+
+    @classmethod
+    def carrying(
+        cls,
+        airframe: Airframe,
+        duration: float,
+        payloads: Callable[[Any], tuple[Payload, ...]],
+        measured_joints: bool = False,
+        measured_speeds: bool = True,
+    ) -> "CogLoop":
+        """An airframe whose payloads follow from the case's `load`; the filters know nothing of them."""
+        ours = CogFilter.from_airframe(airframe)
+
+        def change(vehicle: Vehicle, time: Array, load: Any) -> Vehicle:
+            return loading(payloads(load))(vehicle, time)
+
+        return cls(
+            Vehicle.from_airframe(airframe),
+            ours,
+            PaperCogFilter(ours.numbers),
+            duration,
+            change,
+            measured_joints=measured_joints,
+            measured_speeds=measured_speeds,
+        )
 
     def fly(self, case: Case) -> CogLog:
         """The log of one flight, with a leading axis over ticks."""

@@ -23,11 +23,8 @@ from haltere.airframe import from_catalogue
 from haltere.control import Bandwidths, GeometricController
 from haltere.control import start as on_path
 from haltere.control.dither import Dither
-from haltere.estimation.cog import CogFilter
-from haltere.estimation.cog_paper import PaperCogFilter
 from haltere.foundation.arrays import Array, ArrayLike
-from haltere.simulation import Vehicle
-from haltere.simulation.payload import Payload, loading
+from haltere.simulation.payload import Payload
 from haltere.studies.cog_loop import RATE, TORQUE_NOISE, Case, CogLog, CogLoop, Source
 from haltere.trajectory import lissajous
 
@@ -63,22 +60,12 @@ def bandwidths(product: float) -> Bandwidths:
 @cache
 def step_loop(measured_speeds: bool = True) -> CogLoop:
     """The Neo with the lever arm; a case's `load` is the time of the drop in s and the place of the mass (3,) in m."""
-    airframe = from_catalogue("neo")
-    ours = CogFilter.from_airframe(airframe)
 
-    def change(vehicle: Vehicle, time: Array, load: Any) -> Vehicle:
+    def payloads(load: Any) -> tuple[Payload, ...]:
         drop, arm, weight = load
-        parts = (Payload(arm[0], arm[1:]), Payload(weight[0], weight[1:], drop=drop))
-        return loading(parts)(vehicle, time)
+        return Payload(arm[0], arm[1:]), Payload(weight[0], weight[1:], drop=drop)
 
-    return CogLoop(
-        Vehicle.from_airframe(airframe),
-        ours,
-        PaperCogFilter(ours.numbers),
-        DURATION,
-        change,
-        measured_speeds=measured_speeds,
-    )
+    return CogLoop.carrying(from_catalogue("neo"), DURATION, payloads, measured_speeds=measured_speeds)
 
 
 @cache
