@@ -33,6 +33,8 @@ ARM = (0.053, (0.610, -0.279, 0.0))
 """Mass in kg and place in m of the lever arm, [Fresk2017] Table II."""
 WEIGHT = (0.036, (0.905, -0.386, 0.0))
 """The same of the mass that drops."""
+HOVER = (0.0, 0.0, 2.0)
+"""Where it hovers, m."""
 DURATION = 20.0
 DROP = 5.0
 """s."""
@@ -101,7 +103,7 @@ def step_case(
     `dither` is the share of the hover's squared speeds by which the rotors change one against the other.
     """
     flying, model = controller(product), step_loop().vehicle.model
-    path = lissajous(cycles, DURATION, amplitude, (0.0, 0.0, 2.0))
+    path = lissajous(cycles, DURATION, amplitude, HOVER)
     known = jnp.asarray(offset, float)
     balanced = flying.with_vehicle(replace(flying.vehicle, com=flying.vehicle.com + known))
     return Case(
