@@ -120,20 +120,6 @@ def test_all_tables_keep_their_bounds():
 
 
 @pytest.mark.slow
-def test_the_deviation_with_weak_rotors_is_neither_small_nor_large():
-    weak = fresk.weak_rotors(jax.random.key(5), 25)
-    bare = fresk_step.load_of(*fresk.NOTHING_HANGS)
-    cases = [
-        step_case(k, thrust=list(t), load=bare, offset=(0.0, 0.0, 0.0))
-        for k, t in zip(keys(5, 25), weak, strict=True)
-    ]
-    log = flights(step_loop(), cases)
-    inside, sigma = fresk.covered(log)
-    assert 0.9 <= inside <= 0.99
-    assert sigma < 3e-3
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", fresk_vehicles.VEHICLES)
 def test_random_steps_on_other_vehicles(name):
     cases = [fresk_vehicles.shape_case(name, k) for k in keys(0, 50, 40)]
