@@ -13,6 +13,7 @@ forces are left out where the vehicle cannot push sideways). A quadrotor has non
 from dataclasses import dataclass
 
 import jax.numpy as jnp
+import numpy as np
 
 from haltere.control.controller import GeometricController
 from haltere.dynamics.model import leaves
@@ -53,6 +54,6 @@ def unfelt(controller: GeometricController, change: Array) -> Array:
     rows = table * jnp.where(controller.hover.lateral > 0.0, 1.0, 1.0 - sideways)[:, None]
     size = jnp.sqrt(jnp.sum(rows**2, axis=1, keepdims=True))
     rows = rows / jnp.where(size > 1e-9 * jnp.max(size), size, jnp.inf)
-    damping = 1e2 * float(jnp.finfo(rows.dtype).eps)
+    damping = 1e2 * float(np.finfo(rows.dtype).eps)
     kernel = rows @ rows.T + damping * jnp.eye(6, dtype=rows.dtype)
     return change - rows.T @ ldl_solve(kernel, rows @ change)

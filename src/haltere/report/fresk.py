@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from haltere.foundation.arrays import ArrayLike
 from haltere.report import theme
 from haltere.report.page import Page, Picture, Section, Table
 from haltere.studies import fresk_sweep
@@ -46,8 +47,9 @@ def _range(series: dict[str, tuple[Any, Any, dict[str, Any]]]) -> list[float]:
     return [low - room, high + room]
 
 
-def add_band(figure: go.Figure, time: np.ndarray, middle: np.ndarray, half: np.ndarray, name: str) -> None:
-    """A band of `half` (S,) to either side of `middle` (S,), behind the lines."""
+def add_band(figure: go.Figure, time: np.ndarray, centre: ArrayLike, half: np.ndarray, name: str) -> None:
+    """A band of `half` (S,) to either side of `centre` (S,), behind the lines."""
+    middle = np.asarray(centre)
     around = np.concatenate([(middle + half)[::EVERY], (middle - half)[::EVERY][::-1]])
     along = np.concatenate([time[::EVERY], time[::EVERY][::-1]])
     band = go.Scatter(
