@@ -11,7 +11,8 @@ from scipy.stats import chi2
 from haltere.cli.reproduce import outside
 from haltere.estimation.cog_settings import Reason
 from haltere.studies import fresk, fresk_fit, fresk_step, fresk_sweep, fresk_vehicles
-from haltere.studies.cog_loop import RATE, Source, flights
+from haltere.studies.cog_case import Source
+from haltere.studies.cog_loop import RATE, flights
 from haltere.studies.fresk_step import AFTER, BEFORE, DROP, PRODUCTS, keys, step_case, step_loop, step_result
 
 NOISY, QUIET, FAULTY = 12, 6, 3

@@ -10,7 +10,8 @@ from haltere.foundation.arrays import ArrayLike
 from haltere.report import theme
 from haltere.report.page import Page, Picture, Section, Table
 from haltere.studies import fresk_sweep
-from haltere.studies.cog_loop import RATE, CogLog
+from haltere.studies.cog_case import CogLog
+from haltere.studies.cog_loop import RATE
 from haltere.studies.fresk import FreskFlights
 from haltere.studies.fresk_step import AFTER, BEFORE, DROP
 

@@ -16,7 +16,8 @@ from haltere.estimation.cog_settings import Reason
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 from haltere.studies import fresk_fit, fresk_step, fresk_sweep, fresk_vehicles
-from haltere.studies.cog_loop import RATE, Case, CogLog, Source, flights
+from haltere.studies.cog_case import Case, CogLog, Source
+from haltere.studies.cog_loop import RATE, flights
 from haltere.studies.fresk_step import AFTER, DROP, PRODUCTS, keys, step_case, step_loop, step_result
 
 Progress = Callable[[str], None]

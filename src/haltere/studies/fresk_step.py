@@ -25,7 +25,8 @@ from haltere.control import start as on_path
 from haltere.control.dither import Dither
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.simulation.payload import Payload
-from haltere.studies.cog_loop import RATE, TORQUE_NOISE, Case, CogLog, CogLoop, Source
+from haltere.studies.cog_case import Case, CogLog, Source
+from haltere.studies.cog_loop import RATE, TORQUE_NOISE, CogLoop
 from haltere.trajectory import lissajous
 
 NEO = 2.853

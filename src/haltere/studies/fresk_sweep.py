@@ -27,7 +27,8 @@ from haltere.estimation.cog_paper import PaperCogFilter
 from haltere.estimation.cog_settings import CogSettings
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.simulation import Vehicle
-from haltere.studies.cog_loop import RATE, TORQUE_NOISE, Case, CogLog, CogLoop, Source
+from haltere.studies.cog_case import Case, CogLog, Source
+from haltere.studies.cog_loop import RATE, TORQUE_NOISE, CogLoop
 from haltere.studies.fresk_step import bandwidths
 from haltere.trajectory import hover
 
