@@ -1,9 +1,14 @@
 """A controller that flies with an estimated centre of mass: limits, plausibility, and the last good estimate.
 
 The allocation about the centre of mass, with its hover point, is made anew from the estimate at every tick
-([Fresk2017] Section III-B.2). An estimate reaches the mixer only if it is finite, sure enough, near enough to the
-nominal place and leaves the vehicle able to hover; otherwise the last good one stays and a `Reason` is raised. What the
-mixer uses follows the estimate no faster than `Limits.speed`.
+([Fresk2017] Section III-B.2): with the estimated centre c, mass m and relative thrust s of every rotor,
+
+    K = K_nominal diag(1 + s),  taken about c,  lifting m g                                               (1)
+
+Only all three together are what the flight has shown: at hover their shares cannot be told apart, their sum can. An
+estimate reaches the mixer only if it is finite, sure enough, near enough to the nominal one and leaves the vehicle able
+to hover; otherwise the last good one stays and a `Reason` is raised. The centre that the mixer uses follows the
+estimate no faster than `Limits.speed`.
 """
 
 from dataclasses import dataclass, replace
@@ -13,6 +18,7 @@ import jax.numpy as jnp
 
 from haltere.control.controller import GeometricController
 from haltere.dynamics.model import leaves
+from haltere.estimation.cog_belief import CogEstimate
 from haltere.estimation.cog_settings import Reason
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.trajectory import VehicleNumbers
@@ -30,6 +36,8 @@ class Limits:
     """Fastest change of what the mixer uses, per s."""
     mass: tuple[float, float] = (0.5, 2.0)
     """Limits of the mass over the nominal one."""
+    thrust: float = 0.3
+    """Largest relative thrust of a rotor beyond the nominal one."""
     torque: float = 0.01
     """Largest torque left over at hover, weight times lever."""
 
@@ -55,38 +63,53 @@ class Compensation:
         return cls(moved, jnp.zeros((), int), jnp.zeros(len(Reason), int))
 
 
+@leaves("com", "sigma", "mass", "thrust")
+@dataclass(frozen=True)
+class Trim:
+    """What a controller is told of its vehicle, from whichever estimator."""
+
+    com: Array
+    """(3,) centre of mass, body axes, m."""
+    sigma: Array
+    """() its largest deviation across the thrust, m."""
+    mass: Array
+    """() kg."""
+    thrust: Array
+    """(R,) relative thrust of each rotor beyond the nominal."""
+
+    @classmethod
+    def of(cls, said: CogEstimate) -> "Trim":
+        """All that the centre-of-gravity filter has found."""
+        return cls(said.com, said.sigma_across, said.mass, said.thrust_scale)
+
+
 def renewed(
-    last: Compensation,
-    nominal: VehicleNumbers,
-    com: Array,
-    sigma: Array,
-    mass: Array,
-    dt: float,
-    limits: Limits | None = None,
+    last: Compensation, nominal: VehicleNumbers, said: Trim, dt: float, limits: Limits | None = None
 ) -> Compensation:
     """The controller after an estimate.
 
     Args:
         last: the one before.
         nominal: the vehicle without any estimate.
-        com: (3,) estimated centre of mass, body axes, m.
-        sigma: () its largest deviation across the thrust, m.
-        mass: () estimated mass, kg.
+        said: the estimate.
         dt: time since the last estimate, s.
         limits: what counts as plausible.
     """
     bound, before = limits or Limits(), last.controller.vehicle
     lever = nominal.lever
-    finite = jnp.all(jnp.isfinite(com)) & jnp.isfinite(sigma) & jnp.isfinite(mass)
-    com, mass = jnp.where(finite, com, before.com), jnp.where(finite, mass, before.mass)
+    finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(said)]))
+    com, mass = jnp.where(finite, said.com, before.com), jnp.where(finite, said.mass, before.mass)
+    thrust = jnp.where(finite, said.thrust, 0.0)
     low, high = bound.mass
     far = jnp.linalg.norm(com - nominal.com) > bound.offset * lever
     far = far | (mass < low * nominal.mass) | (mass > high * nominal.mass)
-    unsure = sigma > bound.sigma * lever
+    far = far | (jnp.max(jnp.abs(thrust)) > bound.thrust)
+    unsure = said.sigma > bound.sigma * lever
     step = com - before.com
     length = jnp.sqrt(jnp.maximum(step @ step, 1e-24))
     nearer = before.com + step * jnp.minimum(1.0, bound.speed * lever * dt / length)
-    candidate = last.controller.with_vehicle(replace(nominal, com=nearer, mass=mass))
+    stronger = nominal.allocation * (1.0 + thrust)
+    candidate = last.controller.with_vehicle(replace(nominal, com=nearer, mass=mass, allocation=stronger))
     reason = jnp.select(
         [~finite, far, unsure, ~hovers(candidate, bound.torque)],
         [

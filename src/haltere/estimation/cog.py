@@ -1,22 +1,17 @@
 """The centre of gravity in flight, for any multirotor: a small bank of Kalman filters, belief in, belief out.
 
-Three modes share one linearisation of `cog_numbers.answer` and differ in how the offset may move (`Mode`): they are
-mixed, predicted, corrected and weighed by their likelihood at every tick (interacting multiple models, [Blom1988]).
-With T = `period`, B the probability of each change of mode, and for each mode j
+Three modes differ in how the offset may move (`Mode`): they are mixed, predicted, corrected and weighed by their
+likelihood at every tick (`haltere.estimation.cog_bank`).
 
-    mixed x_j, P_j from the modes i with weights B_ij p_i                                                  (1)
-    w += T alpha(x),  offset += T velocity (moving only),  d *= exp(-T / memory)                           (2)
-    gain K_j from gyroscope and accelerometer; its rows of offset and velocity are cut along the thrust    (3)
-    p_j ~ (sum_i B_ij p_i) N(innovation; 0, S_j)                                                           (4)
+Along the thrust nothing is known at hover: a centre of mass higher or lower changes nothing. There the gain is cut,
+until the information gathered by lever-arm accelerations in the last seconds suffices (`CogSettings.excitation`):
 
-(3) holds while little is known along the thrust: at hover a centre of mass higher or lower changes nothing. The cut
-gain is used in Joseph form, so the covariance stays honest; the cut ends when the information gathered by lever-arm
-accelerations in the last seconds suffices (`CogSettings.excitation`).
+    i *= exp(-T / memory),  i += |slope of the reading along the thrust|^2 over its variance               (1)
 
 The level of the torque noise rho multiplies its variance and follows the correlation of successive gyroscope
 innovations e, which is zero when the filter is neither too slow nor too fast:
 
-    ln rho += gain e_k . e_(k-1)                                                                           (5)
+    ln rho += gain e_k . e_(k-1)                                                                           (2)
 
 Rotor speeds follow command and lag, and measurements where there are any. What is missing or absurd is left out and
 counted by `Reason`; a belief that is not finite never replaces a finite one.
@@ -28,21 +23,19 @@ import jax
 import jax.numpy as jnp
 
 from haltere.airframe import Airframe
-from haltere.algebra import join_single, soa, split_single
 from haltere.dynamics.model import leaves
+from haltere.estimation.cog_bank import Bank, Line, Sight, corrected, line_at, mixed, predicted, unit
 from haltere.estimation.cog_belief import (
     FIXED,
     MASS,
     OFFSET,
-    RATE,
-    SPEED,
     THRUST,
     TORQUE,
     CogBelief,
     CogEstimate,
     CogReading,
 )
-from haltere.estimation.cog_numbers import CogNumbers, answer
+from haltere.estimation.cog_numbers import CogNumbers
 from haltere.estimation.cog_settings import CogSettings, Mode, Reason
 from haltere.foundation.arrays import Array, ArrayLike
 
@@ -71,7 +64,7 @@ class CogFilter:
         turning = speeds if speeds is not None else self.numbers.hover_speeds()
         lever, R = known.lever, self.numbers.rotors
         force = known.allocation[:3] @ turning**2
-        axis = _unit(force)
+        axis = unit(force)
         sigma = jnp.concatenate(
             [
                 jnp.full(3, FIRST_RATE),
@@ -181,144 +174,71 @@ class CogFilter:
         speed_var: Array,
         raised: Array,
     ) -> CogBelief:
-        s, T = self.settings, self.settings.period
-        lever, n = numbers.vehicle.lever, belief.means.shape[1]
-        mean = belief.mean
-
-        now, slope, by_speed = linearised(numbers, mean, speeds, speed_rates)
-        axis = _unit((numbers.vehicle.allocation[:3] * (1.0 + mean[THRUST])) @ speeds**2)
-
-        # equation (1)
-        change = _transitions(s)
-        chance = belief.weights @ change
-        share = change * belief.weights[:, None] / chance
-        means = share.T @ belief.means
-        apart = belief.means[:, None, :] - means[None, :, :]
-        covs = jnp.einsum("ij,ikl->jkl", share, belief.covs) + jnp.einsum(
-            "ij,ijk,ijl->jkl", share, apart, apart
-        )
-
-        # how much is known along the thrust
-        noise = belief.noise * s.torque_noise**2 * T * jnp.eye(3) + T**2 * (by_speed * speed_var) @ by_speed.T
-        seen, turned = slope[3:, OFFSET] @ axis, T * slope[:3, OFFSET] @ axis
-        fresh = seen @ seen / numbers.sigma_accel**2 + turned @ jnp.linalg.solve(
-            noise + numbers.sigma_gyro**2 * jnp.eye(3), turned
-        )
-        information = belief.information * jnp.exp(-T / s.excitation_memory) + fresh
+        """The belief after gyroscope and accelerometer, at rotor speeds (R,) with their variances and rates."""
+        s, T, lever = self.settings, self.settings.period, numbers.vehicle.lever
+        line = line_at(numbers, belief.mean, speeds, speed_rates)
+        noise = belief.noise * s.torque_noise**2 * T * jnp.eye(3)
+        noise = noise + T**2 * (line.by_speed * speed_var) @ line.by_speed.T
+        information = belief.information * jnp.exp(-T / s.excitation_memory)
+        information = information + self._along(numbers, line, noise)
         free = information > (s.excitation * lever) ** -2
-        across = jnp.eye(3) - jnp.outer(axis, axis)
-        cut = jnp.where(free, jnp.eye(3), across)
-
-        # equation (2)
-        moving = jnp.asarray([0.0, 1.0, 0.0])
-        memory = jnp.asarray([0.2, s.speed_memory, 0.2])
-        keep = jnp.exp(-T / memory)
-        fade = jnp.exp(-T / s.torque_memory)
-        F = jnp.eye(n).at[RATE].add(T * slope[:3]).at[TORQUE, TORQUE].multiply(fade)
-        F = jnp.tile(F, (3, 1, 1)).at[:, OFFSET, SPEED].add(moving[:, None, None] * T * across)
-        F = F.at[:, SPEED, SPEED].multiply(keep[:, None, None])
-        walks = jnp.asarray([s.still_walk, s.still_walk, s.jump_walk]) * lever
-        along = s.along_walk * lever
-        walk = walks[:, None, None] ** 2 * across + jnp.where(free, along**2, 0.0) * jnp.outer(axis, axis)
-        stirred = jnp.where(moving > 0.0, T * s.speed_walk**2, (1.0 - keep**2) * s.first_speed**2) * lever**2
-        Q = jnp.zeros((3, n, n)).at[:, RATE, RATE].set(noise)
-        Q = Q.at[:, OFFSET, OFFSET].set(T * walk).at[:, SPEED, SPEED].set(stirred[:, None, None] * across)
-        Q = Q.at[:, MASS, MASS].set(T * jnp.asarray([s.mass_walk, s.mass_walk, s.mass_jump]) ** 2)
-        Q = Q.at[:, TORQUE, TORQUE].set((1.0 - fade**2) * self._torque_cov(axis))
-        shift = T * (now[:3] - slope[:3] @ mean)
-        means = jnp.einsum("jkl,jl->jk", F, means).at[:, RATE].add(shift)
-        covs = F @ covs @ jnp.swapaxes(F, 1, 2) + Q
-
-        # what the sensors say, in body axes, without what is missing or absurd
-        gyro, accel = numbers.imu_rotation @ reading.gyro, numbers.imu_rotation @ reading.accel
-        H = jnp.concatenate([jnp.eye(3, n), slope[3:]])
-        level = jnp.concatenate([jnp.zeros(3), now[3:] - slope[3:] @ mean])
-        read = jnp.concatenate([gyro, accel])
-        there = jnp.isfinite(read).reshape(2, 3).all(axis=1)
-        y = jnp.where(jnp.repeat(there, 3), read, 0.0) - means @ H.T - level
-        sigma2 = jnp.repeat(jnp.stack([numbers.sigma_gyro, numbers.sigma_accel]) ** 2, 3)
-        S = H @ covs @ H.T + jnp.diag(sigma2)
-        off2 = jnp.min(jnp.max((y**2 / jnp.diagonal(S, 0, 1, 2)).reshape(3, 2, 3), axis=2), axis=0)
-        far = there & (off2 > s.gate**2)
-        odd = far & (belief.streaks < s.patience)
-        streaks = jnp.where(
-            there, jnp.where(far, jnp.minimum(belief.streaks + 1, 2 * s.patience), 0), belief.streaks
-        )
-        used = jnp.repeat(there & ~odd, 3)
-        both_used = used[:, None] & used[None, :]
-        S = jnp.where(both_used, S, jnp.eye(6))
-        H = jnp.where(used[:, None], H, 0.0)
-        y = jnp.where(used, y, 0.0)
-
-        # equations (3) and (4)
-        L = jnp.linalg.cholesky(S)
-        white = jax.vmap(lambda low, v: jax.scipy.linalg.solve_triangular(low, v, lower=True))(L, y)
-        gain = jnp.swapaxes(
-            jax.vmap(lambda low, HP: jax.scipy.linalg.cho_solve((low, True), HP))(L, H @ covs), 1, 2
-        )
-        gain = gain.at[:, OFFSET].set(cut @ gain[:, OFFSET]).at[:, SPEED].set(across @ gain[:, SPEED])
-        means = means + jnp.einsum("jkl,jl->jk", gain, y)
-        rest = jnp.eye(n) - gain @ H
-        covs = rest @ covs @ jnp.swapaxes(rest, 1, 2) + (
-            gain * jnp.where(used, sigma2, 1.0 * used)
-        ) @ jnp.swapaxes(gain, 1, 2)
-        covs = 0.5 * (covs + jnp.swapaxes(covs, 1, 2))
-        score = -0.5 * jnp.sum(white**2, axis=1) - jnp.sum(jnp.log(jnp.diagonal(L, 0, 1, 2)), axis=1)
-        weights = chance * jnp.exp(score - jnp.max(score))
-        weights = jnp.maximum(weights / jnp.sum(weights), 1e-6)
-        weights = weights / jnp.sum(weights)
-
-        # equation (5)
-        e = weights @ (y[:, :3] / jnp.sqrt(jnp.diagonal(S, 0, 1, 2)[:, :3]))
-        low, high = s.noise_range
-        learnt = jnp.clip(belief.noise * jnp.exp(s.noise_gain * (e @ belief.innovation)), low, high)
-        raised = raised.at[Reason.GYRO_MISSING].set((~there[0]).astype(int))
-        raised = raised.at[Reason.ACCEL_MISSING].set((~there[1]).astype(int))
-        raised = raised.at[Reason.GYRO_OUTLIER].set(odd[0].astype(int))
-        raised = raised.at[Reason.ACCEL_OUTLIER].set(odd[1].astype(int))
+        bank = mixed(Bank(belief.means, belief.covs, belief.weights), s)
+        bank = predicted(bank, line, s, lever, noise, self._torque_cov(line.axis), free)
+        sight, streaks, lost = self._seen(numbers, bank, line, reading, belief.streaks)
+        across = line.across
+        bank = corrected(bank, sight, jnp.where(free, jnp.eye(3), across), across)
+        e = bank.weights @ (sight.innovation[:, :3] / jnp.sqrt(jnp.diagonal(sight.S, 0, 1, 2)[:, :3]))
         return replace(
             belief,
-            means=means,
-            covs=covs,
-            weights=weights,
-            noise=learnt,
+            means=bank.means,
+            covs=bank.covs,
+            weights=bank.weights,
+            noise=jnp.clip(belief.noise * jnp.exp(s.noise_gain * (e @ belief.innovation)), *s.noise_range),
             innovation=e,
             streaks=streaks,
             information=information,
-            axis=axis,
-            counts=belief.counts + raised,
+            axis=line.axis,
+            counts=belief.counts + raised + lost,
         )
 
+    def _along(self, numbers: CogNumbers, line: Line, noise: Array) -> Array:
+        """() what one tick tells of the offset along the thrust, 1/m2."""
+        seen = line.slope[3:, OFFSET] @ line.axis
+        turned = self.settings.period * line.slope[:3, OFFSET] @ line.axis
+        doubt = noise + numbers.sigma_gyro**2 * jnp.eye(3)
+        fresh: Array = seen @ seen / numbers.sigma_accel**2 + turned @ jnp.linalg.solve(doubt, turned)
+        return fresh
 
-def linearised(
-    numbers: CogNumbers, x: Array, speeds: Array, speed_rates: Array
-) -> tuple[Array, Array, Array]:
-    """`answer` (6,), angular acceleration first, its slope by the state (6, 13 + R), and of the first by speeds (3, R).
-
-    Evaluated scalar by scalar (`haltere.algebra.soa`).
-    """
-
-    def both(x: Array, w: Array, rates: Array, numbers: CogNumbers) -> Array:
-        parts = (x[RATE], x[OFFSET], x[MASS], x[TORQUE], x[THRUST])
-        return jnp.concatenate(answer(numbers, *parts, w, rates))
-
-    def all_three(x: Array, w: Array, rates: Array, numbers: CogNumbers) -> tuple[Array, Array, Array]:
-        by_state, by_speed = jax.jacfwd(both, (0, 1))(x, w, rates, numbers)
-        return both(x, w, rates, numbers), by_state, by_speed[:3]
-
-    plain = replace(numbers, model=None)
-    found: tuple[Array, Array, Array] = join_single(
-        soa(all_three)(*split_single((x, speeds, speed_rates, plain)))
-    )
-    return found
-
-
-def _transitions(settings: CogSettings) -> Array:
-    """(3, 3) probability of each change of mode in one tick."""
-    (a, b), (c, d), (e, f) = settings.stay
-    rates = jnp.asarray([[0.0, a, b], [c, 0.0, d], [e, f, 0.0]]) * settings.period
-    return rates + jnp.diag(1.0 - jnp.sum(rates, axis=1))
-
-
-def _unit(vector: Array) -> Array:
-    return vector / jnp.maximum(jnp.sqrt(vector @ vector), 1e-12)
+    def _seen(
+        self, numbers: CogNumbers, bank: Bank, line: Line, reading: CogReading, streaks: Array
+    ) -> tuple[Sight, Array, Array]:
+        """The reading without what is missing or absurd, outliers in a row (2,), and the reasons raised."""
+        s, n = self.settings, bank.means.shape[1]
+        body = numbers.imu_rotation
+        read = jnp.concatenate([body @ reading.gyro, body @ reading.accel])
+        H = jnp.concatenate([jnp.eye(3, n), line.slope[3:]])
+        level = jnp.concatenate([jnp.zeros(3), line.level[3:]])
+        there = jnp.isfinite(read).reshape(2, 3).all(axis=1)
+        y = jnp.where(jnp.repeat(there, 3), read, 0.0) - bank.means @ H.T - level
+        sigma2 = jnp.repeat(jnp.stack([numbers.sigma_gyro, numbers.sigma_accel]) ** 2, 3)
+        S = H @ bank.covs @ H.T + jnp.diag(sigma2)
+        off2 = jnp.min(jnp.max((y**2 / jnp.diagonal(S, 0, 1, 2)).reshape(3, 2, 3), axis=2), axis=0)
+        far = there & (off2 > s.gate**2)
+        odd = far & (streaks < s.patience)
+        longer = jnp.where(far, jnp.minimum(streaks + 1, 2 * s.patience), 0)
+        used = jnp.repeat(there & ~odd, 3)
+        sight = Sight(
+            jnp.where(used[:, None], H, 0.0),
+            jnp.where(used, y, 0.0),
+            jnp.where(used[:, None] & used[None, :], S, jnp.eye(6)),
+            jnp.where(used, sigma2, 0.0),
+        )
+        lost = jnp.zeros(len(Reason), int)
+        for reason, one in (
+            (Reason.GYRO_MISSING, ~there[0]),
+            (Reason.ACCEL_MISSING, ~there[1]),
+            (Reason.GYRO_OUTLIER, odd[0]),
+            (Reason.ACCEL_OUTLIER, odd[1]),
+        ):
+            lost = lost.at[reason].set(one.astype(int))
+        return sight, jnp.where(there, longer, streaks), lost

@@ -121,3 +121,9 @@ class CogEstimate:
     def sigma(self) -> Array:
         """(3,) deviation of each component, body axes, m."""
         return jnp.sqrt(jnp.maximum(jnp.diagonal(self.cov), 0.0))
+
+    @property
+    def sigma_across(self) -> Array:
+        """() largest deviation of a body component, without what is doubtful along the thrust, m."""
+        across = self.cov - (self.axis @ self.cov @ self.axis) * jnp.outer(self.axis, self.axis)
+        return jnp.sqrt(jnp.maximum(jnp.max(jnp.diagonal(across)), 0.0))

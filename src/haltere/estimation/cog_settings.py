@@ -67,8 +67,8 @@ class CogSettings:
     """s between ticks."""
     torque_noise: float = 0.148
     """White angular acceleration, rad/s2/sqrt(Hz): 0.01 rad/s per step at 220 Hz, Q of [Fresk2017]."""
-    still_walk: float = 5e-4
-    """Walk of a resting offset, lever/sqrt(s)."""
+    still_walk: float = 2.5e-4
+    """Walk of a resting offset, lever/sqrt(s): a gain that never dies, small because a rest is a rest."""
     jump_walk: float = 0.03
     """Walk of a jumping offset, lever/sqrt(s)."""
     speed_walk: float = 6e-3
@@ -87,7 +87,7 @@ class CogSettings:
     """Its walk, 1/sqrt(s)."""
     mass_jump: float = 0.03
     """Its walk while the offset jumps: what comes or goes has mass, 1/sqrt(s)."""
-    thrust: float = 0.012
+    thrust: float = 0.01
     """Deviation of one rotor's relative thrust; rotors of one batch differ by that."""
     torque: float = 1e-3
     """Deviation of a lasting torque about the axes across the thrust, lever."""
@@ -96,8 +96,8 @@ class CogSettings:
     torque_memory: float = 2.0
     """s over which a torque lasts."""
     stay: tuple[tuple[float, float], tuple[float, float], tuple[float, float]] = (
-        (0.3, 0.02),  # still to moving, to jump
-        (0.05, 0.02),  # moving to still, to jump
+        (0.07, 0.02),  # still to moving, to jump
+        (0.01, 0.02),  # moving to still, to jump
         (6.0, 3.0),  # jump to still, to moving
     )
     """Rates at which the modes change, 1/s."""

@@ -6,15 +6,19 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from haltere.foundation.arrays import ArrayLike
 from haltere.report import theme
 from haltere.report.page import Page, Picture, Section, Table
 from haltere.studies import fresk_sweep
-from haltere.studies.cog_loop import RATE, CogLog
+from haltere.studies.cog_case import CogLog
+from haltere.studies.cog_loop import RATE
 from haltere.studies.fresk import FreskFlights
 from haltere.studies.fresk_step import AFTER, BEFORE, DROP
 
 EVERY = 4
 """Ticks of which one is drawn."""
+SETTLING = 1.0
+"""s at the beginning, while a filter finds its feet, that do not count for the range of an axis."""
 
 
 def lines(series: dict[str, tuple[Any, Any, dict[str, Any]]], unit: str, height: int = 300) -> go.Figure:
@@ -32,8 +36,37 @@ def lines(series: dict[str, tuple[Any, Any, dict[str, Any]]], unit: str, height:
         )
     theme.apply(figure, height)
     figure.update_xaxes(title_text="time, s", hoverformat=".2f")
-    figure.update_yaxes(title_text=unit, hoverformat=".3~g")
+    figure.update_yaxes(title_text=unit, hoverformat=".3~g", range=_range(series))
     return figure
+
+
+def _range(series: dict[str, tuple[Any, Any, dict[str, Any]]]) -> list[float]:
+    """Lowest and highest value once settled, with a little room."""
+    late = np.concatenate([np.asarray(v)[np.asarray(t) > SETTLING] for t, v, _ in series.values()])
+    low, high = float(late.min()), float(late.max())
+    room = 0.08 * max(high - low, 1e-9)
+    return [low - room, high + room]
+
+
+def add_band(figure: go.Figure, time: np.ndarray, centre: ArrayLike, half: np.ndarray, name: str) -> None:
+    """A band of `half` (S,) to either side of `centre` (S,), behind the lines."""
+    middle = np.asarray(centre)
+    around = np.concatenate([(middle + half)[::EVERY], (middle - half)[::EVERY][::-1]])
+    along = np.concatenate([time[::EVERY], time[::EVERY][::-1]])
+    band = go.Scatter(
+        x=np.asarray(along, np.float32),
+        y=np.asarray(around, np.float32),
+        name=name,
+        fill="toself",
+        fillcolor="rgba(80, 130, 190, 0.18)",
+        line={"width": 0},
+        hoverinfo="skip",
+    )
+    figure.add_trace(band)
+    figure.data = (figure.data[-1], *figure.data[:-1])
+    low, high = figure.layout.yaxis.range
+    edges = _range({"above": (time, middle + half, {}), "below": (time, middle - half, {})})
+    figure.update_yaxes(range=[min(low, edges[0]), max(high, edges[1])])
 
 
 TRUTH: dict[str, Any] = {"color": "#c3cad0", "width": 6}
@@ -59,6 +92,7 @@ def figure_6(found: FreskFlights, axis: int) -> go.Figure:
         },
         "mm",
     )
+    add_band(figure, time, 1e3 * log.offset[0, :, axis], 1.96e3 * log.sigma[0, :, axis], "ours, 95 %")
     figure.add_vline(x=DROP + 1.6, line={"color": theme.MUTED, "width": 1, "dash": "dot"})
     figure.add_annotation(
         x=DROP + 1.6,
@@ -157,11 +191,7 @@ def write(found: FreskFlights, tables: dict[str, Any], path: Path) -> Path:
     columns = ("quantity", "unit", "paper", "ours", "bound")
     cells = [
         Table(
-            t["name"],
-            columns,
-            [[_cell(r[c]) for c in columns] for r in t["rows"]],
-            "Paper and ours.",
-            wide=True,
+            t["name"], columns, [_cells(r) for r in t["rows"]], "Ours must be at most the bound.", wide=True
         )
         for t in tables["tables"]
     ]
@@ -171,11 +201,16 @@ def write(found: FreskFlights, tables: dict[str, Any], path: Path) -> Path:
         sections=(
             Section("Figure 6: a step", "The paper's filter with the paper's tuning, and ours.", step),
             Section("Figure 7: a sweep", "A one-joint arm below the vehicle.", sweep),
-            Section("Numbers", "All of the study.", cells),
+            Section(
+                "Numbers", "What the paper prints, what ours gave, and the bound that it is held to.", cells
+            ),
         ),
     )
     return page.write(path)
 
 
-def _cell(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else f"{value:.3g}"
+def _cells(row: dict[str, Any]) -> list[str]:
+    """One line of a table as text; lengths in millimetres."""
+    scale, unit = (1e3, "mm") if row["unit"] == "m" else (1.0, row["unit"])
+    numbers = ["" if row[c] is None else f"{scale * row[c]:.3g}" for c in ("paper", "ours", "bound")]
+    return [row["quantity"], unit, *numbers]

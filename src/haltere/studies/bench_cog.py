@@ -1,54 +1,67 @@
 """One tick of the centre-of-gravity filter, the compensation and the controller's allocation, timed on the Neo."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from haltere.airframe import from_catalogue
 from haltere.control import GeometricController
 from haltere.control import start as on_path
-from haltere.control.compensation import Compensation, renewed
 from haltere.control.geometric import command
+from haltere.control.selftrim import SelfTrim, Trimmed
 from haltere.dynamics import Model, State
 from haltere.estimation.cog import CogFilter
-from haltere.estimation.cog_belief import CogBelief, CogReading
+from haltere.estimation.cog_belief import CogEstimate, CogReading
 from haltere.foundation.arrays import Array
+from haltere.foundation.flat import FlatStep
 from haltere.trajectory import hover
 
 BOUND = 1000.0
 """us: a tick must fit 1 kHz."""
 BATCH = 100
 
+Said = tuple[Array, CogEstimate]
 
-def cog_rows() -> list[dict[str, Any]]:
-    """Rows of `haltere bench`: one vehicle, from Python, and per vehicle of a batch; CPU time."""
-    airframe = from_catalogue("neo")
+
+def flat_tick(name: str = "neo") -> FlatStep:
+    """Reading and state in; squared rotor speeds and the estimate out."""
+    airframe = from_catalogue(name)
     filter_, controller = CogFilter.from_airframe(airframe), GeometricController.from_airframe(airframe)
     path = hover((0.0, 0.0, 2.0), 0.0, 1.0)
     state = on_path(Model.from_airframe(airframe), controller, path)
-    nominal, reference = controller.vehicle, path.at(0.0)
+    beside, reference = SelfTrim(filter_, controller.vehicle), path.at(0.0)
 
-    def tick(
-        belief: CogBelief, used: Compensation, state: State, reading: CogReading
-    ) -> tuple[CogBelief, Compensation, Array]:
-        belief = filter_.tick(belief, reading)
-        said = filter_.estimate(belief)
-        sigma = jnp.sqrt(jnp.maximum(jnp.max(jnp.diagonal(said.cov)[:2]), 0.0))
-        used = renewed(used, nominal, said.com, sigma, said.mass, filter_.settings.period)
-        return belief, used, command(used.controller, state, reference)
+    def tick(last: Trimmed, given: tuple[CogReading, State]) -> tuple[Trimmed, Said]:
+        reading, state = given
+        trimmed, said = beside.step(last, reading)
+        return trimmed, (command(trimmed.controller, state, reference), said)
 
     speeds = filter_.numbers.hover_speeds()
     reading = CogReading(jnp.zeros(3), jnp.asarray([0.0, 0.0, 9.81]), speeds, speeds)
-    single = (filter_.begin(), Compensation.of(controller), state, reading)
-    many = jax.tree.map(lambda x: jnp.broadcast_to(x, (BATCH, *jnp.shape(x))), single)
+    return FlatStep(tick, beside.begin(controller), (reading, state))
+
+
+def cog_rows() -> list[dict[str, Any]]:
+    """Rows of `haltere bench`: one vehicle, from Python to NumPy, and per vehicle of a batch; CPU time."""
+    tick = flat_tick()
+    many = jax.jit(jax.vmap(tick.function), donate_argnums=0)
     rows = []
-    for name, function, given, count, calls in (
-        ("single, from Python", jax.jit(tick), single, 1, 300),
-        (f"batch {BATCH}, per vehicle", jax.jit(jax.vmap(tick)), many, BATCH, 30),
+    for name, function, memory, given, count, calls in (
+        ("single, from Python", tick, tick.begin, tick.given, 1, 300),
+        (
+            f"batch {BATCH}, per vehicle",
+            many,
+            np.tile(tick.begin, (BATCH, 1)),
+            np.tile(tick.given, (BATCH, 1)),
+            BATCH,
+            30,
+        ),
     ):
-        value = 1e6 * _best(function, given, calls) / count
+        value = 1e6 * _best(function, memory, given, calls) / count
         rows.append(
             {
                 "name": f"CoG filter and allocation, {name}",
@@ -62,13 +75,20 @@ def cog_rows() -> list[dict[str, Any]]:
     return rows
 
 
-def _best(function: Any, given: Any, calls: int, rounds: int = 5) -> float:
-    """Seconds of CPU time of one call that waits for its result, best of several rounds."""
-    jax.block_until_ready(function(*given))
+def _best(
+    function: Callable[[Any, np.ndarray], tuple[Array, Array]],
+    memory: Any,
+    given: np.ndarray,
+    calls: int,
+    rounds: int = 5,
+) -> float:
+    """Seconds of CPU time of one tick whose answer is read before the next begins, best of several rounds."""
+    memory, said = function(memory, given)
     found = []
     for _ in range(rounds):
         begin = time.process_time()
         for _ in range(calls):
-            jax.block_until_ready(function(*given))
+            memory, said = function(memory, given)
+            np.asarray(said)
         found.append((time.process_time() - begin) / calls)
     return min(found)

@@ -11,27 +11,28 @@ numbers, so one compiled function flies them all: `flights` maps it over cases i
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.control import GeometricController
-from haltere.control.compensation import Compensation, renewed
-from haltere.control.geometric import command as control
+from haltere.airframe import Airframe
+from haltere.control.compensation import Compensation, Trim, renewed
+from haltere.control.dither import dithered
+from haltere.control.geometric import allocate, led, wrench
 from haltere.dynamics import Environment, State
-from haltere.dynamics.model import leaves
 from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_belief import CogEstimate, CogReading
 from haltere.estimation.cog_paper import PaperBelief, PaperCogFilter
 from haltere.estimation.cog_reference import ReferenceCog
 from haltere.foundation.arrays import Array
 from haltere.simulation import Command, Timing, Vehicle, fly
+from haltere.simulation.payload import Payload, loading
 from haltere.simulation.sensors import felt
 from haltere.simulation.step import motion_now
-from haltere.trajectory import Trajectory, VehicleNumbers
+from haltere.studies.cog_case import Case, CogLog, Source
+from haltere.trajectory import VehicleNumbers
 
 RATE = 220.0
 """Hz of filters and controller, [Fresk2017]."""
@@ -40,106 +41,6 @@ WIDTH = 25
 """Cases that fly together."""
 TORQUE_NOISE = 2.2
 """rad/s2 in each step at 220 Hz: Q of [Fresk2017] eq. (16)."""
-
-
-class Source(IntEnum):
-    """Where the mixer takes the centre of mass from."""
-
-    NOTHING = 0
-    """It stays with what it believed at the beginning."""
-    OURS = 1
-    PAPER = 2
-    REFERENCE = 3
-    """The paper's ground truth estimator, which integrates the position error."""
-
-
-@leaves(
-    "key",
-    "source",
-    "controller",
-    "path",
-    "start",
-    "offset",
-    "torque_noise",
-    "wash",
-    "thrust",
-    "load",
-    "faults",
-)
-@dataclass(frozen=True)
-class Case:
-    """One flight, in numbers."""
-
-    key: Array
-    source: Any
-    controller: GeometricController
-    path: Trajectory
-    start: State
-    offset: Any
-    """(3,) what filters and mixer believe at the beginning, m."""
-    torque_noise: Any
-    """White torque, rad/s2 in each step."""
-    wash: Any
-    """Strength of the rotor wash on the arm, 1 where the paper describes it."""
-    thrust: Any
-    """(R,) relative strength of each rotor beyond the nominal."""
-    load: Any
-    """What the loop's `change` takes."""
-    faults: Any
-    """(3,) times in s of a rotor-speed dropout of 0.2 s, an accelerometer outlier of 50 m/s2, a gyroscope NaN."""
-
-
-@leaves(
-    "position",
-    "com",
-    "offset",
-    "cov",
-    "paper",
-    "reference",
-    "used",
-    "modes",
-    "noise",
-    "along",
-    "counts",
-    "mass",
-    "thrust",
-    "angles",
-)
-@dataclass(frozen=True)
-class CogLog:
-    """What is kept of each tick; lengths in m."""
-
-    position: Array
-    """(3,) of the body origin, world."""
-    com: Array
-    """(3,) centre of mass by our filter, body axes."""
-    offset: Array
-    """(3,) of it from the nominal place."""
-    cov: Array
-    """(3, 3)."""
-    paper: Array
-    """(3,) of the paper's filter."""
-    reference: Array
-    """(3,) of the paper's ground truth estimator."""
-    used: Array
-    """(3,) centre of mass that the mixer uses."""
-    modes: Array
-    noise: Array
-    along: Array
-    """() whether the component along the thrust is called observable."""
-    counts: Array
-    """(reasons,) raised until now, filter and compensation together."""
-    mass: Array
-    """() kg, estimated."""
-    thrust: Array
-    """(R,) estimated."""
-    angles: Array
-    """(J,) true, rad."""
-
-    @property
-    def sigma(self) -> np.ndarray:
-        """(..., 3) deviations of our filter, m."""
-        return np.asarray(np.sqrt(np.maximum(np.diagonal(np.asarray(self.cov), 0, -2, -1), 0.0)))
 
 
 @dataclass(frozen=True)
@@ -158,6 +59,31 @@ class CogLoop:
     """(J,) rad to command at a time in s."""
     measured_joints: bool = False
     measured_speeds: bool = True
+
+    @classmethod
+    def carrying(
+        cls,
+        airframe: Airframe,
+        duration: float,
+        payloads: Callable[[Any], tuple[Payload, ...]],
+        measured_joints: bool = False,
+        measured_speeds: bool = True,
+    ) -> "CogLoop":
+        """An airframe whose payloads follow from the case's `load`; the filters know nothing of them."""
+        ours = CogFilter.from_airframe(airframe)
+
+        def change(vehicle: Vehicle, time: Array, load: Any) -> Vehicle:
+            return loading(payloads(load))(vehicle, time)
+
+        return cls(
+            Vehicle.from_airframe(airframe),
+            ours,
+            PaperCogFilter(ours.numbers),
+            duration,
+            change,
+            measured_joints=measured_joints,
+            measured_speeds=measured_speeds,
+        )
 
     def fly(self, case: Case) -> CogLog:
         """The log of one flight, with a leading axis over ticks."""
@@ -199,7 +125,10 @@ class CogLoop:
             wanted = case.path.at(time)
             reference = reference.tick(state.R_WB.T @ (state.position - wanted.position), 1.0 / RATE)
             used = _chosen(case, used, nominal, said, paper, reference)
-            squares = control(used.controller, state, wanted)
+            asked = allocate(used.controller, wrench(used.controller, state, wanted)[0]).u
+            squares = led(
+                used.controller, dithered(used.controller, asked, time, case.dither), state.rotor_rates
+            )
             joints = hold if self.joints is None else self.joints(time)
             log = CogLog(
                 state.position,
@@ -270,13 +199,12 @@ def _chosen(
     reference: ReferenceCog,
 ) -> Compensation:
     """The controller in use after the estimate of the case's source."""
-    across = said.cov - (said.axis @ said.cov @ said.axis) * jnp.outer(said.axis, said.axis)
-    sigma = jnp.sqrt(jnp.maximum(jnp.max(jnp.diagonal(across)), 0.0))
     ours = case.source == Source.OURS
     kept = nominal.com + jnp.asarray(case.offset)
     places = jnp.stack([kept, said.com, nominal.com + paper.offset, nominal.com + reference.offset])
-    mass = jnp.where(ours, said.mass, nominal.mass)
-    return renewed(used, nominal, places[case.source], jnp.where(ours, sigma, 0.0), mass, 1.0 / RATE)
+    found, plain = Trim.of(said), Trim(kept, jnp.zeros(()), nominal.mass, jnp.zeros_like(said.thrust_scale))
+    told = jax.tree.map(lambda mine, none: jnp.where(ours, mine, none), found, plain)
+    return renewed(used, nominal, replace(told, com=places[case.source]), 1.0 / RATE)
 
 
 def flights(loop: CogLoop, cases: Sequence[Case], say: Callable[[str], None] | None = None) -> CogLog:

@@ -15,7 +15,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.control import GeometricController, Integral
 from haltere.control import step as control_step
-from haltere.control.compensation import Compensation, renewed
+from haltere.control.selftrim import SelfTrim
 from haltere.dynamics import Environment, State
 from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_belief import CogReading
@@ -62,10 +62,10 @@ def cog_pilot(
     settings = replace(CogSettings().with_joints() if known else CogSettings(), period=period)
     filter_ = CogFilter.from_airframe(airframe, settings, start.joint_angles[:known] if known else None)
     numbers, gravity = filter_.numbers, jnp.asarray(environment.gravity)
-    motors, nominal = vehicle.motors, controller.vehicle
+    motors, beside = vehicle.motors, SelfTrim(filter_, controller.vehicle)
 
     def pilot(carry: Any, time: Array, state: State) -> tuple[Any, Command]:
-        belief, used, integral, last, key = carry
+        trimmed, integral, last, key = carry
         key, a, b, c = jax.random.split(key, 4)
         now = vehicle if change is None else change(vehicle, time)
         target = motors.target(last.rotors)
@@ -79,19 +79,15 @@ def cog_pilot(
             target,
             state.joint_angles[:known] if known else None,
         )
-        belief = filter_.tick(belief, reading)
-        said = filter_.estimate(belief)
-        across = said.cov - (said.axis @ said.cov @ said.axis) * jnp.outer(said.axis, said.axis)
-        sigma = jnp.sqrt(jnp.maximum(jnp.max(jnp.diagonal(across)), 0.0))
-        used = renewed(used, nominal, said.com, sigma, said.mass, period)
-        squares, integral = control_step(used.controller, integral, state, path.at(time), period)
-        log = {"position": said.com, "sigma": said.sigma, "reason": used.reason}
+        trimmed, said = beside.step(trimmed, reading)
+        squares, integral = control_step(trimmed.controller, integral, state, path.at(time), period)
+        log = {"position": said.com, "sigma": said.sigma, "reason": trimmed.used.reason}
         given = Command(motors.command(jnp.sqrt(squares)), joints(time), log)
-        return (belief, used, integral, replace(given, log=None), key), given
+        return (trimmed, integral, replace(given, log=None), key), given
 
     speeds = start.rotor_rates
     first = Command(motors.command(speeds), joints(jnp.zeros(())))
-    return pilot, (filter_.begin(speeds), Compensation.of(controller), Integral.zero(), first, key)
+    return pilot, (beside.begin(controller, speeds), Integral.zero(), first, key)
 
 
 def controller_joints(airframe: Airframe) -> tuple[str, ...]:

@@ -22,12 +22,11 @@ import numpy as np
 from haltere.airframe import from_catalogue
 from haltere.control import Bandwidths, GeometricController
 from haltere.control import start as on_path
-from haltere.estimation.cog import CogFilter
-from haltere.estimation.cog_paper import PaperCogFilter
+from haltere.control.dither import Dither
 from haltere.foundation.arrays import Array, ArrayLike
-from haltere.simulation import Vehicle
-from haltere.simulation.payload import Payload, loading
-from haltere.studies.cog_loop import RATE, TORQUE_NOISE, Case, CogLog, CogLoop, Source
+from haltere.simulation.payload import Payload
+from haltere.studies.cog_case import Case, CogLog, Source
+from haltere.studies.cog_loop import RATE, TORQUE_NOISE, CogLoop
 from haltere.trajectory import lissajous
 
 NEO = 2.853
@@ -35,6 +34,8 @@ ARM = (0.053, (0.610, -0.279, 0.0))
 """Mass in kg and place in m of the lever arm, [Fresk2017] Table II."""
 WEIGHT = (0.036, (0.905, -0.386, 0.0))
 """The same of the mass that drops."""
+HOVER = (0.0, 0.0, 2.0)
+"""Where it hovers, m."""
 DURATION = 20.0
 DROP = 5.0
 """s."""
@@ -62,22 +63,12 @@ def bandwidths(product: float) -> Bandwidths:
 @cache
 def step_loop(measured_speeds: bool = True) -> CogLoop:
     """The Neo with the lever arm; a case's `load` is the time of the drop in s and the place of the mass (3,) in m."""
-    airframe = from_catalogue("neo")
-    ours = CogFilter.from_airframe(airframe)
 
-    def change(vehicle: Vehicle, time: Array, load: Any) -> Vehicle:
+    def payloads(load: Any) -> tuple[Payload, ...]:
         drop, arm, weight = load
-        parts = (Payload(arm[0], arm[1:]), Payload(weight[0], weight[1:], drop=drop))
-        return loading(parts)(vehicle, time)
+        return Payload(arm[0], arm[1:]), Payload(weight[0], weight[1:], drop=drop)
 
-    return CogLoop(
-        Vehicle.from_airframe(airframe),
-        ours,
-        PaperCogFilter(ours.numbers),
-        DURATION,
-        change,
-        measured_speeds=measured_speeds,
-    )
+    return CogLoop.carrying(from_catalogue("neo"), DURATION, payloads, measured_speeds=measured_speeds)
 
 
 @cache
@@ -106,10 +97,14 @@ def step_case(
     load: tuple[Any, Any, Any] | None = None,
     offset: Sequence[float] | np.ndarray = tuple(BEFORE),
     faults: Sequence[float] = (np.inf, np.inf, np.inf),
+    dither: float = 0.0,
 ) -> Case:
-    """One flight: hovering, or along a figure of `amplitude`; the flight begins in balance with `offset`."""
+    """One flight: hovering, or along a figure of `amplitude`; the flight begins in balance with `offset`.
+
+    `dither` is the share of the hover's squared speeds by which the rotors change one against the other.
+    """
     flying, model = controller(product), step_loop().vehicle.model
-    path = lissajous(cycles, DURATION, amplitude, (0.0, 0.0, 2.0))
+    path = lissajous(cycles, DURATION, amplitude, HOVER)
     known = jnp.asarray(offset, float)
     balanced = flying.with_vehicle(replace(flying.vehicle, com=flying.vehicle.com + known))
     return Case(
@@ -124,6 +119,7 @@ def step_case(
         jnp.zeros(6) if thrust is None else jnp.asarray(thrust, float),
         load or load_of(),
         jnp.asarray(faults, float),
+        Dither(jnp.asarray(dither, float)),
     )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from haltere.airframe import Airframe, Joint, Link, from_catalogue
 from haltere.control import GeometricController
 from haltere.control import start as on_path
+from haltere.control.dither import Dither
 from haltere.dynamics import State
 from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_numbers import CogNumbers
@@ -26,7 +27,8 @@ from haltere.estimation.cog_paper import PaperCogFilter
 from haltere.estimation.cog_settings import CogSettings
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.simulation import Vehicle
-from haltere.studies.cog_loop import RATE, TORQUE_NOISE, Case, CogLog, CogLoop, Source
+from haltere.studies.cog_case import Case, CogLog, Source
+from haltere.studies.cog_loop import RATE, TORQUE_NOISE, CogLoop
 from haltere.studies.fresk_step import bandwidths
 from haltere.trajectory import hover
 
@@ -128,6 +130,7 @@ def sweep_case(
         jnp.zeros(6),
         None,
         jnp.full(3, jnp.inf),
+        Dither(jnp.zeros(())),
     )
 
 

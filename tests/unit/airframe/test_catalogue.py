@@ -20,6 +20,7 @@ from haltere.airframe import (
 
 NAMES = catalogue_names()
 EXPECTED = {
+    "coaxial": (4.5, 8),
     "crazyflie": (0.027, 4),
     "hexa-tilted": (0.41, 6),
     "hong-fixed-wing": (1.58, 4),
@@ -29,6 +30,7 @@ EXPECTED = {
     "hummingbird": (0.716, 4),
     "indiflight-3inch": (0.428, 4),
     "neo": (2.853, 6),
+    "octorotor": (6.0, 8),
     "quad-arm": (2.25630769, 4),
     "x500": (2.06430769, 4),
 }
@@ -114,6 +116,26 @@ def test_it_can_hover_and_turn(name):
     assert np.linalg.matrix_rank(effect) >= 4
     even = effect.sum(axis=1)
     assert np.abs(even[[0, 1, 3, 4, 5]]).max() < 1e-9 * even[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "hub", "motor", "arm", "count"),
+    [
+        ("octorotor", (4.0, 0.12, 0.12), (0.16, 0.5, 0.0), (0.09, 0.1, 0.5), 8),
+        ("coaxial", (2.9, 0.10, 0.12), (0.13, 0.35, 0.04), (0.14, 0.08, 0.35), 4),
+    ],
+)
+def test_made_up_inertia_is_that_of_its_parts(name, hub, motor, arm, count):
+    mass, radius, height = hub
+    total = np.array([3 * radius**2 + height**2] * 2 + [6 * radius**2]) * mass / 12
+    each, place, up = motor
+    total += 8 * each * np.array([0.5 * place**2 + up**2] * 2 + [place**2])
+    rod, inner, outer = arm
+    square = (outer**3 - inner**3) / (3 * (outer - inner))
+    total += count * rod * np.array([0.5, 0.5, 1.0]) * square
+    body = from_catalogue(name).body
+    assert body.inertia[:3] == pytest.approx(total, rel=2e-3)
+    assert body.mass == pytest.approx(mass + 8 * each + count * rod)
 
 
 def test_hong_layouts():

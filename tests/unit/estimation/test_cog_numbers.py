@@ -9,7 +9,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Drive, Environment, Model, State, forward_dynamics
-from haltere.estimation.cog import linearised
+from haltere.estimation.cog_bank import linearised
 from haltere.estimation.cog_numbers import CogError, CogNumbers, answer
 from haltere.simulation.sensors import felt
 
