@@ -1,0 +1,37 @@
+"""The IMU's place from two throw-and-catches, 100 vehicles: error, coverage, and one throw flagged."""
+
+import jax
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from haltere.studies.tumbles import tumble_runs
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return tumble_runs(jax.random.key(7), 100)
+
+
+def test_error_of_two_throws(runs):
+    errors = np.array([run.error for run in runs])
+    assert np.median(errors) <= 0.45e-3
+    assert np.quantile(errors, 0.95) <= 0.75e-3
+
+
+def test_the_ellipsoid_covers(runs):
+    inside = sum(run.found.contains(run.position) for run in runs)
+    assert 90 <= inside <= 99
+    assert binom.cdf(inside, 100, 0.95) > 0.005
+
+
+def test_the_formal_ellipsoid_does_not(runs):
+    assert sum(run.found.contains(run.position, formal=True) for run in runs) < 15
+
+
+def test_two_throws_are_enough_and_one_about_a_principal_axis_is_not(runs):
+    assert all(run.found.enough for run in runs)
+    single = tumble_runs(jax.random.key(8), 5, ("x",), scatter=0.01)
+    for run in single:
+        assert not run.found.enough
+        assert abs(run.found.throws[0].weakest[0]) > 0.95
