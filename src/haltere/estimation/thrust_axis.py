@@ -15,7 +15,7 @@ change of N. p squarings do the work of 2^p steps. Then u = g N B^T d / (d^T M d
 F and T are per squared speed, not per command: errors of the maximum speeds then do not distort |u|^2.
 
 The bounds are checked, not imposed: `ThrustAxis.inside` says whether the answer keeps them; if not,
-`haltere.identification.hover` solves (1) as it stands. `gap` near 1 means that several hover attitudes are equally good.
+`haltere.identification.hover` solves (1) as it stands. `gap` near 1 means several hover attitudes that are as good.
 """
 
 from dataclasses import dataclass
