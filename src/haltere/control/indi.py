@@ -1,4 +1,4 @@
-"""Hover with an effectiveness that was just learnt: incremental inversion for the attitude, plain inversion for position.
+"""Hover with an effectiveness that was just learnt: incremental inversion for attitude, plain inversion for position.
 
 All in IMU axes; d = thrust axis (unit), W = body rate, u = squared rotor speeds, F, T, b = `Effectiveness`. Position
 ([Blaha2024], its method paper, with integral action added):
@@ -11,8 +11,8 @@ without any heading. Attitude, and the increment that gives the wanted angular a
     W_ref = k_theta theta,   alpha = k_W (W_ref - W)                                                       (2)
     (T + b / (2 w t)) (u - u_0) = alpha - W'_0 + b w'_0,      d^T F u = |a| cos(angle)                     (3)
 
-t = lag of the motor with its lead. Rotors are given the speed that is reached after t if they approach with their own lag
-tau: w_cmd = w + lead (w_ref - w), t = tau / lead. The poles of (attitude, rate, motor) are put at -1 / (3 t), all three:
+t = lag of the motor with its lead. Rotors are asked for more than the speed wanted, so that their own lag tau becomes
+t = tau / lead: w_cmd = w + lead (w_ref - w). The poles of (attitude, rate, motor) are put at -1 / (3 t), all three:
 
     k_W = 1 / (3 t),   k_theta = 1 / (9 t)                                                                 (4)
 
@@ -35,7 +35,7 @@ from haltere.lie import s2, so3
 LEAD = 2.0
 PRIORITY = (100.0, 100.0, 0.3, 10.0)
 """Across the thrust axis (two), about it, thrust."""
-KP, KV, KI = 3.2, 3.6, 0.8
+KP, KV, KI = 4.5, 4.0, 2.5
 STEEPEST = 6.0
 """m/s2, largest horizontal acceleration that is asked for."""
 HIGHEST = 8.0

@@ -13,7 +13,8 @@ torque of its momentum, both of the same three numbers because b_i = -I^-1 h_i /
 w_max = a + c + w_0. The same low-pass on both sides of each law.
 
 It is recursive least squares in information form: R <- l R + phi phi^T, s <- l s + phi y. Nothing can wind up,
-because no covariance is propagated; `solve` inverts once, with a prior so weak that it only decides what was never excited.
+because no covariance is propagated; `solve` inverts once, with a prior so weak that it only decides what was never
+excited.
 """
 
 from dataclasses import dataclass
@@ -166,7 +167,7 @@ def solve(learnt: Learning) -> Effectiveness:
         unit = R / jnp.outer(scale, scale) + WEAK * jnp.eye(R.shape[0])
         right = s / (scale[:, None] if s.ndim == 2 else scale)
         answer = jnp.linalg.solve(unit, right)
-        return answer / (scale[:, None] if s.ndim == 2 else scale)
+        return jnp.asarray(answer / (scale[:, None] if s.ndim == 2 else scale))
 
     force = solved(learnt.R_force, learnt.s_force).T / SPEED**2
     both = solved(learnt.R_turn, learnt.s_turn)

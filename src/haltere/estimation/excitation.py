@@ -6,8 +6,8 @@ A throw is a strong specific force at the centre of mass, then none ([Blaha2024]
     released  when, armed, |f| < `FALL` has lasted `FELL` s                                                (1)
 
 After it motor i = 0..m-1 runs from t_i = `WAIT` + i `PACE`: `STEP` of full command for `STEP_TIME`, then a ramp from
-`RAMP` to zero over `RAMP_TIME`; the next one starts while it still ramps. What is left of the gyro's range is shared out:
-with W_i = |W| when motor i starts, it is cut off for good when
+`RAMP` to zero over `RAMP_TIME`; the next one starts while it still ramps. What is left of the gyro's range is shared
+out: with W_i = |W| when motor i starts, it is cut off for good when
 
     |W| > W_i + max(limit - W_i, `LEAST`) / (m - i)                                                        (2)
 

@@ -1,8 +1,9 @@
-"""Attitude, velocity and heading of a thrown IMU from gyro, accelerometer and a track of positions; never from an attitude sensor.
+"""Attitude, velocity and heading of a thrown IMU from its own readings and a track of positions.
 
-Before the throw the IMU rests in a hand: its mean reading is the direction of up, which gives its attitude up to heading,
-R_LI. From there the gyro is integrated, so L is a level frame that is turned against the world by an unknown angle psi
-about the vertical. While the vehicle falls and its rotors push, with s = double integral of R_LI f + g since release,
+Before the throw the IMU rests in a hand: its mean reading is the direction of up, which gives its attitude up to
+heading, R_LI. From there the gyro is integrated, so L is a level frame that is turned against the world by an unknown
+angle psi about the vertical. While the vehicle falls and its rotors push, with s = double integral of R_LI f + g since
+release,
 
     p = p_0 + v_0 t + Rz(psi) s         linear in p_0, v_0, cos psi, sin psi                               (1)
 
@@ -19,7 +20,7 @@ from typing import Self
 import jax.numpy as jnp
 
 from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, ArrayLike
 from haltere.lie import so3
 
 WEAK = 1e-6
@@ -32,7 +33,7 @@ def level(accel: Array) -> Array:
     turn = jnp.stack([w, up[1], -up[0], jnp.zeros(())])
     half = jnp.asarray([0.0, 1.0, 0.0, 0.0])
     q = jnp.where(w > 1e-6, turn, half)
-    return q / jnp.linalg.norm(q)
+    return jnp.asarray(q / jnp.linalg.norm(q))
 
 
 def about_up(angle: Array) -> Array:
@@ -67,12 +68,12 @@ class Heading:
         right = position - jnp.stack([o, o, z])
         return Heading(self.R + weight * rows.T @ rows, self.s + weight * rows.T @ right)
 
-    def solve(self, sigma: float) -> tuple[Array, Array, Array, Array]:
+    def solve(self, sigma: ArrayLike) -> tuple[Array, Array, Array, Array]:
         """psi, its deviation for positions with `sigma` m, p_0 (3,) and v_0 (3,)."""
         scale = jnp.sqrt(jnp.maximum(jnp.diagonal(self.R), 1e-12))
         inverse = jnp.linalg.inv(self.R / jnp.outer(scale, scale) + WEAK**2 * jnp.eye(8))
         answer = inverse @ (self.s / scale) / scale
-        spread = sigma * jnp.sqrt(jnp.maximum(inverse[6, 6] + inverse[7, 7], 0.0) / 2.0) / scale[6]
+        spread = jnp.asarray(sigma) * jnp.sqrt(jnp.maximum(inverse[6, 6] + inverse[7, 7], 0.0) / 2.0) / scale[6]
         size = jnp.maximum(jnp.hypot(answer[6], answer[7]), 0.3)
         return jnp.arctan2(answer[7], answer[6]), spread / size, answer[:3], answer[3:6]
 
@@ -109,14 +110,18 @@ class Track:
             self.pushed + dt * push,
         )
 
-    def correct(self, position: Array, sigma: float, period: float, walk: tuple[float, float]) -> "Track":
-        """A position (3,) with deviation `sigma` m, `period` s after the last; walks of velocity and attitude per root s."""
+    def correct(
+        self, position: Array, sigma: ArrayLike, period: float, walk: tuple[ArrayLike, ArrayLike]
+    ) -> "Track":
+        """A position (3,) with deviation `sigma` m, `period` s after the last; walks: m/s and rad per root s."""
         o, i = jnp.zeros((3, 3)), jnp.eye(3)
         arm = -so3.hat(self.pushed)
         Phi = jnp.block([[i, period * i, 0.5 * period * arm], [o, i, arm], [o, o, i]])
-        grown = jnp.repeat(jnp.asarray([1e-8, walk[0] ** 2, walk[1] ** 2]) * period, 3)
+        grown = jnp.repeat(
+            jnp.stack([jnp.asarray(1e-8), jnp.asarray(walk[0]) ** 2, jnp.asarray(walk[1]) ** 2]) * period, 3
+        )
         P = Phi @ self.P @ Phi.T + jnp.diag(grown)
-        K = P[:, :3] @ jnp.linalg.inv(P[:3, :3] + sigma**2 * i)
+        K = P[:, :3] @ jnp.linalg.inv(P[:3, :3] + jnp.asarray(sigma) ** 2 * i)
         d = K @ (position - self.position)
         P = P - K @ P[:3]
         wxyz = so3.multiply_wxyz(jnp.concatenate([jnp.ones(1), 0.5 * d[6:]]), self.wxyz)

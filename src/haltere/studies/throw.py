@@ -1,12 +1,12 @@
 """Throws of many unknown vehicles: who hovers six seconds later, how well each knew itself, and why the others fell.
 
-`recovered` = no contact with the ground and within 0.5 m and 0.5 m/s of the setpoint 6 s after release. Errors of the IMU's
-place and of the inertia's shape are drawn with the sizes that two tumbles leave (`haltere.studies.tumbles`).
+`recovered` = no contact with the ground and within 0.5 m and 0.5 m/s of the setpoint 6 s after release. Errors of the
+IMU's place and of the inertia's shape are drawn with the sizes that two tumbles leave (`haltere.studies.tumbles`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -31,11 +31,11 @@ from haltere.studies.throw_chain import (
     launch,
     learn,
 )
-from haltere.studies.throw_vehicle import Thrown, template, random_vehicles, same_vehicles
+from haltere.studies.throw_vehicle import Thrown, random_vehicles, same_vehicles, template
 
 SECONDS = 6.0
-WIDTH = 250
-"""Throws that fly together."""
+WIDTHS = (20, 250)
+"""Throws that fly together: the smallest that is enough; what is left over is not counted."""
 NEAR, SLOW = 0.5, 0.5
 PLACE = 0.25e-3
 """m, one sigma per axis of what two tumbles leave of the IMU's place."""
@@ -54,7 +54,8 @@ class Settings:
         height: of the apex of a free throw above the ground, m.
         spin: largest component of the spin at release, rad/s.
         noise: of the sensors.
-        heading: "track" (from the positions) or "compass" (a heading with 0.01 rad; IMU turned about axes in the xy plane).
+        heading: "track" (from the positions) or "compass" (a sensor with 0.01 rad; IMU turned about axes in the
+            xy plane of the thrust frame, as in [Blaha2024]).
         goal: (3,) setpoint, m; z above the ground.
     """
 
@@ -111,34 +112,52 @@ def throw_vehicles(
         raise HaltereError(
             f"vehicle {vehicle!r}; give one of {', '.join(KINDS)}, or an airframe with four rotors or more"
         )
-    width = min(WIDTH, runs)
-    fly = jax.jit(jax.vmap(partial(_fly, rotors=rotors, settings=chosen)))
+    width = next((w for w in WIDTHS if w >= runs), WIDTHS[-1])
+    compass = chosen.heading == "compass"
+    fly = _compiled(rotors, compass)
+    numbers = (chosen.height, chosen.spin, chosen.goal, NOISES[chosen.noise])
+    given = jax.tree.map(lambda x: jnp.asarray(x, float), numbers)
     pieces = []
     for first in range(0, runs, width):
         talk(f"throws {first + 1} to {min(first + width, runs)} of {runs}")
         part = jax.random.split(jax.random.fold_in(key, first), 2)
         if isinstance(vehicle, str):
-            vehicles = random_vehicles(part[0], width, rotors, chosen.heading == "compass")
+            vehicles = random_vehicles(part[0], width, rotors, compass)
         else:
             vehicles = same_vehicles(vehicle, width)
-        out = jax.tree.map(np.asarray, fly(vehicles, jax.random.split(part[1], width)))
-        pieces.append(jax.tree.map(lambda x, n=min(width, runs - first): x[:n], out))
-    return _judged(jax.tree.map(lambda *x: np.concatenate(x), *pieces), chosen)
+        out = jax.tree.map(np.asarray, fly(vehicles, jax.random.split(part[1], width), *given))
+        count = min(width, runs - first)
+        pieces.append({name: values[:count] for name, values in out.items()})
+    return _judged({name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]})
 
 
-def _fly(vehicle: Thrown, key: Array, rotors: int, settings: Settings) -> dict[str, Array]:
+@cache
+def _compiled(rotors: int, compass: bool) -> Callable[..., dict[str, Array]]:
+    """The whole throw for a batch: one compilation for every height, spin, setpoint and noise."""
+    one = partial(_fly, rotors=rotors, compass=compass)
+    function: Callable[..., dict[str, Array]] = jax.jit(jax.vmap(one, (0, 0, None, None, None, None)))
+    return function
+
+
+def _fly(
+    vehicle: Thrown,
+    key: Array,
+    height: Array,
+    spin: Array,
+    goal: tuple[Array, Array, Array],
+    noise: Noise,
+    rotors: int,
+    compass: bool,
+) -> dict[str, Array]:
     model, _ = template(rotors)
-    noise = NOISES[settings.noise]
-    case = _case(vehicle, key, settings, noise)
+    case = _case(vehicle, key, height, spin, jnp.stack(goal), noise)
     ticks = int(np.ceil((HAND + 0.035 + excitation_time(rotors)) / TICK))
     end, rising = launch(model, case, noise, ticks)
     R = end.state.R_WB @ vehicle.turn
     R_LI = so3.from_wxyz(end.wxyz)
     true_psi = jnp.arctan2((R @ R_LI.T)[1, 0], (R @ R_LI.T)[0, 0])
-    compass = None
-    if settings.heading == "compass":
-        compass = true_psi + 0.01 * jax.random.normal(jax.random.fold_in(key, 11))
-    learnt = learn(end, noise, compass)
+    seen = true_psi + 0.01 * jax.random.normal(jax.random.fold_in(key, 11))
+    learnt = learn(end, noise, seen if compass else None)
     log = hover(model, case, end, learnt, noise, round((SECONDS + HAND) / TICK) - ticks)
     e, motors = learnt.effectiveness, vehicle.motors
 
@@ -165,12 +184,12 @@ def _fly(vehicle: Thrown, key: Array, rotors: int, settings: Settings) -> dict[s
     }
 
 
-def _case(vehicle: Thrown, key: Array, settings: Settings, noise: Noise) -> Case:
+def _case(vehicle: Thrown, key: Array, height: Array, spin: Array, goal: Array, noise: Noise) -> Case:
     keys = jax.random.split(key, 8)
     four = jax.random.normal(keys[0], (4,))
-    rise = jnp.sqrt(2.0 * 9.81 * (settings.height - RELEASE))
+    rise = jnp.sqrt(2.0 * 9.81 * (height - RELEASE))
     velocity = jnp.concatenate([0.4 * jax.random.normal(keys[1], (2,)), rise[None]])
-    spin = jax.random.uniform(keys[2], (3,), minval=-settings.spin, maxval=settings.spin)
+    turning = spin * jax.random.uniform(keys[2], (3,), minval=-1.0, maxval=1.0)
     m = vehicle.motors.curve.shape[0]
     start = State(
         jnp.asarray([0.0, 0.0, RELEASE]) - 0.5 * HAND * velocity,
@@ -188,15 +207,15 @@ def _case(vehicle: Thrown, key: Array, settings: Settings, noise: Noise) -> Case
         start,
         vehicle.turn.T @ vehicle.place + PLACE * jax.random.normal(keys[4], (3,)),
         shape / jnp.trace(shape),
-        jnp.asarray(settings.goal),
+        goal,
         velocity,
-        spin,
-        noise.bias * jax.random.normal(keys[5], (3,)),
+        turning,
+        jnp.asarray(noise.bias) * jax.random.normal(keys[5], (3,)),
         keys[6],
     )
 
 
-def _judged(out: dict[str, Any], settings: Settings) -> Throws:
+def _judged(out: dict[str, Any]) -> Throws:
     z = out["path"][:, :, 2]
     apex = np.array([_first_apex(row) for row in z])
     lost = np.array([max(row[k] - row[k:].min(), 0.0) for row, k in zip(z, apex, strict=True)])

@@ -1,14 +1,14 @@
 """From the hand to hover: one thrown vehicle that knows nothing of itself but what two tumbles told it.
 
-It gets gyro, accelerometer, rotor speeds (2 kHz) and positions (100 Hz), never its attitude. Two parts, each one scan over
-the positions with a scan over the samples of the IMU inside:
+It gets gyro, accelerometer, rotor speeds (2 kHz) and positions (100 Hz), never its attitude. Two parts, each one scan
+over the positions with a scan over the samples of the IMU inside:
 
     launch   hand, release noticed, motors excited in turn, effectiveness and heading learnt
     hover    thrust axis, attitude by incremental inversion, position; thrust is allocated at 500 Hz
 
 The plant is equation (1) of `haltere.dynamics.compact`, by the midpoint rule at 2 kHz; motors follow (3) of
-`haltere.simulation.motors`. In the hand the vehicle is carried upwards with constant acceleration and growing spin, motors
-still. All functions take one vehicle; `haltere.studies.throw` maps them over many.
+`haltere.simulation.motors`. In the hand the vehicle is carried upwards with constant acceleration and growing spin, its
+motors still. All functions take one vehicle; `haltere.studies.throw` maps them over many.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from haltere.estimation.effectiveness import Effectiveness, Learner, Learning, s
 from haltere.estimation.excitation import LIMIT, Throw
 from haltere.estimation.thrust_axis import ThrustAxis, thrust_axis
 from haltere.estimation.track import Heading, Track, about_up, level
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, ArrayLike
 from haltere.lie import so3
 from haltere.simulation.step import rate_of_change
 from haltere.studies.throw_vehicle import Thrown
@@ -49,15 +49,19 @@ CONTROL_FILTER = LowPass(20.0, RATE)
 GYRO_RANGE, ACCEL_RANGE = 34.9, 156.9
 
 
+@leaves("gyro", "accel", "bias", "speed", "position")
 @dataclass(frozen=True)
 class Noise:
     """Of one sample, white; and what is left of the accelerometer's bias."""
 
-    gyro: float
-    accel: float
-    bias: float = 0.02
-    speed: float = 2.0
-    position: float = 1e-3
+    gyro: ArrayLike
+    """rad/s."""
+    accel: ArrayLike
+    """m/s2."""
+    bias: ArrayLike = 0.02
+    speed: ArrayLike = 2.0
+    """Of the rotor speeds, rad/s."""
+    position: ArrayLike = 1e-3
 
 
 NOISES = {
@@ -163,7 +167,7 @@ def _sensed(
 
 def _turned(wxyz: Array, gyro: Array) -> Array:
     later = so3.multiply_wxyz(wxyz, jnp.concatenate([jnp.ones(1), 0.5 * DT * gyro]))
-    return later / jnp.linalg.norm(later)
+    return jnp.asarray(later / jnp.linalg.norm(later))
 
 
 def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LIMIT) -> tuple[Launch, Array]:
@@ -271,7 +275,7 @@ def learn(end: Launch, noise: Noise, compass: Array | None = None) -> Learnt:
     learnt = solve(end.learning)
     top = jnp.maximum(learnt.max_speed, 1.0)
     thrust = thrust_axis(learnt.force, learnt.torque, 0.0, top**2, squarings=10, gravity=GRAVITY)
-    psi, sigma, p_0, v_0 = end.heading.solve(max(noise.position, 2e-3))
+    psi, sigma, p_0, v_0 = end.heading.solve(jnp.maximum(noise.position, 2e-3))
     if compass is not None:
         psi, sigma = compass, jnp.asarray(0.01)
     turn = about_up(psi)
@@ -287,7 +291,7 @@ def hover(
 ) -> dict[str, Array]:
     """The second part: position (T, 3), velocity (T, 3), tilt (T,) of the true thrust axis, at every position."""
     vehicle, m = case.vehicle, case.rotors
-    walk = (noise.accel * DT**0.5 + 0.05, noise.gyro * DT**0.5 + 2e-3)
+    walk = (jnp.asarray(noise.accel) * DT**0.5 + 0.05, jnp.asarray(noise.gyro) * DT**0.5 + 2e-3)
     last = jnp.concatenate([end.notice[2], end.state.rotor_rates])
     key = jax.random.fold_in(case.key, 7)
 
@@ -323,7 +327,7 @@ def hover(
         carry, _ = jax.lax.scan(sample, carry, draws[:-1].reshape(-1, CONTROL, 6 + m))
         state, track = carry[0], carry[1]
         seen = state.position + noise.position * draws[-1, :3]
-        track = track.correct(seen, max(noise.position, 1e-3), TICK, walk)
+        track = track.correct(seen, jnp.maximum(noise.position, 1e-3), TICK, walk)
         R = state.R_WB @ vehicle.turn
         up = (R @ vehicle.axis)[2]
         off = jnp.linalg.norm(so3.log(so3.from_wxyz(track.wxyz) @ R.T))

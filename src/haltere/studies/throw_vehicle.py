@@ -1,12 +1,12 @@
 """Vehicles to throw: drawn at random with inertias that a body can have, or from an airframe file.
 
-A random vehicle is a template with m rotors whose numbers are drawn: mass 0.3 to 0.6 kg; rotors around the centre at 65 to
-110 mm, each off its place by up to a fifth; thrust axes tilted by 3 degrees (one sigma; hexa- and octorotors 6); thrust to
-weight 3 to 5; strengths of single rotors within 10 %; torque ratio 8 to 14 mm; motors of 15 to 35 ms, curve 0.3 to 0.7,
-idle at 10 %; rotor inertia 0.6e-6 to 1.2e-6 kg m2; mass spread with radii of gyration of 28 to 40 mm along x and y and 12
-to 28 mm along z, principal axes turned by 5 degrees (one sigma). Those that cannot hover with all rotors between 4 and 60 % of their largest
-squared speed are drawn again: they would have to be reported and not flown. The IMU sits 10 mm off per axis (one sigma)
-and is turned at random.
+A random vehicle is a template with m rotors whose numbers are drawn: mass 0.3 to 0.6 kg; rotors around the centre at
+65 to 110 mm, each off its place by up to a fifth; thrust axes tilted by 3 degrees (one sigma; hexa- and octorotors 6);
+thrust to weight 3 to 5; strengths of single rotors within 10 %; torque ratio 8 to 14 mm; motors of 15 to 35 ms, curve
+0.3 to 0.7, idle at 10 %; rotor inertia 0.6e-6 to 1.2e-6 kg m2; mass spread with radii of gyration of 28 to 40 mm along
+x and y and 12 to 28 mm along z, principal axes turned by 5 degrees (one sigma). Those that cannot hover with all rotors
+between 4 and 60 % of their largest squared speed are drawn again: they would have to be reported and not flown. The IMU
+sits 10 mm off per axis (one sigma) and is turned at random.
 """
 
 from dataclasses import dataclass, replace
@@ -80,7 +80,8 @@ def random_vehicles(key: Array, count: int, rotors: int = 4, plane: bool = False
     def one(draw: Array) -> Thrown:
         tried = jax.vmap(lambda k: _drawn(k, model, motors, plane))(jax.random.split(draw, DRAWS))
         first = jnp.argmax(tried.inside)
-        return jax.tree.map(lambda x: x[first], tried)
+        kept: Thrown = jax.tree.map(lambda x: x[first], tried)
+        return kept
 
     found: Thrown = jax.jit(jax.vmap(one))(jax.random.split(key, count))
     return found
@@ -103,7 +104,8 @@ def same_vehicles(airframe: Airframe, count: int) -> Thrown:
     imu = airframe.imu[0]
     turn = so3.from_wxyz(jnp.asarray(imu.wxyz))
     one = known(compact, Motors.from_airframe(airframe), jnp.asarray(imu.position), turn, 0.0, 1.0)
-    return jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *jnp.shape(x))), one)
+    many: Thrown = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *jnp.shape(x))), one)
+    return many
 
 
 def template(rotors: int) -> tuple[Model, Motors]:
@@ -111,7 +113,8 @@ def template(rotors: int) -> tuple[Model, Motors]:
     text = 'name = "random"\n[body]\nmass = 0.4\ninertia = [7e-4, 7e-4, 9e-4, 0, 0, 0]\n'
     for i in range(rotors):
         text += (
-            f'[[rotors]]\nname = "r{i}"\nposition = [0.1, 0.0, 0.0]\naxis = [0, 0, 1]\nspin = "{("ccw", "cw")[i % 2]}"\n'
+            f'[[rotors]]\nname = "r{i}"\nposition = [0.1, 0.0, 0.0]\naxis = [0, 0, 1]\n'
+            f'spin = "{("ccw", "cw")[i % 2]}"\n'
             "thrust_coefficient = 2e-7\ntorque_ratio = 0.01\ntime_constant = 0.02\nspeed_limits = [0.0, 4000.0]\n"
             'idle_speed = 400.0\ncurve = { kind = "kappa", value = 0.5 }\n'
             "mass = 0.002\ninertia = [5e-7, 5e-7, 9e-7, 0, 0, 0]\n"
