@@ -11,7 +11,19 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli import airframe, bench, demo, design, doctor, dynamics, observe, plot, reproduce, simulate, throw
+from haltere.cli import (
+    airframe,
+    bench,
+    demo,
+    design,
+    doctor,
+    dynamics,
+    observe,
+    plot,
+    reproduce,
+    simulate,
+    throw,
+)
 from haltere.foundation import HaltereError
 
 DEBUG = "--debug"

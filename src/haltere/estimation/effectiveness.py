@@ -3,10 +3,11 @@
 In IMU axes, about the centre of mass, with squared rotor speeds u = w^2, rotor accelerations w', body rate W, inertia I
 known up to scale (from the tumbles, `haltere.identification.throw_inertia`), the laws are
 
-    f = F u                                                        specific force                          (1)
+    f = F u + X(W, W') r + c                                       specific force                          (1)
     W' + I^-1 (W x I W) = T u + sum_i b_i w_i' + I^-1 (W x I b_i) w_i      angular acceleration            (2)
     w = a d + c sqrt(d) + w_0 - tau w'                             motor, d = command                      (3)
 
+X r = force of what the tumbles left wrong of the IMU's place, c = bias, both small and with priors (`solve`);
 F, T (3, m) = `force`, `torque`; b_i (3, m) = `spin`: the reaction to a rotor's acceleration, and with W the gyroscopic
 torque of its momentum, both of the same three numbers because b_i = -I^-1 h_i / w_i. The scale of I drops out of (2).
 [Blaha2024] and its method paper fit increments without the gyroscopic and the W x I W terms. (3) is theirs:
@@ -25,12 +26,14 @@ import jax.numpy as jnp
 
 from haltere.dynamics.model import leaves
 from haltere.estimation.biquad import LowPass, State
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, ArrayLike
 from haltere.lie import so3
 
 SPEED = 1000.0
 """rad/s: speeds are counted in it, accelerations of rotors in `SPIN_UP`, so that regressors are of order one."""
 SPIN_UP = 1e5
+PLACE = 1e-2
+"""m, in which the correction of the place is counted."""
 CUTOFF = 20.0
 MOTOR_CUTOFF = 40.0
 WEAK = 1e-6
@@ -58,14 +61,14 @@ class Learning:
     def begin(cls, rotors: int) -> Self:
         """Nothing seen."""
         m, zeros = rotors, jnp.zeros
-        signals, motors = zeros(6 + 5 * m), zeros((5, m))
+        signals, motors, n = zeros(16 + 5 * m), zeros((5, m)), 3 * m + 6
         return cls(
-            (signals, signals), (motors, motors), zeros(6 + 2 * m), zeros((m, m)), zeros((m, 3)),
+            (signals, signals), (motors, motors), zeros(6 + 2 * m), zeros((n, n)), zeros(n),
             zeros((6 * m, 6 * m)), zeros(6 * m), zeros((m, 4, 4)), zeros((m, 4)), zeros(()),
         )  # fmt: skip
 
 
-@leaves("force", "torque", "spin", "max_speed", "linear", "root", "idle_speed", "time_constant")
+@leaves("force", "torque", "spin", "max_speed", "linear", "root", "idle_speed", "time_constant", "shift")
 @dataclass(frozen=True)
 class Effectiveness:
     """What was learnt; rotors along the last axis, IMU axes."""
@@ -86,6 +89,8 @@ class Effectiveness:
     """(m,) rad/s."""
     time_constant: Array
     """(m,) s."""
+    shift: Array | float = 0.0
+    """(3,) to add to the IMU's place that was given, m."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +134,27 @@ class Learner:
         turn, rise, rate, middle = slopes[:3], slopes[6 : 6 + m], mean[:3], mean[6 : 6 + m]
         coriolis = inverse @ jnp.cross(rate, shape @ rate)
         lever = jnp.cross(turn, place) + jnp.cross(rate, jnp.cross(rate, place))
+        levers = ((so3.hat(turn) + so3.hat(rate) @ so3.hat(rate)) * PLACE).ravel()
         crossing = jnp.outer(middle, rate).ravel() / SPIN_UP
         raw = jnp.concatenate(
-            [mean[3:6] - lever, turn + coriolis, (middle / SPEED) ** 2, rise / SPIN_UP, crossing]
+            [
+                mean[3:6] - lever,
+                turn + coriolis,
+                (middle / SPEED) ** 2,
+                rise / SPIN_UP,
+                crossing,
+                levers,
+                jnp.ones(1),
+            ]
         )
         signals, y = LowPass(self.cutoff, self.rate).step(now.signals, raw)
-        squares, rises, crossed = y[6 : 6 + m], y[6 + m : 6 + 2 * m], y[6 + 2 * m :].reshape(m, 3)
+        squares, rises, crossed = y[6 : 6 + m], y[6 + m : 6 + 2 * m], y[6 + 2 * m : 6 + 5 * m].reshape(m, 3)
         turned = jax.vmap(lambda c: inverse @ so3.hat(c) @ shape)(crossed)
         gyroscopic = turned + rises[:, None, None] * jnp.eye(3)
         of_spin = gyroscopic.transpose(1, 2, 0).reshape(3, 3 * m)
         rows = jnp.concatenate([jnp.kron(jnp.eye(3), squares), of_spin], axis=1)
+        of_place = jnp.concatenate([y[-10:-1].reshape(3, 3), y[-1] * jnp.eye(3)], axis=1)
+        pushes = jnp.concatenate([jnp.kron(jnp.eye(3), squares), of_place], axis=1)
         d = jnp.clip(before[6 + m :], 0.0, 1.0)
         motor = jnp.stack([d, jnp.sqrt(d), jnp.ones(m), -rise / SPIN_UP, middle / SPEED])
         motors, z = LowPass(self.motor_cutoff, self.rate).step(now.motors, motor)
@@ -148,8 +164,8 @@ class Learner:
             signals,
             motors,
             last,
-            keep * now.R_force + jnp.outer(squares, squares),
-            keep * now.s_force + jnp.outer(squares, y[:3]),
+            keep * now.R_force + pushes.T @ pushes,
+            keep * now.s_force + pushes.T @ y[:3],
             keep * now.R_turn + rows.T @ rows,
             keep * now.s_turn + rows.T @ y[3:6],
             keep * now.R_motor + regressors[:, :, None] * regressors[:, None, :],
@@ -158,18 +174,28 @@ class Learner:
         )
 
 
-def solve(learnt: Learning) -> Effectiveness:
-    """The parameters, from the sums."""
-    m = learnt.R_force.shape[0]
+def solve(learnt: Learning, noise: ArrayLike = 0.1, place: float = 2e-4, bias: float = 0.02) -> Effectiveness:
+    """The parameters, from the sums.
+
+    Args:
+        learnt: the sums.
+        noise: of one sample of the accelerometer, m/s2.
+        place: deviation of the IMU's place that was given, m; large if it was a guess.
+        bias: deviation of the accelerometer's bias, m/s2.
+    """
+    m = learnt.s_motor.shape[0]
+    strength = jnp.maximum(noise, 0.05) ** 2
+    prior = (
+        jnp.zeros(3 * m + 6).at[3 * m : 3 * m + 3].set((PLACE / place) ** 2).at[3 * m + 3 :].set(bias**-2.0)
+    )
 
     def solved(R: Array, s: Array) -> Array:
         scale = jnp.sqrt(jnp.maximum(jnp.diagonal(R), 1e-30))
         unit = R / jnp.outer(scale, scale) + WEAK * jnp.eye(R.shape[0])
-        right = s / (scale[:, None] if s.ndim == 2 else scale)
-        answer = jnp.linalg.solve(unit, right)
-        return jnp.asarray(answer / (scale[:, None] if s.ndim == 2 else scale))
+        return jnp.asarray(jnp.linalg.solve(unit, s / scale) / scale)
 
-    force = solved(learnt.R_force, learnt.s_force).T / SPEED**2
+    pushes = solved(learnt.R_force + strength * jnp.diag(prior), learnt.s_force)
+    force = pushes[: 3 * m].reshape(3, m) / SPEED**2
     both = solved(learnt.R_turn, learnt.s_turn)
     motor = jax.vmap(solved)(learnt.R_motor, learnt.s_motor)
     motor = motor * jnp.asarray([SPEED, SPEED, SPEED, SPEED / SPIN_UP])
@@ -183,4 +209,5 @@ def solve(learnt: Learning) -> Effectiveness:
         root,
         idle,
         lag,
+        PLACE * pushes[3 * m : 3 * m + 3],
     )

@@ -9,7 +9,7 @@ After it motor i = 0..m-1 runs from t_i = `WAIT` + i `PACE`: `STEP` of full comm
 `RAMP` to zero over `RAMP_TIME`; the next one starts while it still ramps. What is left of the gyro's range is shared
 out: with W_i = |W| when motor i starts, it is cut off for good when
 
-    |W| > W_i + max(limit - W_i, `LEAST`) / (m - i)                                                        (2)
+    |W + `AHEAD` W'| > W_i + max(limit - W_i, `LEAST`) / (m - i)                                            (2)
 
 so the last motor may use all that is left, and the first a share of 1/m.
 """
@@ -28,9 +28,11 @@ WAIT = 0.02
 PACE = 0.1
 STEP, STEP_TIME = 0.35, 0.05
 RAMP, RAMP_TIME = 0.7, 0.1
-LIMIT = 22.0
+LIMIT = 28.0
 """rad/s, well inside a gyro of 2000 deg/s."""
 LEAST = 6.0
+AHEAD = 0.02
+"""s: a motor that is cut off still pushes for its time constant."""
 
 
 def excitation_time(rotors: int) -> float:
@@ -72,14 +74,14 @@ class Throw:
         clock = jnp.where(self.released, self.clock + dt, 0.0)
         return Throw(pushed, fell, armed, released, clock, self.base, self.cut)
 
-    def excited(self, rate: Array, limit: float = LIMIT) -> tuple["Throw", Array]:
-        """(m,) commands in 0..1 for the smoothed body rate (3,) rad/s, by equation (2)."""
+    def excited(self, rate: Array, slope: Array, limit: float = LIMIT) -> tuple["Throw", Array]:
+        """(m,) commands in 0..1 for the smoothed body rate (3,) rad/s and its slope (3,) rad/s2, by equation (2)."""
         m = self.base.shape[0]
         age = self.clock - WAIT - PACE * jnp.arange(m)
         running = self.released & (age >= 0.0) & (age < STEP_TIME + RAMP_TIME)
         shape = jnp.where(age < STEP_TIME, STEP, RAMP * (1.0 - (age - STEP_TIME) / RAMP_TIME))
-        speed = jnp.linalg.norm(rate)
-        base = jnp.where(running, self.base, speed)
+        now, speed = jnp.linalg.norm(rate), jnp.linalg.norm(rate + AHEAD * slope)
+        base = jnp.where(running, self.base, now)
         allowed = base + jnp.maximum(limit - base, LEAST) / (m - jnp.arange(m))
         cut = self.cut | (running & (speed > allowed))
         after = Throw(self.pushed, self.fell, self.armed, self.released, self.clock, base, cut)

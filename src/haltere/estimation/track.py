@@ -73,7 +73,9 @@ class Heading:
         scale = jnp.sqrt(jnp.maximum(jnp.diagonal(self.R), 1e-12))
         inverse = jnp.linalg.inv(self.R / jnp.outer(scale, scale) + WEAK**2 * jnp.eye(8))
         answer = inverse @ (self.s / scale) / scale
-        spread = jnp.asarray(sigma) * jnp.sqrt(jnp.maximum(inverse[6, 6] + inverse[7, 7], 0.0) / 2.0) / scale[6]
+        spread = (
+            jnp.asarray(sigma) * jnp.sqrt(jnp.maximum(inverse[6, 6] + inverse[7, 7], 0.0) / 2.0) / scale[6]
+        )
         size = jnp.maximum(jnp.hypot(answer[6], answer[7]), 0.3)
         return jnp.arctan2(answer[7], answer[6]), spread / size, answer[:3], answer[3:6]
 

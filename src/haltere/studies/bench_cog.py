@@ -48,7 +48,7 @@ def cog_rows() -> list[dict[str, Any]]:
         ("single, from Python", jax.jit(tick), single, 1, 300),
         (f"batch {BATCH}, per vehicle", jax.jit(jax.vmap(tick)), many, BATCH, 30),
     ):
-        value = 1e6 * _best(function, given, calls) / count
+        value = 1e6 * best_call(function, given, calls) / count
         rows.append(
             {
                 "name": f"CoG filter and allocation, {name}",
@@ -62,7 +62,7 @@ def cog_rows() -> list[dict[str, Any]]:
     return rows
 
 
-def _best(function: Any, given: Any, calls: int, rounds: int = 5) -> float:
+def best_call(function: Any, given: Any, calls: int, rounds: int = 5) -> float:
     """Seconds of CPU time of one call that waits for its result, best of several rounds."""
     jax.block_until_ready(function(*given))
     found = []

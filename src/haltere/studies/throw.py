@@ -37,7 +37,7 @@ SECONDS = 6.0
 WIDTHS = (20, 250)
 """Throws that fly together: the smallest that is enough; what is left over is not counted."""
 NEAR, SLOW = 0.5, 0.5
-PLACE = 0.25e-3
+PLACE = 0.2e-3
 """m, one sigma per axis of what two tumbles leave of the IMU's place."""
 SHAPE = 0.01
 """Relative, one sigma of each entry of the inertia's shape."""

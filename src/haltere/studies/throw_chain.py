@@ -47,6 +47,8 @@ REST = 0.5
 NOTICE = LowPass(60.0, RATE)
 CONTROL_FILTER = LowPass(20.0, RATE)
 GYRO_RANGE, ACCEL_RANGE = 34.9, 156.9
+DOUBT = 0.15
+"""Share of the largest squared speed by which a hover may seem out of reach and still be tried: noise does that."""
 
 
 @leaves("gyro", "accel", "bias", "speed", "position")
@@ -188,7 +190,7 @@ def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LI
         zero3,
         jnp.zeros(m),
         jnp.zeros(()),
-        (NOTICE.begin(zero3), NOTICE.begin(zero3), zero3),
+        (NOTICE.begin(zero3), NOTICE.begin(zero3), zero3, zero3),
         jnp.linalg.inv(case.shape),
     )
     learner = Learner(RATE)
@@ -212,12 +214,12 @@ def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LI
             ]
         )
         gyro, accel, speeds = _sensed(vehicle, state, jnp.where(held, pulled, felt), noise, case.bias, draw)
-        slow, quick, last = now.notice
+        slow, quick, last, smoothed = now.notice
         quick, smooth = NOTICE.step(quick, gyro)
         lever = jnp.cross((gyro - last) * RATE, case.place) + jnp.cross(gyro, jnp.cross(gyro, case.place))
         slow, force = NOTICE.step(slow, accel - lever)
         throw = now.throw.noticed(force, DT)
-        throw, command = throw.excited(smooth, limit)
+        throw, command = throw.excited(smooth, (smooth - smoothed) * RATE, limit)
         learnt = learner.update(
             now.learning, gyro, accel, speeds, now.command, case.place, case.shape, now.inverse
         )
@@ -234,7 +236,7 @@ def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LI
             now.speeding + free * DT * push,
             command,
             jnp.maximum(now.worst, jnp.where(held, 0.0, jnp.max(jnp.abs(vehicle.turn.T @ state.twist[3:])))),
-            (slow, quick, gyro),
+            (slow, quick, gyro, smooth),
             now.inverse,
         )
         return (after, clock + DT), None
@@ -272,9 +274,11 @@ def learn(end: Launch, noise: Noise, compass: Array | None = None) -> Learnt:
         noise: of the sensors, as their data sheets state it.
         compass: () heading from a sensor, rad; from the track if None.
     """
-    learnt = solve(end.learning)
+    learnt = solve(end.learning, noise.accel)
     top = jnp.maximum(learnt.max_speed, 1.0)
-    thrust = thrust_axis(learnt.force, learnt.torque, 0.0, top**2, squarings=10, gravity=GRAVITY)
+    thrust = thrust_axis(
+        learnt.force, learnt.torque, -DOUBT * top**2, (1.0 + DOUBT) * top**2, squarings=10, gravity=GRAVITY
+    )
     psi, sigma, p_0, v_0 = end.heading.solve(jnp.maximum(noise.position, 2e-3))
     if compass is not None:
         psi, sigma = compass, jnp.asarray(0.01)
@@ -292,6 +296,7 @@ def hover(
     """The second part: position (T, 3), velocity (T, 3), tilt (T,) of the true thrust axis, at every position."""
     vehicle, m = case.vehicle, case.rotors
     walk = (jnp.asarray(noise.accel) * DT**0.5 + 0.05, jnp.asarray(noise.gyro) * DT**0.5 + 2e-3)
+    place = case.place + learnt.effectiveness.shift
     last = jnp.concatenate([end.notice[2], end.state.rotor_rates])
     key = jax.random.fold_in(case.key, 7)
 
@@ -306,7 +311,7 @@ def hover(
             gyro, accel, speeds = _sensed(vehicle, state, felt, noise, case.bias, draw)
             seen = jnp.concatenate([gyro, speeds])
             slopes = (seen - last) * RATE
-            lever = jnp.cross(slopes[:3], case.place) + jnp.cross(gyro, jnp.cross(gyro, case.place))
+            lever = jnp.cross(slopes[:3], place) + jnp.cross(gyro, jnp.cross(gyro, place))
             raw = jnp.concatenate([slopes[:3], speeds**2, slopes[3:]])
             filters, smooth = CONTROL_FILTER.step(filters, raw)
             return (later, track.propagate(gyro, accel - lever, GRAVITY, DT), filters, seen, smooth), None

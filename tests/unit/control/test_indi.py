@@ -49,7 +49,13 @@ def test_the_motor_curve_is_inverted():
 def settled(controller, wxyz, wanted, speeds):
     return np.asarray(
         controller.command(
-            jnp.asarray(wxyz), jnp.asarray(wanted), jnp.zeros(3), jnp.zeros(3), speeds**2, jnp.zeros(4), speeds
+            jnp.asarray(wxyz),
+            jnp.asarray(wanted),
+            jnp.zeros(3),
+            jnp.zeros(3),
+            speeds**2,
+            jnp.zeros(4),
+            speeds,
         )
     )
 
@@ -77,7 +83,9 @@ def test_upside_down_it_does_not_push_into_the_ground(controller):
 def test_the_integral_stops_far_away(controller):
     _, near = controller.acceleration(jnp.zeros(3), jnp.zeros(3), jnp.asarray([0.5, 0.0, 0.0]), 9.81, 0.1)
     moved, _ = controller.acceleration(jnp.zeros(3), jnp.zeros(3), jnp.asarray([0.5, 0.0, 0.0]), 9.81, 0.1)
-    far, limited = controller.acceleration(jnp.zeros(3), jnp.zeros(3), jnp.asarray([50.0, 0.0, 0.0]), 9.81, 0.1)
+    far, limited = controller.acceleration(
+        jnp.zeros(3), jnp.zeros(3), jnp.asarray([50.0, 0.0, 0.0]), 9.81, 0.1
+    )
     assert float(moved.integral[0]) > 0.0
     assert float(far.integral[0]) == 0.0
     assert np.hypot(*np.asarray(limited)[:2]) <= 6.0 + 1e-9

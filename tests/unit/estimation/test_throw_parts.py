@@ -47,11 +47,13 @@ def test_a_throw_is_noticed_after_it_and_not_before():
 def excited(spin, samples=1000, rotors=4):
     throw = Throw.begin(rotors)
     throw = jax.tree.map(lambda x: x, throw)
-    started = Throw(throw.pushed, throw.fell, jnp.asarray(True), jnp.asarray(True), throw.clock, throw.base, throw.cut)
+    started = Throw(
+        throw.pushed, throw.fell, jnp.asarray(True), jnp.asarray(True), throw.clock, throw.base, throw.cut
+    )
 
     def one(now, rate):
         now = now.noticed(jnp.zeros(3), DT)
-        after, command = now.excited(rate)
+        after, command = now.excited(rate, jnp.zeros(3))
         return after, command
 
     return np.asarray(jax.lax.scan(one, started, jnp.broadcast_to(jnp.asarray(spin), (samples, 3)))[1])
@@ -71,8 +73,12 @@ def test_a_motor_that_spins_the_vehicle_up_is_cut_off_and_the_last_may_use_the_r
     rates = np.zeros((1000, 3))
     rates[round(0.04 / DT) :, 0] = 8.0  # a share of 22/4 = 5.5 rad/s is passed while the first motor runs
     throw = Throw.begin(4)
-    started = Throw(throw.pushed, throw.fell, jnp.asarray(True), jnp.asarray(True), throw.clock, throw.base, throw.cut)
-    _, commands = jax.lax.scan(lambda n, r: n.noticed(jnp.zeros(3), DT).excited(r), started, jnp.asarray(rates))
+    started = Throw(
+        throw.pushed, throw.fell, jnp.asarray(True), jnp.asarray(True), throw.clock, throw.base, throw.cut
+    )
+    _, commands = jax.lax.scan(
+        lambda n, r: n.noticed(jnp.zeros(3), DT).excited(r, jnp.zeros(3)), started, jnp.asarray(rates)
+    )
     commands = np.asarray(commands)
     assert np.all(commands[round(0.045 / DT) :, 0] == 0.0)
     assert commands[:, 1].max() == pytest.approx(RAMP, abs=0.01)
@@ -119,7 +125,9 @@ def test_noise_free_excitation_gives_every_parameter():
     learner = Learner(RATE)
 
     def one(now, row):
-        return learner.update(now, *row, place, inertia / np.trace(inertia), inverse * np.trace(inertia)), None
+        return learner.update(
+            now, *row, place, inertia / np.trace(inertia), inverse * np.trace(inertia)
+        ), None
 
     rows = tuple(jnp.asarray(x) for x in (W, accel, w, d))
     found = solve(jax.jit(lambda r: jax.lax.scan(one, Learning.begin(m), r)[0])(rows))
