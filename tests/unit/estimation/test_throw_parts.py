@@ -177,7 +177,7 @@ def test_the_track_finds_tilt_and_heading_of_an_accelerating_imu():
     for k in range(300):
         a = np.array([2.0 * np.sin(0.05 * k), 1.5 * np.cos(0.03 * k), 0.5])
         p, v = p + 0.01 * v + 0.5e-4 * a, v + 0.01 * a
-        accel = true.inv().apply(a + [0, 0, 9.81])
+        accel = true.inv().apply(a + np.array([0, 0, 9.81]))
         track = tick(track, jnp.asarray(accel), jnp.asarray(p + 1e-3 * rng.normal(size=3)))
     error = (Rotation.from_quat(np.asarray(track.wxyz)[[1, 2, 3, 0]]) * true.inv()).magnitude()
     assert error < 0.02
