@@ -17,6 +17,7 @@ possible. A late report of the rotor's speed is found by trying delays. Deviatio
 many samples counted as one as the low-pass makes alike.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,33 +103,58 @@ def throw_inertia(
     return best
 
 
-def _at(
-    w: Values, rate: float, momentum: Values | None, cutoff: float, delay: float, lag: float | None
-) -> ThrowInertia:
+def inertia_shape(throws: Sequence[Values], rate: float, cutoff: float = SMOOTH) -> Values:
+    """(3, 3) inertia of trace 1 from several free tumbles together: two about different axes say what one does not.
+
+    Args:
+        throws: angular rates (N, 3) of each, rad/s, body axes, rotors still.
+        rate: samples per second, Hz.
+        cutoff: of the low-pass, Hz.
+    """
+    if not throws:
+        raise TumbleError("got no throw; give at least one, better two about different axes")
+    none = np.zeros(3)
+    rows = [
+        _rows(np.asarray(w, np.float64), rate, np.tile(none, (len(w), 1)), cutoff, 0.0, None)[0]
+        for w in throws
+    ]
+    return _possible_shape(np.concatenate(rows))
+
+
+def _rows(
+    w: Values, rate: float, momentum: Values, cutoff: float, delay: float, lag: float | None
+) -> tuple[Values, Values, float, Values]:
+    """A (n, 6) and b (n,) of equation (1) as A six = b; samples that count as one; and the scale of I w over I."""
     sections = signal.butter(2, min(cutoff, 0.4 * rate), output="sos", fs=rate)
     pad = min(len(w) - 1, int(2 * rate / cutoff))
     smooth = np.asarray(signal.sosfiltfilt(sections, w, axis=0, padlen=pad))
     turn = _turns(w, rate)
-    h = np.zeros_like(w)
-    if momentum is not None:
-        time = np.arange(len(w)) / rate
-        late = np.stack([np.interp(time + delay, time, column) for column in np.asarray(momentum).T], axis=1)
-        h = np.asarray(signal.sosfiltfilt(sections, late, axis=0, padlen=pad))
+    time = np.arange(len(w)) / rate
+    late = np.stack([np.interp(time + delay, time, column) for column in momentum.T], axis=1)
+    h = np.asarray(signal.sosfiltfilt(sections, late, axis=0, padlen=pad))
     step = max(int(rate / (20.0 * cutoff)), 1)
     edge = round(0.3 * rate / cutoff)
     cut = slice(edge, len(w) - edge - round(delay * rate), step)
     R, w, h = turn[cut], smooth[cut], h[cut]
-    moving = momentum is not None and float(np.ptp(h)) > 0.0
+    moving = float(np.ptp(momentum)) > 0.0
     reach = lag if lag is not None else (LAG if moving else min(LONG_LAG, 0.25 * len(w) * step / rate))
     ahead = max(round(reach * rate / step), 1)
     D = np.transpose(R[:-ahead], (0, 2, 1)) @ R[ahead:]
     A = ((D @ _columns(w[ahead:]) - _columns(w[:-ahead])) / reach).reshape(-1, 6)
     b = -((np.einsum("nij,nj->ni", D, h[ahead:]) - h[:-ahead]) / reach).reshape(-1)
+    return A, b, max(rate / step / (2.2 * cutoff), 1.0), np.asarray(w / reach)
+
+
+def _at(
+    w: Values, rate: float, momentum: Values | None, cutoff: float, delay: float, lag: float | None
+) -> ThrowInertia:
+    given = np.zeros_like(w) if momentum is None else np.asarray(momentum, np.float64)
+    moving = float(np.ptp(given)) > 0.0
+    A, b, inflation, turning = _rows(w, rate, given, cutoff, delay, lag)
     tensor = _possible(A, b) if moving else _possible_shape(A)
     left = A @ _six(tensor) - b
-    size = _rms(A @ _six(tensor)) if moving else _rms(w @ tensor) / reach
+    size = _rms(A @ _six(tensor)) if moving else _rms(turning @ tensor)
     moments, axes = np.linalg.eigh(tensor)
-    inflation = max(rate / step / (2.2 * cutoff), 1.0)
     variance = float(left @ left) / max(len(b) - 9, 1) * inflation
     sigma = _deviation(A, variance, axes, moving)
     return ThrowInertia(
