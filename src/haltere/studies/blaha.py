@@ -2,7 +2,8 @@
 
 `paper` is what the paper (or, for parameters, its method paper) prints; errors of the thrust axis are angles, computed
 from its Euler angles. `bound` is what this project asks of itself; a row whose name says "missing" counts what is not
-reached, so that smaller is better everywhere.
+reached, so that smaller is better everywhere. "No noise" means of the sensors: what the tumbles left wrong of the IMU's
+place and of the inertia's shape stays.
 """
 
 from collections.abc import Callable, Sequence
@@ -93,7 +94,7 @@ def axis_rows(series: dict[str, Throws]) -> list[Row]:
         ("paper's quadrotor, strong", "mean", 1.8, None),
         ("random quadrotors, MEMS", "p95", 0.9, None),
         ("random quadrotors, strong", "mean", 2.0, None),
-        ("tilted hexarotor, no noise", "max", 0.3, 3.4),
+        ("tilted hexarotor, no noise", "p95", 0.3, 3.4),
         ("tilted hexarotor, MEMS", "p95", 0.7, None),
     )
     measures: dict[str, Callable[[Any], Any]] = {
