@@ -44,6 +44,16 @@ def throw_rows() -> list[dict[str, Any]]:
     )
 
 
+def axis_cost(rotors: int) -> float:
+    """Us of CPU time per vehicle of one thrust-axis step in a batch, for a number of rotors."""
+    rng = np.random.default_rng(rotors)
+    given = (
+        jnp.asarray(rng.normal(size=(BATCH, 3, rotors))),
+        jnp.asarray(rng.normal(size=(BATCH, 3, rotors))),
+    )
+    return 1e6 * best_call(jax.jit(jax.vmap(lambda f, t: thrust_axis(f, t).axis)), given, 20) / BATCH
+
+
 def _both(
     name: str, function: Callable[..., Any], single: tuple[Any, ...], peer: Callable[[], Any]
 ) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from haltere.airframe import from_catalogue
 from haltere.foundation.arrays import Array, require_x64
-from haltere.studies.bench_throw import throw_rows
+from haltere.studies.bench_throw import axis_cost, throw_rows
 from haltere.studies.throw import Settings, Throws, throw_vehicles
 from haltere.studies.tumbles import tumble_runs
 
@@ -148,4 +148,10 @@ def parameter_rows(found: Throws) -> list[Row]:
 def time_rows() -> list[Row]:
     """On this machine; the paper's on a flight controller with 480 MHz."""
     paper = {"thrust-axis": 20.0}
-    return [row(r["name"], "us", r["value"], None, paper.get(r["name"].split()[0])) for r in throw_rows()]
+    cost = [
+        row(f"thrust-axis step, {rotors} rotors, batch of 1000", "us", axis_cost(rotors))
+        for rotors in (4, 6, 8, 12)
+    ]
+    return cost + [
+        row(r["name"], "us", r["value"], None, paper.get(r["name"].split()[0])) for r in throw_rows()
+    ]

@@ -123,19 +123,25 @@ def test_noise_free_excitation_gives_every_parameter():
     turns[-1] = turns[-2]
     accel = w**2 @ F.T + np.cross(turns, place) + np.cross(W, np.cross(W, place))
     learner = Learner(RATE)
+    shape, back = inertia / np.trace(inertia), inverse * np.trace(inertia)
 
-    def one(now, row):
-        return learner.update(
-            now, *row, place, inertia / np.trace(inertia), inverse * np.trace(inertia)
-        ), None
+    @jax.jit
+    def learnt(rows, place):
+        def one(now, row):
+            return learner.update(now, *row, place, shape, back), None
+
+        return jax.lax.scan(one, Learning.begin(m), rows)[0]
 
     rows = tuple(jnp.asarray(x) for x in (W, accel, w, d))
-    found = solve(jax.jit(lambda r: jax.lax.scan(one, Learning.begin(m), r)[0])(rows))
+    found = solve(learnt(rows, jnp.asarray(place)))
     np.testing.assert_allclose(found.torque, T, atol=5e-3 * np.abs(T).max())
     np.testing.assert_allclose(found.force, F, atol=1e-2 * np.abs(F).max())
     np.testing.assert_allclose(found.spin, b, atol=2e-2 * np.abs(b).max())
     np.testing.assert_allclose(found.max_speed, a + c + idle, rtol=0.01)
     np.testing.assert_allclose(found.time_constant, lag, atol=2e-4)
+    blind = solve(learnt(rows, jnp.zeros(3)), place=0.05)  # no tumbles before: the place from the excitation
+    np.testing.assert_allclose(blind.shift, place, atol=3e-4)
+    np.testing.assert_allclose(blind.force, F, atol=2e-2 * np.abs(F).max())
 
 
 def test_level_points_up_whatever_the_turn():
