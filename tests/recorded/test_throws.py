@@ -47,7 +47,7 @@ def test_simulated_throw_against_its_truth(recorded, name):
     truth = json.loads(file.with_suffix(".truth.json").read_text())
     flight = read(file)
     start, end = excited(flight)
-    rows = log_rows(flight, start - 0.05, min(start + 8.0, end - 0.3), cutoff=15.0)
+    rows = log_rows(flight, start - 0.05, min(start + 8.0, end - 0.3))
     T, true = FRD @ rows.torque, np.array([truth[f"{k}_per_w2"] for k in ("roll", "pitch", "yaw")])
     assert off((FRD @ rows.force)[2], np.array(truth["thrust_effectiveness_z_per_w2"])) < 2.5
     assert off(T[0], true[0]) < 6.5
@@ -79,7 +79,7 @@ def test_scatter_over_real_throws(recorded):
     found = []
     for name in REAL:
         flight = read(recorded(name, "scatter of what is learnt over throws of one vehicle"))
-        found.append(log_rows(flight, 1.15, excited(flight)[1] - 1.0, cutoff=15.0))
+        found.append(log_rows(flight, 1.15, excited(flight)[1] - 1.0))
 
     def scatter(values):
         return 100.0 * np.std(values, axis=0, ddof=1) / np.abs(np.mean(values, axis=0))
@@ -95,13 +95,13 @@ def test_scatter_over_real_throws(recorded):
 @pytest.mark.slow
 def test_held_out_seconds_are_predicted_better_than_by_the_authors(recorded):
     flight = read(recorded(REAL[2], "predicted angular acceleration on held-out seconds"))
-    rows = log_rows(flight, 1.15, 16.0, cutoff=15.0)
-    measured, ours = predicted(rows, flight, 17.0, 30.0, cutoff=15.0)
+    rows = log_rows(flight, 1.15, 16.0)
+    measured, ours = predicted(rows, flight, 17.0, 30.0)
     theirs_rows = type(rows)(
         rows.force, FRD @ AUTHORS, np.zeros((3, 4)), rows.place, rows.delay, rows.lag, rows.residual
     )
     theirs_rows.spin[2] = -AUTHORS_SPIN
-    _, theirs = predicted(theirs_rows, flight, 17.0, 30.0, cutoff=15.0)
+    _, theirs = predicted(theirs_rows, flight, 17.0, 30.0)
 
     def rms(values):
         return np.sqrt(np.mean(values**2))

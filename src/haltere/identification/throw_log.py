@@ -23,7 +23,8 @@ from haltere.flight.sampling import regular_rate
 from haltere.foundation import HaltereError
 from haltere.identification.tumble import place_matrix
 
-CUTOFF = 25.0
+CUTOFF = 15.0
+"""Hz."""
 DIFFERENCE = 0.01
 """s."""
 DELAYS = np.arange(-12, 9) * 5e-4
