@@ -42,7 +42,9 @@ def reproduce(
     runs: Annotated[
         int | None,
         typer.Option(
-            "--runs", min=1, help="Random draws for each row (20), or flights (boehm 30, fresk 50, blaha 100)."
+            "--runs",
+            min=1,
+            help="Random draws for each row (20), or flights (boehm 30, fresk 50, blaha 100).",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,
