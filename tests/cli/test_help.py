@@ -24,6 +24,7 @@ COMMANDS = [
     ["simulate"],
     ["doctor"],
     ["plot"],
+    ["throw"],
     ["bench"],
     ["demo"],
 ]

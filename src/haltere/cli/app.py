@@ -11,7 +11,19 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli import airframe, bench, demo, design, doctor, dynamics, observe, plot, reproduce, simulate
+from haltere.cli import (
+    airframe,
+    bench,
+    demo,
+    design,
+    doctor,
+    dynamics,
+    observe,
+    plot,
+    reproduce,
+    simulate,
+    throw,
+)
 from haltere.foundation import HaltereError
 
 DEBUG = "--debug"
@@ -34,6 +46,7 @@ app.command("design", epilog=design.EXAMPLE)(design.design)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command("plot", epilog=plot.EXAMPLE)(plot.plot)
+app.command("throw", epilog=throw.EXAMPLE)(throw.throw)
 app.command("bench", epilog=bench.EXAMPLE)(bench.bench)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 

@@ -20,9 +20,10 @@ class Paper(StrEnum):
     HONG = "hong"
     BOEHM = "boehm"
     FRESK = "fresk"
+    BLAHA = "blaha"
 
 
-RUNS = {Paper.HONG: 20, Paper.BOEHM: 30, Paper.FRESK: 50}
+RUNS = {Paper.HONG: 20, Paper.BOEHM: 30, Paper.FRESK: 50, Paper.BLAHA: 100}
 """Where no number is given."""
 
 
@@ -35,13 +36,15 @@ def reproduce(
         Paper,
         typer.Argument(
             help="Which paper: hong (geometric dynamics, 2021), boehm (self-calibrating filter, 2022), "
-            "fresk (centre of gravity, 2017)."
+            "fresk (centre of gravity, 2017), blaha (thrown into the air, 2024)."
         ),
     ],
     runs: Annotated[
         int | None,
         typer.Option(
-            "--runs", min=1, help="Random draws for each row (20), or flights (boehm 30, fresk 50)."
+            "--runs",
+            min=1,
+            help="Random draws for each row (20), or flights (boehm 30, fresk 50, blaha 100).",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,

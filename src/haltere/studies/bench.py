@@ -20,6 +20,7 @@ from haltere.foundation.arrays import Array
 from haltere.studies.bench_cog import cog_rows
 from haltere.studies.bench_filter import filter_rows
 from haltere.studies.bench_simulation import simulation_rows
+from haltere.studies.bench_throw import throw_rows
 from haltere.studies.pinocchio_peer import Peer, PeerError
 
 Progress = Callable[[str], None]
@@ -47,6 +48,8 @@ def run_bench(progress: Progress | None = None) -> list[dict[str, Any]]:
     say("one tick of centre-of-gravity filter and allocation")
     rows += cog_rows()
     rows += filter_rows(say)
+    say("thrust axis and recursive least squares")
+    rows += throw_rows()
     return rows + simulation_rows(say)
 
 

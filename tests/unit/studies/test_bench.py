@@ -126,9 +126,10 @@ def test_simulation_is_part_of_the_benchmark(monkeypatch):
     monkeypatch.setattr(bench, "_compile_time", lambda: 1.0)
     monkeypatch.setattr(bench, "cog_rows", lambda: [dict.fromkeys(KEYS)])
     monkeypatch.setattr(bench, "filter_rows", lambda say: [dict.fromkeys(KEYS)])
+    monkeypatch.setattr(bench, "throw_rows", lambda: [dict.fromkeys(KEYS)])
     monkeypatch.setattr(bench, "simulation_rows", lambda say: [dict.fromkeys(KEYS)])
     rows = bench.run_bench()
-    assert [list(row) for row in rows] == [KEYS] * 6
+    assert [list(row) for row in rows] == [KEYS] * 7
 
 
 def test_power_of_the_growth():

@@ -1,0 +1,136 @@
+"""Attitude, velocity and heading of a thrown IMU from its own readings and a track of positions.
+
+Before the throw the IMU rests in a hand: its mean reading is the direction of up, which gives its attitude up to
+heading, R_LI. From there the gyro is integrated, so L is a level frame that is turned against the world by an unknown
+angle psi about the vertical. While the vehicle falls and its rotors push, with s = double integral of R_LI f + g since
+release,
+
+    p = p_0 + v_0 t + Rz(psi) s         linear in p_0, v_0, cos psi, sin psi                               (1)
+
+so the heading comes from comparing the track with the acceleration, which [Blaha2024] leaves for later: `Heading` sums
+up its least squares. From then on a Kalman filter of (position, velocity, attitude) error, rotation on the left, with
+the accelerometer as input, keeps all of it:
+
+    dp' = dv,   dv' = -[R f]x dtheta + noise,   dtheta' = noise                                            (2)
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import jax.numpy as jnp
+
+from haltere.dynamics.model import leaves
+from haltere.foundation.arrays import Array, ArrayLike
+from haltere.lie import so3
+
+WEAK = 1e-6
+
+
+def level(accel: Array) -> Array:
+    """(4,) quaternion q_LI of an IMU at rest whose mean reading is `accel` (3,): the shortest turn to up."""
+    up = accel / jnp.linalg.norm(accel)
+    w = 1.0 + up[2]
+    turn = jnp.stack([w, up[1], -up[0], jnp.zeros(())])
+    half = jnp.asarray([0.0, 1.0, 0.0, 0.0])
+    q = jnp.where(w > 1e-6, turn, half)
+    return jnp.asarray(q / jnp.linalg.norm(q))
+
+
+def about_up(angle: Array) -> Array:
+    """(4,) quaternion of a turn about the vertical by `angle`, rad."""
+    return jnp.stack([jnp.cos(0.5 * angle), jnp.zeros(()), jnp.zeros(()), jnp.sin(0.5 * angle)])
+
+
+@leaves("R", "s")
+@dataclass(frozen=True)
+class Heading:
+    """Sums of the least squares (1) over p_0 (3), v_0 (3), cos psi, sin psi."""
+
+    R: Array
+    s: Array
+
+    @classmethod
+    def begin(cls) -> Self:
+        """Nothing seen."""
+        return cls(jnp.zeros((8, 8)), jnp.zeros(8))
+
+    def update(self, time: Array, moved: Array, position: Array, weight: Array) -> "Heading":
+        """One position (3,) m at `time` s since release, with s = `moved` (3,) m; `weight` 0 leaves it out."""
+        x, y, z = moved
+        o, i = jnp.zeros(()), jnp.ones(())
+        rows = jnp.stack(
+            [
+                jnp.stack([i, o, o, time, o, o, x, -y]),
+                jnp.stack([o, i, o, o, time, o, y, x]),
+                jnp.stack([o, o, i, o, o, time, o, o]),
+            ]
+        )
+        right = position - jnp.stack([o, o, z])
+        return Heading(self.R + weight * rows.T @ rows, self.s + weight * rows.T @ right)
+
+    def solve(self, sigma: ArrayLike) -> tuple[Array, Array, Array, Array]:
+        """psi, its deviation for positions with `sigma` m, p_0 (3,) and v_0 (3,)."""
+        scale = jnp.sqrt(jnp.maximum(jnp.diagonal(self.R), 1e-12))
+        inverse = jnp.linalg.inv(self.R / jnp.outer(scale, scale) + WEAK**2 * jnp.eye(8))
+        answer = inverse @ (self.s / scale) / scale
+        spread = (
+            jnp.asarray(sigma) * jnp.sqrt(jnp.maximum(inverse[6, 6] + inverse[7, 7], 0.0) / 2.0) / scale[6]
+        )
+        size = jnp.maximum(jnp.hypot(answer[6], answer[7]), 0.3)
+        return jnp.arctan2(answer[7], answer[6]), spread / size, answer[:3], answer[3:6]
+
+
+@leaves("position", "velocity", "wxyz", "P", "pushed")
+@dataclass(frozen=True)
+class Track:
+    """The navigation filter: `wxyz` is q_WI, `P` (9, 9), `pushed` (3,) the integral of R f since the last position."""
+
+    position: Array
+    velocity: Array
+    wxyz: Array
+    P: Array
+    pushed: Array
+
+    @classmethod
+    def begin(cls, position: Array, velocity: Array, wxyz: Array, tilt: float, heading: Array) -> Self:
+        """At a first estimate; `tilt` and `heading` are deviations in rad."""
+        small = jnp.asarray([1e-4] * 3 + [0.1**2] * 3 + [tilt**2] * 2)
+        P = jnp.diag(jnp.concatenate([small, jnp.reshape(heading**2, (1,))]))
+        return cls(position, velocity, wxyz, P, jnp.zeros(3))
+
+    def propagate(self, gyro: Array, accel: Array, gravity: float, dt: float) -> "Track":
+        """One sample of the IMU: rate (3,) rad/s and specific force (3,) m/s2 at the centre of mass, IMU axes."""
+        push = so3.from_wxyz(self.wxyz) @ accel
+        slope = push - jnp.asarray([0.0, 0.0, gravity])
+        turn = jnp.concatenate([jnp.ones(1), 0.5 * dt * gyro])
+        wxyz = so3.multiply_wxyz(self.wxyz, turn)
+        return Track(
+            self.position + dt * self.velocity + 0.5 * dt**2 * slope,
+            self.velocity + dt * slope,
+            wxyz / jnp.linalg.norm(wxyz),
+            self.P,
+            self.pushed + dt * push,
+        )
+
+    def correct(
+        self, position: Array, sigma: ArrayLike, period: float, walk: tuple[ArrayLike, ArrayLike]
+    ) -> "Track":
+        """A position (3,) with deviation `sigma` m, `period` s after the last; walks: m/s and rad per root s."""
+        o, i = jnp.zeros((3, 3)), jnp.eye(3)
+        arm = -so3.hat(self.pushed)
+        Phi = jnp.block([[i, period * i, 0.5 * period * arm], [o, i, arm], [o, o, i]])
+        grown = jnp.repeat(
+            jnp.stack([jnp.asarray(1e-8), jnp.asarray(walk[0]) ** 2, jnp.asarray(walk[1]) ** 2]) * period, 3
+        )
+        P = Phi @ self.P @ Phi.T + jnp.diag(grown)
+        K = P[:, :3] @ jnp.linalg.inv(P[:3, :3] + jnp.asarray(sigma) ** 2 * i)
+        d = K @ (position - self.position)
+        P = P - K @ P[:3]
+        wxyz = so3.multiply_wxyz(jnp.concatenate([jnp.ones(1), 0.5 * d[6:]]), self.wxyz)
+        return Track(
+            self.position + d[:3],
+            self.velocity + d[3:6],
+            wxyz / jnp.linalg.norm(wxyz),
+            0.5 * (P + P.T),
+            jnp.zeros(3),
+        )

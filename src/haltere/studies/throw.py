@@ -1,0 +1,264 @@
+"""Throws of many unknown vehicles: who hovers six seconds later, how well each knew itself, and why the others fell.
+
+`recovered` = no contact with the ground and within 0.5 m and 0.5 m/s of the setpoint 6 s after release. Errors of the
+IMU's place and of the inertia's shape are drawn with the sizes that two tumbles leave (`haltere.studies.tumbles`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.dynamics import State
+from haltere.estimation.excitation import excitation_time
+from haltere.foundation import HaltereError
+from haltere.foundation.arrays import Array, require_x64
+from haltere.lie import so3
+from haltere.studies.throw_chain import (
+    GYRO_RANGE,
+    HAND,
+    NOISES,
+    RELEASE,
+    TICK,
+    Case,
+    Noise,
+    hover,
+    launch,
+    learn,
+)
+from haltere.studies.throw_vehicle import Thrown, random_vehicles, same_vehicles, template
+
+SECONDS = 6.0
+WIDTHS = (20, 250)
+"""Throws that fly together: the smallest that is enough; what is left over is not counted."""
+NEAR, SLOW = 0.5, 0.5
+PLACE = 0.2e-3
+"""m, one sigma per axis of what two tumbles leave of the IMU's place."""
+SHAPE = 0.01
+"""Relative, one sigma of each entry of the inertia's shape."""
+KINDS = {"random-quad": 4, "random-hexa": 6, "random-octo": 8}
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the vehicles are thrown.
+
+    Attributes:
+        height: of the apex of a free throw above the ground, m.
+        spin: largest component of the spin at release, rad/s.
+        noise: of the sensors.
+        heading: "track" (from the positions) or "compass" (a sensor with 0.01 rad; IMU turned about axes in the
+            xy plane of the thrust frame, as in [Blaha2024]).
+        goal: (3,) setpoint, m; z above the ground.
+    """
+
+    height: float = 3.5
+    spin: float = 7.0
+    noise: str = "strong"
+    heading: str = "track"
+    goal: tuple[float, float, float] = (0.0, 0.0, 5.0)
+
+    def __post_init__(self) -> None:
+        if self.noise not in NOISES:
+            raise HaltereError(f"noise {self.noise!r}; give one of {', '.join(NOISES)}")
+        if self.heading not in {"track", "compass"}:
+            raise HaltereError(f"heading {self.heading!r}; give track or compass")
+        if not self.height > RELEASE + 0.5:
+            raise HaltereError(f"height {self.height:g} m; give more than {RELEASE + 0.5:g} m")
+
+
+@dataclass(frozen=True)
+class Throws:
+    """What came of all throws; arrays over the throws."""
+
+    recovered: np.ndarray
+    causes: tuple[str, ...]
+    """Empty where it hovers."""
+    axis_error: np.ndarray
+    """rad."""
+    altitude_lost: np.ndarray
+    """m, from the first apex to the lowest point after it."""
+    place_error: np.ndarray
+    """m."""
+    heading_error: np.ndarray
+    """rad, when the excitation was over."""
+    parameters: dict[str, np.ndarray]
+    """Relative rms errors of `torque`, `force`, `spin`, `max_speed`, and `time_constant` in s."""
+    final: np.ndarray
+    """(throws, 2) distance in m and speed in m/s at the end."""
+    fastest: np.ndarray
+    """rad/s, the largest rate on one axis of the gyro during the excitation."""
+
+
+def throw_vehicles(
+    key: Array,
+    runs: int,
+    vehicle: str | Airframe = "random-quad",
+    settings: Settings | None = None,
+    say: Say | None = None,
+) -> Throws:
+    """Throw `runs` vehicles: a kind of `KINDS`, or an airframe."""
+    require_x64()
+    chosen, talk = settings or Settings(), say or (lambda _: None)
+    rotors = KINDS.get(vehicle, 0) if isinstance(vehicle, str) else len(vehicle.rotors)
+    if rotors < 4:
+        raise HaltereError(
+            f"vehicle {vehicle!r}; give one of {', '.join(KINDS)}, or an airframe with four rotors or more"
+        )
+    width = next((w for w in WIDTHS if w >= runs), WIDTHS[-1])
+    compass = chosen.heading == "compass"
+    fly = _compiled(rotors, compass)
+    numbers = (chosen.height, chosen.spin, chosen.goal, NOISES[chosen.noise])
+    given = jax.tree.map(lambda x: jnp.asarray(x, float), numbers)
+    pieces = []
+    for first in range(0, runs, width):
+        talk(f"throws {first + 1} to {min(first + width, runs)} of {runs}")
+        part = jax.random.split(jax.random.fold_in(key, first), 2)
+        if isinstance(vehicle, str):
+            vehicles = random_vehicles(part[0], width, rotors, compass)
+        else:
+            vehicles = same_vehicles(vehicle, width)
+        out = jax.tree.map(np.asarray, fly(vehicles, jax.random.split(part[1], width), *given))
+        count = min(width, runs - first)
+        pieces.append({name: values[:count] for name, values in out.items()})
+    return _judged({name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]})
+
+
+@cache
+def _compiled(rotors: int, compass: bool) -> Callable[..., dict[str, Array]]:
+    """The whole throw for a batch: one compilation for every height, spin, setpoint and noise."""
+    one = partial(_fly, rotors=rotors, compass=compass)
+    function: Callable[..., dict[str, Array]] = jax.jit(jax.vmap(one, (0, 0, None, None, None, None)))
+    return function
+
+
+def _fly(
+    vehicle: Thrown,
+    key: Array,
+    height: Array,
+    spin: Array,
+    goal: tuple[Array, Array, Array],
+    noise: Noise,
+    rotors: int,
+    compass: bool,
+) -> dict[str, Array]:
+    model, _ = template(rotors)
+    case = _case(vehicle, key, height, spin, jnp.stack(goal), noise)
+    ticks = int(np.ceil((HAND + 0.035 + excitation_time(rotors)) / TICK))
+    end, rising = launch(model, case, noise, ticks)
+    R = end.state.R_WB @ vehicle.turn
+    R_LI = so3.from_wxyz(end.wxyz)
+    true_psi = jnp.arctan2((R @ R_LI.T)[1, 0], (R @ R_LI.T)[0, 0])
+    seen = true_psi + 0.01 * jax.random.normal(jax.random.fold_in(key, 11))
+    learnt = learn(end, noise, seen if compass else None)
+    log = hover(model, case, end, learnt, noise, round((SECONDS + HAND) / TICK) - ticks)
+    e, motors = learnt.effectiveness, vehicle.motors
+
+    def relative(found: Array, true: Array) -> Array:
+        return jnp.sqrt(jnp.sum((found - true) ** 2) / jnp.sum(true**2))
+
+    return {
+        "path": jnp.concatenate([rising, log["position"]]),
+        "end": jnp.stack(
+            [jnp.linalg.norm(log["position"][-1] - case.goal), jnp.linalg.norm(log["velocity"][-1])]
+        ),
+        "released": end.throw.released,
+        "inside": learnt.thrust.inside & learnt.thrust.steerable,
+        "axis_error": jnp.arccos(jnp.clip(learnt.thrust.axis @ vehicle.axis, -1.0, 1.0)),
+        "place_error": jnp.linalg.norm(case.place - vehicle.turn.T @ vehicle.place),
+        "heading_error": jnp.abs(jnp.arctan2(jnp.sin(learnt.psi - true_psi), jnp.cos(learnt.psi - true_psi))),
+        "attitude_error": log["attitude_error"],
+        "fastest": end.worst,
+        "torque": relative(e.torque, vehicle.torque),
+        "force": relative(e.force, vehicle.force),
+        "spin": relative(e.spin, vehicle.spin),
+        "max_speed": jnp.sqrt(jnp.mean((e.max_speed / motors.max_speed - 1.0) ** 2)),
+        "time_constant": jnp.sqrt(jnp.mean((e.time_constant - motors.time_constant) ** 2)),
+    }
+
+
+def _case(vehicle: Thrown, key: Array, height: Array, spin: Array, goal: Array, noise: Noise) -> Case:
+    keys = jax.random.split(key, 8)
+    four = jax.random.normal(keys[0], (4,))
+    rise = jnp.sqrt(2.0 * 9.81 * (height - RELEASE))
+    velocity = jnp.concatenate([0.4 * jax.random.normal(keys[1], (2,)), rise[None]])
+    turning = spin * jax.random.uniform(keys[2], (3,), minval=-1.0, maxval=1.0)
+    m = vehicle.motors.curve.shape[0]
+    start = State(
+        jnp.asarray([0.0, 0.0, RELEASE]) - 0.5 * HAND * velocity,
+        four / jnp.linalg.norm(four),
+        jnp.zeros(6), jnp.zeros(0), jnp.zeros(0), jnp.zeros(m), jnp.zeros(m),
+    )  # fmt: skip
+    bend = SHAPE * jax.random.normal(keys[3], (3, 3))
+    shape = (
+        vehicle.turn.T
+        @ (vehicle.shape + 0.5 * (bend + bend.T) * jnp.trace(vehicle.shape) / 3.0)
+        @ vehicle.turn
+    )
+    return Case(
+        vehicle,
+        start,
+        vehicle.turn.T @ vehicle.place + PLACE * jax.random.normal(keys[4], (3,)),
+        shape / jnp.trace(shape),
+        goal,
+        velocity,
+        turning,
+        jnp.asarray(noise.bias) * jax.random.normal(keys[5], (3,)),
+        keys[6],
+    )
+
+
+def _judged(out: dict[str, Any]) -> Throws:
+    z = out["path"][:, :, 2]
+    apex = np.array([_first_apex(row) for row in z])
+    lost = np.array([max(row[k] - row[k:].min(), 0.0) for row, k in zip(z, apex, strict=True)])
+    crashed = ~(z > 0.0).all(axis=1)
+    off, speed = out["end"].T
+    there = (off < NEAR) & (speed < SLOW)
+    good = out["released"] & out["inside"] & ~crashed & there
+    causes = tuple(_cause(out, i, bool(crashed[i])) if not good[i] else "" for i in range(len(z)))
+    names = ("torque", "force", "spin", "max_speed", "time_constant")
+    return Throws(
+        good,
+        causes,
+        out["axis_error"],
+        lost,
+        out["place_error"],
+        out["heading_error"],
+        {name: out[name] for name in names},
+        out["end"],
+        out["fastest"],
+    )
+
+
+def _first_apex(z: np.ndarray) -> int:
+    falling = np.flatnonzero(np.diff(z) < 0.0)
+    return int(falling[0]) if len(falling) else len(z) - 1
+
+
+def _cause(out: dict[str, Any], i: int, crashed: bool) -> str:
+    """Why a throw failed, the earliest reason first."""
+    if not out["released"][i]:
+        return "the release was not noticed"
+    if out["fastest"][i] >= GYRO_RANGE:
+        return f"the gyro left its range in the excitation ({out['fastest'][i]:.0f} rad/s)"
+    if not out["inside"][i]:
+        return "by what it learnt it cannot hover"
+    axis = np.degrees(out["axis_error"][i])
+    if axis > 15.0:
+        return f"thrust axis wrong by {axis:.0f} deg"
+    attitude = np.degrees(np.nanmax(out["attitude_error"][i]))
+    torque = 100.0 * out["torque"][i]
+    where = (
+        "touched the ground"
+        if crashed
+        else f"{out['end'][i, 0]:.1f} m and {out['end'][i, 1]:.1f} m/s off at the end"
+    )
+    return f"{where}; torque rows off by {torque:.0f} %, attitude by up to {attitude:.0f} deg"

@@ -1,0 +1,53 @@
+"""The tables of `haltere reproduce blaha` from made-up throws: names, units, bounds; the real ones are slow."""
+
+import jax
+import numpy as np
+import pytest
+
+from haltere.studies import blaha
+from haltere.studies.throw import Throws
+
+
+def made(axis_deg):
+    n = 20
+    small = np.full(n, 0.01)
+    return Throws(
+        np.ones(n, bool), ("",) * n, np.radians(np.full(n, axis_deg)), small, small, small,
+        {name: np.full(n, 1e-4) for name in ("torque", "force", "spin", "max_speed", "time_constant")},
+        np.stack([small, small], axis=1), small,
+    )  # fmt: skip
+
+
+def test_tables_hold_what_the_paper_prints_beside_ours(monkeypatch):
+    monkeypatch.setattr(blaha, "throw_vehicles", lambda *_: made(0.1))
+    monkeypatch.setattr(blaha, "tumble_rows", lambda *_: [])
+    monkeypatch.setattr(blaha, "time_rows", list)
+    result = blaha.reproduce(20)
+    rows = {row["quantity"]: row for table in result["tables"] for row in table["rows"]}
+    quad = rows["axis error, paper's quadrotor, MEMS, p95"]
+    assert quad["paper"] == 2.75
+    assert quad["ours"] == pytest.approx(0.1)
+    assert rows["missing: random quadrotors, strong"]["ours"] == 0.0
+    assert all(row["bound"] is None or row["ours"] <= row["bound"] for row in rows.values())
+
+
+def test_the_papers_axis_errors_follow_from_its_quaternions():
+    """Table 1: 0.850 -0.471i 0.237j against 0.837 -0.491i 0.242j; Table 2: 0.930 0.367i -0.026j against 45 degrees."""
+
+    def axis(w, x, y):
+        v = np.array([2 * w * y, -2 * w * x, w * w - x * x - y * y])
+        return v / np.linalg.norm(v)
+
+    def angle(a, b):
+        return np.degrees(np.arccos(axis(*a) @ axis(*b)))
+
+    assert angle((0.850, -0.471, 0.237), (0.837, -0.491, 0.242)) == pytest.approx(2.75, abs=0.15)
+    assert angle((0.930, 0.367, -0.026), (np.cos(np.pi / 8), np.sin(np.pi / 8), 0.0)) == pytest.approx(
+        3.4, abs=0.15
+    )
+
+
+@pytest.mark.slow
+def test_figure_4():
+    rows = blaha.tumble_rows(jax.random.key(0), 30)
+    assert all(row["bound"] is None or row["ours"] <= row["bound"] for row in rows)
