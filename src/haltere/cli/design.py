@@ -148,7 +148,7 @@ def as_mapping(found: Any, airframe: str) -> dict[str, Any]:
         "predicted_sigma": {
             name: {
                 "sigma": sigma,
-                "relative": None if sigma is None else sigma / designer.size(name),
+                "relative": None if sigma is None else sigma / designer.information.size(name),
                 "lissajous": found.lissajous[name],
             }
             for name, sigma in manoeuvre.sigma.items()

@@ -22,7 +22,8 @@ from scipy.optimize import minimize
 
 from haltere.foundation.arrays import Array
 from haltere.observability.coordinates import MOTION
-from haltere.observability.information import Information
+from haltere.observability.excitation import excitation_of
+from haltere.observability.information import RATE, Information
 from haltere.observability.nominal import Nominal, Pilot, sampled
 from haltere.observability.subject import ObservabilityError
 from haltere.observability.system import OUTPUTS
@@ -46,6 +47,7 @@ class Manoeuvre:
         sigma: predicted deviation by parameter, SI, for the whole flight; None where nothing is learnt.
         use: largest share of a limit that it takes.
         value: the criterion.
+        excitation: see `haltere.observability.excitation`.
     """
 
     coefficients: Numbers
@@ -53,6 +55,7 @@ class Manoeuvre:
     sigma: dict[str, float | None]
     use: float
     value: float
+    excitation: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -89,18 +92,10 @@ class Designer:
         rows = []
         for name in self.names:
             row = self.information.row(name)
-            if not np.any(np.abs(row) > 1e-9 * self.size(name)):
+            if not np.any(np.abs(row) > 1e-9 * self.information.size(name)):
                 raise ObservabilityError(f"parameter {name!r} is known already; design for another one")
-            rows.append(row / self.size(name))
+            rows.append(row / self.information.size(name))
         return np.stack(rows)
-
-    def size(self, name: str) -> float:
-        """The size of a parameter: its value, or its unit in the vehicle where that is zero; 1 for an axis."""
-        c = self.information.subject.coordinates
-        own = self.information.parameters.named(name)[0].own[0]
-        number = {error: number for number, error in c.straight}.get(own)
-        value = abs(float(self.information.subject.number(number))) if number is not None else 0.0
-        return value or c.error_units(*self.information.subject.units())[own]
 
     @cached_property
     def _fly(self) -> Callable[[Array], Nominal]:
@@ -199,7 +194,8 @@ class Designer:
         sigma = self.information.sigmas(matrix, self.names)
         path = periodic(coefficients[0], coefficients[1], self.period, self.pilot.limits.centre)
         value = self._value(nominal)[0]
-        return Manoeuvre(coefficients, path, sigma, float(jnp.max(nominal.use)), value)
+        shaken = excitation_of(motion[:, 10:13], inputs, 1.0 / RATE)
+        return Manoeuvre(coefficients, path, sigma, float(jnp.max(nominal.use)), value, shaken)
 
     def along(self, trajectory: Trajectory) -> dict[str, float | None]:
         """Predicted deviations of a flight along any trajectory, over `seconds`."""
