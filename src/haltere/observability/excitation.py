@@ -21,6 +21,7 @@ UNITS = {
     "change of thrust": "of the mean",
 }
 """Every kind of excitation, and what it is counted in."""
+_ROUNDING = 1e-12
 _ROLL, _PITCH, _YAW, _TURNING, _THRUST = UNITS
 _WHOLE = {"mass": _THRUST, "inertia.xx": _ROLL, "inertia.yy": _PITCH, "inertia.zz": _YAW}
 _ROTOR = {
@@ -54,7 +55,8 @@ def excitation_of(rates: Numbers, inputs: Numbers, step: float) -> dict[str, flo
 
 
 def _rms(x: Numbers) -> list[float]:
-    rms: list[float] = np.sqrt(np.mean(x**2, axis=0)).tolist()
+    size = np.sqrt(np.mean(x**2, axis=0))
+    rms: list[float] = np.where(size > _ROUNDING, size, 0.0).tolist()
     return rms
 
 

@@ -47,7 +47,7 @@ VAGUE = 100.0
 _LEARNT = 0.5
 """Share of the prior's deviation below which a flight has said something."""
 _PIECE = 250
-"""Frames come in multiples of this, so that flights of like length share what was compiled."""
+"""Frames in one call, so that flights of any length share what was compiled."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,9 @@ def information_of_flight(
     seen = observe(subject, question, known, rng=rng)
     verdicts = {finding.name: finding for finding in seen.parameters}
     information = Information(subject, Weights.of(airframe, sensors), seen.known)
-    wanted = information.wanted(names) if names else [name for name in verdicts if name not in seen.known]
+    asked = information.wanted(names) if names else [name for name in verdicts if name not in seen.known]
+    # To first order an upright axis has no vertical error: nothing to say about it, unless it is asked for by name.
+    wanted = [name for name in asked if name in names or name in seen.known or np.any(information.row(name))]
     ready = flown(airframe, flight, sensors)
     tell("propagating the filter's covariance along the flight")
     cov, moving = _bound(ready)
@@ -155,16 +157,19 @@ def _bound(ready: Flown) -> tuple[Numbers, Mean]:
     start = jnp.diag((VAGUE * vehicle.moving_sigma) ** 2)
     vague = jax.scipy.linalg.block_diag(start, jnp.asarray(root @ root.T))
     constants = chart.to_coordinates(printed)
-    go = _compiled(chart)
-    cov, moving = go(
-        vehicle.noise, vehicle.begin(ready.first), vague, constants, _filled(frames), vehicle.gate
-    )
-    cov = np.asarray(cov)
-    if not np.all(np.isfinite(cov)):
+    go, belief, cov, paths = _compiled(chart), vehicle.begin(ready.first), vague, []
+    count = frames.place.shape[0]
+    whole = _filled(frames)
+    for first in range(0, count, _PIECE):
+        piece = jax.tree.map(lambda x, f=first: x[f : f + _PIECE], whole)
+        belief, cov, path = go(vehicle.noise, belief, cov, constants, piece, vehicle.gate)
+        paths.append(path)
+    if not np.all(np.isfinite(np.asarray(cov))):
         raise ObservabilityError(
-            "the filter lost this flight, so its information is unknown; see what `haltere doctor` finds in the log"
+            "the filter lost this flight, so its information is unknown: is it a flight of this airframe? "
+            "see what `haltere doctor` finds in the log"
         )
-    return cov, {name: x[: frames.place.shape[0]] for name, x in moving.items()}
+    return np.asarray(cov), {name: jnp.concatenate([path[name] for path in paths])[:count] for name in MOVING}
 
 
 def _prior_root(ready: Flown) -> Numbers:
@@ -177,12 +182,12 @@ def _prior_root(ready: Flown) -> Numbers:
 @lru_cache(maxsize=8)
 def _compiled(chart: Chart) -> Any:
     def go(
-        noise: Noise, belief: Belief, vague: Array, constants: Mean, frames: Frames, gate: Array
-    ) -> tuple[Array, Mean]:
+        noise: Noise, belief: Belief, cov: Array, constants: Mean, frames: Frames, gate: Array
+    ) -> tuple[Belief, Array, Mean]:
         end, trail = run(chart, noise, belief, frames, gate)  # type: ignore[arg-type]
         nominal = Nominal(trail.moving, trail.noise, {name: end.mean[name] for name in MOVING}, constants)
         nothing = jnp.zeros(chart.space.dimension)
-        return bound(chart, noise, lambda _: (nothing, vague), nominal, frames), trail.moving
+        return end, bound(chart, noise, lambda _: (nothing, cov), nominal, frames), trail.moving
 
     return jax.jit(go)
 
