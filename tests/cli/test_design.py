@@ -24,6 +24,8 @@ def call(capsys, *words):
         (["hummingbird", "--for", "rotors.left.position.z"], "cannot be seen"),
         (["hummingbird", "--for", "inertia.zz", "--sensors", ""], "no sensors"),
         (["hong-tilt-wing", "--for", "mass"], "wings"),
+        (["hummingbird", "--for", "payload"], "no arm"),
+        (["quad-arm", "--for", "payload", "--torque-sigma", "0"], "more than zero"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
@@ -87,3 +89,19 @@ def test_throws_for_the_place_of_the_imu(capsys):
     code, out, err = call(capsys, "design", "hummingbird", "--throws", "0")
     assert (code, out) == (1, "")
     assert "rad/s" in err
+
+
+def test_arm_poses_for_a_payload(capsys):
+    code, out, _ = call(capsys, "design", "quad-arm", "--for", "payload", "--poses", "2", "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert (result["joints"], result["rank"]) == (["upper_arm", "forearm"], 3)
+    assert [len(plan["angles"]) for plan in result["trajectory"]] == [1, 2]
+    assert 0.0 < result["predicted_sigma"]["payload.mass"] < 0.02
+    assert result["predicted_sigma"]["payload.first_moment.y"] is None
+    assert result["unobservable"] == ["no pose shows payload.first_moment.y"]
+    code, out, _ = call(capsys, "design", "quad-arm", "--for", "payload")
+    assert code == 0
+    assert "blind: upper_arm 0, forearm 0 deg" in " ".join(out.split())
+    assert call(capsys, "design", "quad-arm", "--for", "payload,mass")[0] == 2
+    assert call(capsys, "design", "quad-arm", "--for", "payload", "--out", "x")[0] == 2

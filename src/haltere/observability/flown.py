@@ -84,7 +84,7 @@ def _outer(airframe: Airframe, flight: Flight, sensors: Sequence[str]) -> str | 
     for name in [*own, *usual]:
         if all(f"{name}.{part}" in flight.names for part in parts):
             return name
-    raise ObservabilityError(_lacking(flight, wanted, [f"{usual[0]}.{part}" for part in parts], sensors))
+    raise ObservabilityError(_lacking(flight, wanted, [f"{usual[0]}.{part}" for part in parts]))
 
 
 def _imu(airframe: Airframe, flight: Flight, sensors: Sequence[str]) -> str:
@@ -93,24 +93,20 @@ def _imu(airframe: Airframe, flight: Flight, sensors: Sequence[str]) -> str:
         if f"{name}.accel" in flight.names and f"{name}.gyro" in flight.names:
             return name
     if "imu" in sensors:
-        raise ObservabilityError(_lacking(flight, "imu", ["imu.accel", "imu.gyro"], sensors))
+        raise ObservabilityError(_lacking(flight, "imu", ["imu.accel", "imu.gyro"]))
     return names[0]
 
 
-def _lacking(flight: Flight, kind: str, channels: list[str], sensors: Sequence[str]) -> str:
-    rest = [sensor for sensor in sensors if sensor != kind]
-    has = [
-        name
-        for name, parts in (
-            ("pose", ("position", "wxyz")),
-            ("gps", ("position",)),
-            ("imu", ("accel", "gyro")),
-        )
-        if all(f"{name}.{part}" in flight.names for part in parts)
-    ]
-    tries = [sensor for sensor in ("position" if name == "gps" else name for name in has) if sensor != kind]
-    chosen = rest or tries
-    hint = f"try --sensors {','.join(chosen)}" if chosen else "give a log that has it"
+def _lacking(flight: Flight, kind: str, channels: list[str]) -> str:
+    shapes = {
+        "pose": ("position", "wxyz"),
+        "position": ("position",),
+        "gps": ("position",),
+        "imu": ("accel", "gyro"),
+    }
+    has = [name for name, parts in shapes.items() if all(f"{name}.{part}" in flight.names for part in parts)]
+    others = list(dict.fromkeys("position" if name == "gps" else name for name in has if name != kind))
+    hint = f"try --sensors {','.join(others)}" if others else "give a log that has it"
     return f"the flight has no {kind} sensor ({', '.join(channels)} are expected); {hint}"
 
 
