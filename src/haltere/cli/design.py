@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from haltere.cli.observe import listed
+from haltere.cli.observe import AirframeArgument, KnownOption, SensorsOption, listed
 from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
 from haltere.foundation import HaltereError
 
@@ -26,12 +26,8 @@ class FileExistsHereError(HaltereError):
 
 
 def design(
-    airframe: Annotated[
-        str, typer.Argument(help="A name of the catalogue, or an airframe file.", metavar="AIRFRAME")
-    ],
-    sensors: Annotated[
-        str, typer.Option("--sensors", help="Of pose, position and imu, with commas.", metavar="LIST")
-    ] = "pose,imu",
+    airframe: AirframeArgument,
+    sensors: SensorsOption = "pose,imu",
     wanted: Annotated[
         list[str] | None,
         typer.Option(
@@ -40,10 +36,7 @@ def design(
             metavar="PARAM",
         ),
     ] = None,
-    known: Annotated[
-        list[str] | None,
-        typer.Option("--known", help="Parameters measured by hand, with commas.", metavar="LIST"),
-    ] = None,
+    known: KnownOption = None,
     duration: Annotated[float, typer.Option("--duration", min=10.0, help="Length of the flight, s.")] = 30.0,
     box: Annotated[
         tuple[float, float, float], typer.Option("--box", help="Half the size of the space to fly in, m.")

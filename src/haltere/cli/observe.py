@@ -10,6 +10,21 @@ from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, pro
 
 EXAMPLE = "Example: haltere observe hummingbird --sensors pose,imu --known mass --json"
 
+AirframeArgument = Annotated[
+    str, typer.Argument(help="A name of the catalogue, or an airframe file.", metavar="AIRFRAME")
+]
+SensorsOption = Annotated[
+    str, typer.Option("--sensors", help="Of pose, position and imu, with commas.", metavar="LIST")
+]
+KnownOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--known",
+        help="Parameters measured by hand, with commas, such as mass,rotors.*.position.z,distance.front.left.",
+        metavar="LIST",
+    ),
+]
+
 
 class Axes(StrEnum):
     """How a rotor's axis is counted."""
@@ -26,20 +41,9 @@ class Norms(StrEnum):
 
 
 def observe(
-    airframe: Annotated[
-        str, typer.Argument(help="A name of the catalogue, or an airframe file.", metavar="AIRFRAME")
-    ],
-    sensors: Annotated[
-        str, typer.Option("--sensors", help="Of pose, position and imu, with commas.", metavar="LIST")
-    ] = "pose,imu",
-    known: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--known",
-            help="Parameters measured by hand, with commas, such as mass,rotors.*.position.z,distance.front.left.",
-            metavar="LIST",
-        ),
-    ] = None,
+    airframe: AirframeArgument,
+    sensors: SensorsOption = "pose,imu",
+    known: KnownOption = None,
     axes: Annotated[
         Axes, typer.Option("--axes", help="A rotor's axis as 2-D tangent, or as azimuth and inclination.")
     ] = Axes.SPHERE,

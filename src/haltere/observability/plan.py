@@ -21,7 +21,7 @@ from haltere.observability.observe import observe
 from haltere.observability.parameters import Verdict
 from haltere.observability.rank import Question
 from haltere.observability.subject import ObservabilityError, Subject
-from haltere.observability.winged import has_wings
+from haltere.observability.winged import refuse_wings
 from haltere.trajectory import bounded, random_lissajous
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
@@ -75,11 +75,7 @@ def plan(
         progress: called with a sentence before each part.
     """
     rng = rng or np.random.default_rng(0)
-    if has_wings(airframe):
-        raise ObservabilityError(
-            f"{airframe.name} has wings or drag, which the information of a flight leaves out; "
-            "design for a vehicle without, or remove them from the file"
-        )
+    refuse_wings(airframe, "the information of a manoeuvre")
     question = Question(tuple(sensors))
     subject = Subject.from_airframe(airframe, question.exteroceptive)
     pilot = Pilot.of(airframe, subject, limits or Limits())

@@ -38,7 +38,7 @@ from haltere.observability.observe import as_mapping as in_general
 from haltere.observability.parameters import Verdict
 from haltere.observability.rank import Question
 from haltere.observability.subject import ObservabilityError, Subject
-from haltere.observability.winged import has_wings
+from haltere.observability.winged import refuse_wings
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -112,11 +112,7 @@ def information_of_flight(
         HaltereError: the flight lacks a sensor, a name is not known, or the vehicle has wings or drag.
     """
     tell = progress or (lambda _: None)
-    if has_wings(airframe):
-        raise ObservabilityError(
-            f"{airframe.name} has wings or drag, which the vehicle filter leaves out; "
-            "ask for a vehicle without, or remove them from the file"
-        )
+    refuse_wings(airframe, "the vehicle filter")
     question = Question(tuple(sensors))
     subject = Subject.from_airframe(airframe, question.exteroceptive)
     seen = observe(subject, question, known, rng=rng)

@@ -28,7 +28,7 @@ from haltere.observability import exact, system
 from haltere.observability.coordinates import MOTION
 from haltere.observability.matrix import chart, sensor_rows
 from haltere.observability.rank import FloatMatrix, Question, equilibrated, points_for
-from haltere.observability.subject import Subject
+from haltere.observability.subject import ObservabilityError, Subject
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -39,6 +39,15 @@ def has_wings(airframe: Airframe) -> bool:
     """Whether a wing or drag acts on the vehicle."""
     carriers: list[Body | Link] = [airframe.body, *airframe.links]
     return any(carrier.wing is not None or carrier.drag is not None for carrier in carriers)
+
+
+def refuse_wings(airframe: Airframe, what: str) -> None:
+    """Raise an error if a wing or drag acts on the vehicle, which `what` leaves out."""
+    if has_wings(airframe):
+        raise ObservabilityError(
+            f"{airframe.name} has wings or drag, which {what} leaves out; "
+            "ask for a vehicle without, or remove them from the file"
+        )
 
 
 def _wrench(subject: Subject, airframe: Airframe) -> Callable[[Array], Array]:
