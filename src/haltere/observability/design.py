@@ -115,19 +115,18 @@ class Designer:
 
     @cached_property
     def _criterion(self) -> Callable[[Array, Array], tuple[Array, tuple[Array, Array]]]:
-        rows, reduced = jnp.asarray(self.rows), self.information.reduced
-        flights = self.seconds / self.period
+        reduced, flights = self.information.reduced, self.seconds / self.period
+        return jax.jit(jax.value_and_grad(lambda J, wxyz: self._score(flights * reduced(J, wxyz)), (0, 1)))
 
-        def value(J: Array, wxyz: Array) -> Array:
-            M = flights * reduced(J, wxyz)
-            scale = jnp.sqrt(jnp.diagonal(M) + 1e-9)
-            even = M / scale[:, None] / scale[None, :] + 1e-12 * jnp.eye(len(scale))
-            covariance = (rows / scale) @ jnp.linalg.solve(even, (rows / scale).T)
-            by_sum: Array = 0.5 * jnp.log(jnp.trace(covariance))
-            by_volume: Array = 0.5 * jnp.linalg.slogdet(covariance)[1] / len(rows)
-            return by_sum if self.criterion == "a" else by_volume
-
-        return jax.jit(jax.value_and_grad(value, (0, 1)))
+    def _score(self, matrix: Array) -> Array:
+        """Equation (1) from an information (f, f)."""
+        rows = jnp.asarray(self.rows)
+        scale = jnp.sqrt(jnp.diagonal(matrix) + 1e-9)
+        even = matrix / scale[:, None] / scale[None, :] + 1e-12 * jnp.eye(len(scale))
+        covariance = (rows / scale) @ jnp.linalg.solve(even, (rows / scale).T)
+        by_sum: Array = 0.5 * jnp.log(jnp.trace(covariance))
+        by_volume: Array = 0.5 * jnp.linalg.slogdet(covariance)[1] / len(rows)
+        return by_sum if self.criterion == "a" else by_volume
 
     def value_and_gradient(self, coefficients: Numbers) -> tuple[float, Numbers, float]:
         """The criterion of equation (1) without penalty, its gradient, and the largest share of a limit."""
@@ -193,7 +192,7 @@ class Designer:
         matrix = self.seconds / self.period * self.information.matrix(motion, inputs)
         sigma = self.information.sigmas(matrix, self.names)
         path = periodic(coefficients[0], coefficients[1], self.period, self.pilot.limits.centre)
-        value = self._value(nominal)[0]
+        value = float(self._score(jnp.asarray(matrix)))
         shaken = excitation_of(motion[:, 10:13], inputs, 1.0 / RATE)
         return Manoeuvre(coefficients, path, sigma, float(jnp.max(nominal.use)), value, shaken)
 
