@@ -47,7 +47,7 @@ def test_files_are_not_overwritten(capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_plan_is_written_and_flies(capsys, tmp_path, monkeypatch):
+def test_a_plan_is_written_and_flies_and_tells_what_it_promised(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = [
         "hummingbird",
@@ -78,6 +78,12 @@ def test_a_plan_is_written_and_flies(capsys, tmp_path, monkeypatch):
     flown = json.loads(out)
     assert code == 0
     assert flown["duration"] == pytest.approx(10.0, abs=0.01)
+    words = ["--flight", "yaw.mcap", "--known", ",".join(result["known"]), "--for", "inertia.zz", "--json"]
+    code, out, _ = call(capsys, "observe", "hummingbird", *words)
+    (told,) = json.loads(out)["information"]
+    assert code == 0
+    assert told["verdict"] == "observable"
+    assert 1.0 < told["sigma"] / sigma["sigma"] < 3.0  # the flight counts the noise of the rotors too: 1.8
 
 
 def test_throws_for_the_place_of_the_imu(capsys):
