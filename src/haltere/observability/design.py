@@ -83,6 +83,8 @@ class Designer:
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA:
             raise ObservabilityError(f"criterion {self.criterion!r} is not known; choose a or d")
+        if not (np.isfinite(self.seconds) and self.seconds > 0.0):
+            raise ObservabilityError(f"got a flight of {self.seconds:g} s, expected more than zero; try 30")
         if not self.names:
             raise ObservabilityError("no parameter to design for; name one, such as inertia.zz")
 
