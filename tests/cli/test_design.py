@@ -24,6 +24,12 @@ def call(capsys, *words):
         (["hummingbird", "--for", "rotors.left.position.z"], "cannot be seen"),
         (["hummingbird", "--for", "inertia.zz", "--sensors", ""], "no sensors"),
         (["hong-tilt-wing", "--for", "mass"], "wings"),
+        (["hummingbird", "--for", "inertia.zz", "--box", "0", "1", "1"], "a box of 0 x 1 x 1 m"),
+        (["hummingbird", "--for", "inertia.zz", "--box", "1", "nan", "1"], "a box of 1 x nan x 1 m"),
+        (["hummingbird", "--for", "inertia.zz", "--speed", "inf"], "a highest speed of inf m/s"),
+        (["hummingbird", "--for", "inertia.zz", "--duration", "inf"], "a flight of inf s"),
+        (["hummingbird", "--for", "payload"], "no arm"),
+        (["quad-arm", "--for", "payload", "--torque-sigma", "0"], "more than zero"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
@@ -45,7 +51,7 @@ def test_files_are_not_overwritten(capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_plan_is_written_and_flies(capsys, tmp_path, monkeypatch):
+def test_a_plan_is_written_and_flies_and_tells_what_it_promised(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = [
         "hummingbird",
@@ -76,6 +82,12 @@ def test_a_plan_is_written_and_flies(capsys, tmp_path, monkeypatch):
     flown = json.loads(out)
     assert code == 0
     assert flown["duration"] == pytest.approx(10.0, abs=0.01)
+    words = ["--flight", "yaw.mcap", "--known", ",".join(result["known"]), "--for", "inertia.zz", "--json"]
+    code, out, _ = call(capsys, "observe", "hummingbird", *words)
+    (told,) = json.loads(out)["information"]
+    assert code == 0
+    assert told["verdict"] == "observable"
+    assert 1.0 < told["sigma"] / sigma["sigma"] < 3.0  # the flight counts the noise of the rotors too: 1.8
 
 
 def test_throws_for_the_place_of_the_imu(capsys):
@@ -87,3 +99,19 @@ def test_throws_for_the_place_of_the_imu(capsys):
     code, out, err = call(capsys, "design", "hummingbird", "--throws", "0")
     assert (code, out) == (1, "")
     assert "rad/s" in err
+
+
+def test_arm_poses_for_a_payload(capsys):
+    code, out, _ = call(capsys, "design", "quad-arm", "--for", "payload", "--poses", "2", "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert (result["joints"], result["rank"]) == (["upper_arm", "forearm"], 3)
+    assert [len(plan["angles"]) for plan in result["trajectory"]] == [1, 2]
+    assert 0.0 < result["predicted_sigma"]["payload.mass"] < 0.02
+    assert result["predicted_sigma"]["payload.first_moment.y"] is None
+    assert result["unobservable"] == ["no pose shows payload.first_moment.y"]
+    code, out, _ = call(capsys, "design", "quad-arm", "--for", "payload")
+    assert code == 0
+    assert "blind: upper_arm 0, forearm 0 deg" in " ".join(out.split())
+    assert call(capsys, "design", "quad-arm", "--for", "payload,mass")[0] == 2
+    assert call(capsys, "design", "quad-arm", "--for", "payload", "--out", "x")[0] == 2

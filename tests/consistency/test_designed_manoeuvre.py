@@ -17,11 +17,12 @@ NAMES = ("inertia.zz", "rotors.*.torque_ratio")
 
 @pytest.mark.slow
 def test_designed_manoeuvre_for_inertia_zz_and_drag_coefficients():
-    start = time.process_time()
+    start, began = time.process_time(), time.perf_counter()
     found = plan(
         from_catalogue("hummingbird"), ("pose", "imu"), NAMES, rng=np.random.default_rng(0), compared=0
     )
-    seconds = time.process_time() - start  # of one core
+    seconds = time.process_time() - start  # of one core: less than the wall clock of an idle machine with two
+    wall = time.perf_counter() - began
     designer, best = found.designer, found.manoeuvre
     ours = np.asarray([best.sigma[name] for name in designer.names])
     rng = np.random.default_rng(1)
@@ -29,11 +30,11 @@ def test_designed_manoeuvre_for_inertia_zz_and_drag_coefficients():
     multisine = min(drawn, key=lambda m: m.value)
     others = np.asarray([multisine.sigma[name] for name in designer.names])
     figures = []
-    for i in range(15):
+    for i in range(40):
         path, _ = bounded(designer.pilot.vehicle, random_lissajous(jax.random.key(i), 30.0))
         figures.append(list(designer.along(path).values()))
     lissajous = np.median(np.asarray(figures, float), axis=0)
-    print("seconds", seconds, "use", best.use)
+    print("seconds of a core", seconds, "on the wall", wall, "limits used", best.use)
     print("over best multisine", np.exp(multisine.value - best.value), others / ours)
     print("over median Lissajous", lissajous / ours)
 
@@ -49,7 +50,7 @@ def test_designed_manoeuvre_for_inertia_zz_and_drag_coefficients():
     assert seconds < 180.0
     assert best.use <= 1.0
     assert np.exp(multisine.value - best.value) > 1.5  # root of the sum of relative variances
-    assert np.all(others / ours > 1.0)
+    assert np.all(others / ours > 1.5)
     assert np.all(lissajous / ours > 3.0)
     assert np.all((spread / ours > 0.65) & (spread / ours < 1.4))  # 60 runs: one sigma is 9 %
     assert len(motion) % WINDOW == 0

@@ -4,9 +4,13 @@ With principal moments A <= B <= C, the eigenvalues of the tensor `inertia` = (x
 
     A >= 0,   A + B >= C                                                                               (1)
 
-The entries are those of the matrix, so xy = -(sum of m x y). Equality in (1) holds for a flat part.
+The entries are those of the matrix, so xy = -(sum of m x y). Equality in (1) holds for a flat part. Principal axes M
+are the columns of R_BM, ordered and signed to be as close to the axes B of the tensor J as they can:
+
+    J = R_BM diag(moments) R_BM^T,   det R_BM = 1,   trace R_BM largest                                (2)
 """
 
+from itertools import permutations, product
 from typing import Annotated, Any
 
 import numpy as np
@@ -31,6 +35,23 @@ def principal_moments(inertia: Six) -> tuple[float, float, float]:
     """The three principal moments (kg m^2), the smallest first."""
     a, b, c = (float(moment) for moment in np.linalg.eigvalsh(tensor(inertia)))
     return a, b, c
+
+
+def principal_axes(
+    inertia: np.ndarray[Any, np.dtype[np.float64]],
+) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.float64]]]:
+    """R_BM (3, 3) and the moments (3,) of equation (2), from a tensor (3, 3); the identity if it is diagonal."""
+    diagonal = np.diagonal(inertia).copy()
+    if np.max(np.abs(inertia - np.diag(diagonal))) <= _TOLERANCE * np.sum(diagonal):
+        return np.eye(3), diagonal
+    _, vectors = np.linalg.eigh(inertia)
+    turns = [
+        vectors[:, order] * np.asarray(signs)
+        for order in permutations(range(3))
+        for signs in product((1.0, -1.0), repeat=3)
+    ]
+    R = max((turn for turn in turns if np.linalg.det(turn) > 0.0), key=np.trace)
+    return R, np.diagonal(R.T @ inertia @ R).copy()
 
 
 def _possible(value: Any) -> Six:

@@ -79,7 +79,16 @@ class Arithmetic:
         self._known: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
     def _once(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
-        key = (name, *((x,) if isinstance(x, NUMBERS) else id(x) for x in operands))
+        return self._kept(
+            (name, *((x,) if isinstance(x, NUMBERS) else id(x) for x in operands)), function, operands
+        )
+
+    def _either(self, name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
+        """Return a function of two elements that may stand in any order; it is called in the order met first."""
+        # Addresses choose the key only: if they chose the order, no two runs would trace the same program.
+        return self._kept((name, *sorted((id(a), id(b)))), function, (a, b))
+
+    def _kept(self, key: tuple[Any, ...], function: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = (function(*operands), operands)
@@ -93,7 +102,7 @@ class Arithmetic:
             a, b = b, a
         if isinstance(b, NUMBERS):
             return a if b == 0 else self._once("add", self.algebra.add, a, b)
-        return self._once("add", self.algebra.add, *((a, b) if id(a) <= id(b) else (b, a)))
+        return self._either("add", self.algebra.add, a, b)
 
     def sub(self, a: Any, b: Any) -> Any:
         """Return a - b."""
@@ -119,7 +128,7 @@ class Arithmetic:
             if b == 1:
                 return a
             return self.neg(a) if b == -1 else self._once("mul", self.algebra.mul, a, b)
-        return self._once("mul", self.algebra.mul, *((a, b) if id(a) <= id(b) else (b, a)))
+        return self._either("mul", self.algebra.mul, a, b)
 
     def div(self, a: Any, b: Any) -> Any:
         """Return a / b; a constant divided by zero gives what floating-point numbers give."""

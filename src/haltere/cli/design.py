@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from haltere.cli.observe import listed
+from haltere.cli.observe import AirframeArgument, KnownOption, SensorsOption, listed
 from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
 from haltere.foundation import HaltereError
 
@@ -26,20 +26,17 @@ class FileExistsHereError(HaltereError):
 
 
 def design(
-    airframe: Annotated[
-        str, typer.Argument(help="A name of the catalogue, or an airframe file.", metavar="AIRFRAME")
-    ],
-    sensors: Annotated[
-        str, typer.Option("--sensors", help="Of pose, position and imu, with commas.", metavar="LIST")
-    ] = "pose,imu",
+    airframe: AirframeArgument,
+    sensors: SensorsOption = "pose,imu",
     wanted: Annotated[
         list[str] | None,
-        typer.Option("--for", help="Parameters to learn about, with commas.", metavar="PARAM"),
+        typer.Option(
+            "--for",
+            help="Parameters to learn about, with commas; payload for what an arm holds.",
+            metavar="PARAM",
+        ),
     ] = None,
-    known: Annotated[
-        list[str] | None,
-        typer.Option("--known", help="Parameters measured by hand, with commas.", metavar="LIST"),
-    ] = None,
+    known: KnownOption = None,
     duration: Annotated[float, typer.Option("--duration", min=10.0, help="Length of the flight, s.")] = 30.0,
     box: Annotated[
         tuple[float, float, float], typer.Option("--box", help="Half the size of the space to fly in, m.")
@@ -55,6 +52,16 @@ def design(
             "--throws", help="Plan throws at this spin (rad/s) for the IMU's position.", metavar="RATE"
         ),
     ] = None,
+    poses: Annotated[
+        int, typer.Option("--poses", min=1, max=8, help="For a payload: largest number of arm poses.")
+    ] = 3,
+    gripper: Annotated[
+        tuple[float, float, float] | None,
+        typer.Option("--gripper", help="For a payload: where the arm's last link holds it, in its frame, m."),
+    ] = None,
+    torque_sigma: Annotated[
+        float, typer.Option("--torque-sigma", help="For a payload: deviation of a joint's torque, N m.")
+    ] = 0.01,
     out: Annotated[
         str | None, typer.Option("--out", help="Write OUT.csv and the scenario OUT.toml.", metavar="OUT")
     ] = None,
@@ -62,7 +69,10 @@ def design(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,
     json: JsonFlag = False,
 ) -> None:
-    """Design the manoeuvre that tells the most about chosen parameters, within the vehicle's limits."""
+    """Design the manoeuvre that tells the most about chosen parameters, within the vehicle's limits.
+
+    With --throws the throws for the IMU's position, with --for payload the arm poses for what the arm holds.
+    """
     from haltere.airframe import resolve
 
     vehicle = resolve(airframe)
@@ -70,9 +80,19 @@ def design(
     for file in files:
         if file.exists() and not force:
             raise FileExistsHereError(f"{file} exists already; give another --out or --force")
+    payload = "payload" in listed(wanted or [])
+    if payload and len(listed(wanted or [])) > 1:
+        raise typer.BadParameter(
+            "payload stands alone: flight and arm poses are designed apart", param_hint="--for"
+        )
+    if out is not None and (payload or throws is not None):
+        raise typer.BadParameter("is for flights: poses and throws are only shown", param_hint="--out")
     prepare_jax()
     if throws is not None:
         plan_throws(vehicle, throws, json=json)
+        return
+    if payload:
+        plan_poses(vehicle, poses, gripper, torque_sigma, json=json)
         return
     from numpy.random import default_rng
 
@@ -127,6 +147,50 @@ def plan_throws(vehicle: Any, rate: float, *, json: bool) -> None:
     )
 
 
+def plan_poses(
+    vehicle: Any, most: int, gripper: tuple[float, float, float] | None, sigma: float, *, json: bool
+) -> None:
+    """Print which arm poses tell the mass of a payload and where its weight acts."""
+    from numpy import rad2deg
+
+    from haltere.observability.payload import payload_plan
+
+    with progress(f"arm poses of {vehicle.name}"):
+        found = payload_plan(vehicle, None, gripper, sigma, most)
+    arm = found.arm
+    if json:
+        emit_json(
+            {
+                "airframe": vehicle.name,
+                "link": arm.link,
+                "joints": arm.joints,
+                "rank": found.rank,
+                "unobservable": found.unseen,
+                "blind": found.blind,
+                "trajectory": [
+                    {"kind": "poses", "angles": p.angles, "predicted_sigma": p.sigma} for p in found.plans
+                ],
+                "predicted_sigma": found.plans[-1].sigma,
+            }
+        )
+        return
+    rows = [
+        (
+            len(p.angles),
+            "; ".join("(" + ", ".join(f"{a:.0f}" for a in rad2deg(pose)) + ")" for pose in p.angles),
+            *p.sigma.values(),
+        )
+        for p in found.plans
+    ]
+    emit_table(
+        f"Payload on {arm.link} from torques known to {sigma:g} N m, one sigma in kg and kg m",
+        ("poses", f"angles of {', '.join(arm.joints)}, deg", "mass", "m x", "m y", "m z"),
+        rows,
+    )
+    for sentence in (*found.unseen, *(f"blind: {one}" for one in found.blind)):
+        typer.echo(sentence)
+
+
 def as_mapping(found: Any, airframe: str) -> dict[str, Any]:
     """The plan in plain numbers."""
     designer, manoeuvre = found.designer, found.manoeuvre
@@ -148,12 +212,13 @@ def as_mapping(found: Any, airframe: str) -> dict[str, Any]:
         "predicted_sigma": {
             name: {
                 "sigma": sigma,
-                "relative": None if sigma is None else sigma / designer.size(name),
+                "relative": None if sigma is None else sigma / designer.information.size(name),
                 "lissajous": found.lissajous[name],
             }
             for name, sigma in manoeuvre.sigma.items()
         },
         "limits_used": manoeuvre.use,
+        "excitation": manoeuvre.excitation,
         "findings": list(found.findings),
     }
 
@@ -210,6 +275,10 @@ def show(result: dict[str, Any]) -> None:
         for name, s in result["predicted_sigma"].items()
     ]
     emit_table("Predicted deviation", ("parameter", "sigma", "% of value", "median Lissajous"), rows)
+    from haltere.observability.excitation import UNITS
+
+    shaken = ", ".join(f"{kind} {size:.2g} {UNITS[kind]}" for kind, size in result["excitation"].items())
+    typer.echo(f"excitation, rms: {shaken}")
     for finding in result["findings"]:
         typer.echo(finding)
     for file in result.get("files", []):

@@ -6,14 +6,13 @@ principal axes in body axes, ordered and signed to be as close to the body's own
     r_M = R_BM^T (r_B - c),   alpha_M = R_BM^T alpha_B,   q_MS = q_BM^* q_BS                               (1)
 """
 
-from itertools import permutations, product
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.inertia import tensor
+from haltere.airframe.inertia import principal_axes, tensor
 from haltere.dynamics import Compact, Model, State
 from haltere.dynamics.model import locked_rotors
 from haltere.dynamics.tree import kinematics
@@ -113,18 +112,3 @@ def _effects(airframe: Airframe, R_BM: np.ndarray) -> Mean:
         "time_constant": jnp.asarray([np.mean(lags) if lags else DEFAULT_LAG]),
         "delay": jnp.zeros(1),
     }
-
-
-def principal_axes(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """R_BM (3, 3) and the principal moments (3,), with R_BM as close to the identity as the axes allow."""
-    scale = np.trace(inertia)
-    if np.max(np.abs(inertia - np.diag(np.diagonal(inertia)))) < 1e-12 * scale:
-        return np.eye(3), np.diagonal(inertia).copy()
-    _, vectors = np.linalg.eigh(inertia)
-    best, chosen = -np.inf, np.eye(3)
-    for order in permutations(range(3)):
-        for signs in product((1.0, -1.0), repeat=3):
-            R = vectors[:, order] * np.asarray(signs)
-            if np.linalg.det(R) > 0.0 and np.trace(R) > best:
-                best, chosen = np.trace(R), R
-    return chosen, np.diagonal(chosen.T @ inertia @ chosen).copy()

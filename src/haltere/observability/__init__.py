@@ -2,18 +2,22 @@
 
 from haltere.observability.observe import Finding, Observability, as_mapping, observe
 from haltere.observability.rank import ExactMatrix, Question, counted, exact_matrices, float_matrix
+from haltere.observability.recorded import FlightInformation, Told, information_of_flight
 from haltere.observability.subject import ObservabilityError, Subject
 
 __all__ = [
     "ExactMatrix",
     "Finding",
+    "FlightInformation",
     "Observability",
     "ObservabilityError",
     "Question",
     "Subject",
+    "Told",
     "as_mapping",
     "counted",
     "exact_matrices",
     "float_matrix",
+    "information_of_flight",
     "observe",
 ]

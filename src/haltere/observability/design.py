@@ -22,7 +22,8 @@ from scipy.optimize import minimize
 
 from haltere.foundation.arrays import Array
 from haltere.observability.coordinates import MOTION
-from haltere.observability.information import Information
+from haltere.observability.excitation import excitation_of
+from haltere.observability.information import RATE, Information
 from haltere.observability.nominal import Nominal, Pilot, sampled
 from haltere.observability.subject import ObservabilityError
 from haltere.observability.system import OUTPUTS
@@ -46,6 +47,7 @@ class Manoeuvre:
         sigma: predicted deviation by parameter, SI, for the whole flight; None where nothing is learnt.
         use: largest share of a limit that it takes.
         value: the criterion.
+        excitation: see `haltere.observability.excitation`.
     """
 
     coefficients: Numbers
@@ -53,6 +55,7 @@ class Manoeuvre:
     sigma: dict[str, float | None]
     use: float
     value: float
+    excitation: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ class Designer:
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA:
             raise ObservabilityError(f"criterion {self.criterion!r} is not known; choose a or d")
+        if not (np.isfinite(self.seconds) and self.seconds > 0.0):
+            raise ObservabilityError(f"got a flight of {self.seconds:g} s, expected more than zero; try 30")
         if not self.names:
             raise ObservabilityError("no parameter to design for; name one, such as inertia.zz")
 
@@ -89,18 +94,10 @@ class Designer:
         rows = []
         for name in self.names:
             row = self.information.row(name)
-            if not np.any(np.abs(row) > 1e-9 * self.size(name)):
+            if not np.any(np.abs(row) > 1e-9 * self.information.size(name)):
                 raise ObservabilityError(f"parameter {name!r} is known already; design for another one")
-            rows.append(row / self.size(name))
+            rows.append(row / self.information.size(name))
         return np.stack(rows)
-
-    def size(self, name: str) -> float:
-        """The size of a parameter: its value, or its unit in the vehicle where that is zero; 1 for an axis."""
-        c = self.information.subject.coordinates
-        own = self.information.parameters.named(name)[0].own[0]
-        number = {error: number for number, error in c.straight}.get(own)
-        value = abs(float(self.information.subject.number(number))) if number is not None else 0.0
-        return value or c.error_units(*self.information.subject.units())[own]
 
     @cached_property
     def _fly(self) -> Callable[[Array], Nominal]:
@@ -120,19 +117,18 @@ class Designer:
 
     @cached_property
     def _criterion(self) -> Callable[[Array, Array], tuple[Array, tuple[Array, Array]]]:
-        rows, reduced = jnp.asarray(self.rows), self.information.reduced
-        flights = self.seconds / self.period
+        reduced, flights = self.information.reduced, self.seconds / self.period
+        return jax.jit(jax.value_and_grad(lambda J, wxyz: self._score(flights * reduced(J, wxyz)), (0, 1)))
 
-        def value(J: Array, wxyz: Array) -> Array:
-            M = flights * reduced(J, wxyz)
-            scale = jnp.sqrt(jnp.diagonal(M) + 1e-9)
-            even = M / scale[:, None] / scale[None, :] + 1e-12 * jnp.eye(len(scale))
-            covariance = (rows / scale) @ jnp.linalg.solve(even, (rows / scale).T)
-            by_sum: Array = 0.5 * jnp.log(jnp.trace(covariance))
-            by_volume: Array = 0.5 * jnp.linalg.slogdet(covariance)[1] / len(rows)
-            return by_sum if self.criterion == "a" else by_volume
-
-        return jax.jit(jax.value_and_grad(value, (0, 1)))
+    def _score(self, matrix: Array) -> Array:
+        """Equation (1) from an information (f, f)."""
+        rows = jnp.asarray(self.rows)
+        scale = jnp.sqrt(jnp.diagonal(matrix) + 1e-9)
+        even = matrix / scale[:, None] / scale[None, :] + 1e-12 * jnp.eye(len(scale))
+        covariance = (rows / scale) @ jnp.linalg.solve(even, (rows / scale).T)
+        by_sum: Array = 0.5 * jnp.log(jnp.trace(covariance))
+        by_volume: Array = 0.5 * jnp.linalg.slogdet(covariance)[1] / len(rows)
+        return by_sum if self.criterion == "a" else by_volume
 
     def value_and_gradient(self, coefficients: Numbers) -> tuple[float, Numbers, float]:
         """The criterion of equation (1) without penalty, its gradient, and the largest share of a limit."""
@@ -198,8 +194,9 @@ class Designer:
         matrix = self.seconds / self.period * self.information.matrix(motion, inputs)
         sigma = self.information.sigmas(matrix, self.names)
         path = periodic(coefficients[0], coefficients[1], self.period, self.pilot.limits.centre)
-        value = self._value(nominal)[0]
-        return Manoeuvre(coefficients, path, sigma, float(jnp.max(nominal.use)), value)
+        value = float(self._score(jnp.asarray(matrix)))
+        shaken = excitation_of(motion[:, 10:13], inputs, 1.0 / RATE)
+        return Manoeuvre(coefficients, path, sigma, float(jnp.max(nominal.use)), value, shaken)
 
     def along(self, trajectory: Trajectory) -> dict[str, float | None]:
         """Predicted deviations of a flight along any trajectory, over `seconds`."""

@@ -26,9 +26,11 @@ from haltere.algebra.series import Reals, Tape
 from haltere.foundation.arrays import Array
 from haltere.observability import exact, system
 from haltere.observability.coordinates import MOTION
+from haltere.observability.equipped import equipped
 from haltere.observability.matrix import chart
 from haltere.observability.parameters import Parameters
 from haltere.observability.subject import ObservabilityError, Subject
+from haltere.simulation.noise import sample_sigma
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -48,30 +50,20 @@ class Noise:
 
     @classmethod
     def of(cls, airframe: Airframe, sensors: Sequence[str]) -> "Noise":
-        """From the airframe file; what it leaves out has the noise of a good sensor of its kind."""
-        imu: Any = airframe.imu[0] if airframe.imu else None
-        rate = (imu and imu.rate) or 200.0
+        """From the airframe file; see `haltere.observability.equipped` for what it leaves out."""
+        full, _ = equipped(airframe, sensors)
+        imu: Any = full.imu[0]
+        outer: Any = (*full.pose, *full.position)[0]
 
-        def inertial(name: str, usual: float) -> float:
-            sigma, density = (getattr(imu, f"sigma_{name}{end}", None) for end in ("", "_density"))
-            one = sigma or (density * np.sqrt(rate) if density else usual)
-            return float(one * np.sqrt(RATE / rate)) if "imu" in sensors else np.inf
+        def inertial(name: str) -> float:
+            one = sample_sigma(getattr(imu, name), getattr(imu, f"{name}_density"), imu.rate)
+            return float(one * np.sqrt(RATE / imu.rate)) if "imu" in sensors else np.inf
 
-        kind = "pose" if "pose" in sensors else "position"
-        groups: dict[str, Sequence[Any]] = {"pose": airframe.pose, "position": airframe.position}
-        outer: Any = groups[kind][0] if groups[kind] else None
-        slower = np.sqrt(RATE / ((outer and outer.rate) or (50.0 if kind == "pose" else 10.0)))
-        place = (outer and outer.sigma_position) or (0.001 if kind == "pose" else 0.5)
-        turn = getattr(outer, "sigma_rotation", None) or 0.002
+        slower = np.sqrt(RATE / outer.rate)
         seen = "pose" in sensors or "position" in sensors
-        return cls(
-            (
-                *[place * slower if seen else np.inf] * 3,
-                *[0.5 * turn * slower if "pose" in sensors else np.inf] * 4,
-                *[inertial("accel", 0.1)] * 3,
-                *[inertial("gyro", 0.005)] * 3,
-            )
-        )
+        turn = 0.5 * outer.sigma_rotation * slower if "pose" in sensors else np.inf
+        place = outer.sigma_position * slower if seen else np.inf
+        return cls((*[place] * 3, *[turn] * 4, *[inertial("sigma_accel")] * 3, *[inertial("sigma_gyro")] * 3))
 
 
 @dataclass(frozen=True)
@@ -125,6 +117,24 @@ class Information:
             names = ", ".join(p.name for p in found[:4])
             raise ObservabilityError(f"parameter {name!r} stands for several: {names}; name one of them")
         return np.asarray((exact.floats(found[0].row)[ERRORS:] * self.units) @ self.free)
+
+    def wanted(self, names: Sequence[str]) -> list[str]:
+        """The parameters that names, beginnings of names and patterns stand for; each has a verdict of its own."""
+        found = {p.name: p for name in names for p in self.parameters.named(name)}
+        for parameter in found.values():
+            if not parameter.reported or parameter.name.startswith("state."):
+                raise ObservabilityError(
+                    f"{parameter.name} is no parameter to identify; try inertia.zz or rotors.*.torque_ratio"
+                )
+        return list(found)
+
+    def size(self, name: str) -> float:
+        """The size of a parameter: its value, or its unit in the vehicle where that is zero; 1 for an axis."""
+        c = self.subject.coordinates
+        own = self.parameters.named(name)[0].own[0]
+        number = {error: number for number, error in c.straight}.get(own)
+        value = abs(float(self.subject.number(number))) if number is not None else 0.0
+        return value or float(c.error_units(*self.subject.units())[own])
 
     def linearised(self, motion: Numbers, inputs: Numbers) -> tuple[Tape, Numbers]:
         """The tape, and (T, 26, 40 + 8N) derivatives of slope and outputs, along a flight (T, 13) and (T, N)."""

@@ -21,7 +21,7 @@ from haltere.foundation.arrays import Array
 from haltere.lie import so3
 from haltere.observability import exact
 from haltere.observability.information import RATE
-from haltere.observability.subject import Subject
+from haltere.observability.subject import ObservabilityError, Subject
 from haltere.trajectory import (
     Reference,
     Trajectory,
@@ -49,6 +49,15 @@ class Limits:
     """Part of the rotors' room that stays for feedback."""
     ground: float = 0.3
     """Least height, m."""
+
+    def __post_init__(self) -> None:
+        if not all(np.isfinite(half) and half > 0.0 for half in self.size):
+            box = " x ".join(f"{half:g}" for half in self.size)
+            raise ObservabilityError(f"got a box of {box} m, expected numbers above zero; try 1.5 1.5 1")
+        if not (np.isfinite(self.speed) and self.speed > 0.0):
+            raise ObservabilityError(
+                f"got a highest speed of {self.speed:g} m/s, expected more than zero; try 4"
+            )
 
 
 @leaves("motion", "inputs", "use")

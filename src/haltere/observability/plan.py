@@ -14,19 +14,17 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.observability.design import Designer, Manoeuvre
-from haltere.observability.information import RATE, Information, Noise
+from haltere.observability.excitation import missing
+from haltere.observability.information import Information, Noise
 from haltere.observability.nominal import Limits, Pilot
 from haltere.observability.observe import observe
 from haltere.observability.parameters import Verdict
 from haltere.observability.rank import Question
 from haltere.observability.subject import ObservabilityError, Subject
-from haltere.observability.winged import has_wings
+from haltere.observability.winged import refuse_wings
 from haltere.trajectory import bounded, random_lissajous
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
-
-WEAK = 0.25
-"""Relative deviation beyond which the 95 % interval is wider than half the value on each side together."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +75,13 @@ def plan(
         progress: called with a sentence before each part.
     """
     rng = rng or np.random.default_rng(0)
-    if has_wings(airframe):
-        raise ObservabilityError(
-            f"{airframe.name} has wings or drag, which the information of a flight leaves out; "
-            "design for a vehicle without, or remove them from the file"
-        )
+    refuse_wings(airframe, "the information of a manoeuvre")
     question = Question(tuple(sensors))
     subject = Subject.from_airframe(airframe, question.exteroceptive)
     pilot = Pilot.of(airframe, subject, limits or Limits())
     before = observe(subject, question, known, rng=rng)
     verdicts = {finding.name: finding for finding in before.parameters}
-    wanted = _wanted(Information(subject, Noise.of(airframe, sensors), ()), names, verdicts)
+    wanted = Information(subject, Noise.of(airframe, sensors), ()).wanted(names)
     assumed: list[str] = []
     for name in wanted:
         if verdicts[name].verdict is Verdict.OBSERVABLE:
@@ -114,18 +108,6 @@ def plan(
     return Plan(designer, manoeuvre, tuple(assumed), lissajous, _findings(designer, manoeuvre))
 
 
-def _wanted(information: Information, names: Sequence[str], verdicts: dict[str, Any]) -> list[str]:
-    if not names:
-        raise ObservabilityError("no parameter to design for; name one with --for, such as inertia.zz")
-    found = [p.name for name in names for p in information.parameters.named(name)]
-    unknown = [name for name in found if name not in verdicts]
-    if unknown:
-        raise ObservabilityError(
-            f"{unknown[0]} is no parameter to identify; try inertia.zz or rotors.*.torque_ratio"
-        )
-    return list(dict.fromkeys(found))
-
-
 def _median(values: Sequence[float | None]) -> float | None:
     seen = [np.inf if value is None else value for value in values]
     middle = float(np.median(seen)) if seen else np.inf
@@ -134,36 +116,8 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 def _findings(designer: Designer, manoeuvre: Manoeuvre) -> tuple[str, ...]:
     """What stays weak, and the excitation that it would need."""
-    sentences = []
-    for name, sigma in manoeuvre.sigma.items():
-        size = designer.size(name)
-        if sigma is None:
-            sentences.append(f"{name}: the manoeuvre says nothing about it")
-        elif sigma > WEAK * size:
-            needed = excitation(name)
-            sentences.append(f"{needed} too small for {name}: sigma {100.0 * sigma / size:.0f} %")
-    return tuple(sentences)
-
-
-def excitation(name: str) -> str:
-    """The motion that a parameter shows in."""
-    part = (
-        name.rsplit(".", maxsplit=1)[-1] if name.split(".", maxsplit=1)[0] != "rotors" else name.split(".")[2]
+    sentences = (
+        missing(name, sigma, designer.information.size(name), manoeuvre.excitation)
+        for name, sigma in manoeuvre.sigma.items()
     )
-    about = {"xx": "roll acceleration", "yy": "pitch acceleration", "zz": "yaw acceleration"}
-    return {
-        **about,
-        "torque_ratio": "yaw acceleration",
-        "thrust_coefficient": "change of thrust",
-        "mass": "change of thrust",
-        "axis": "change of thrust",
-    }.get(part, "turning")
-
-
-def excitation_of(motion: Numbers) -> dict[str, float]:
-    """Root mean square accelerations of a flight (T, 13) sampled at `RATE`: roll, pitch, yaw in rad/s2."""
-    turning = np.gradient(motion[:, 10:13], 1.0 / RATE, axis=0)
-    return {
-        f"{axis} acceleration": float(np.sqrt(np.mean(turning[:, i] ** 2)))
-        for i, axis in enumerate(("roll", "pitch", "yaw"))
-    }
+    return tuple(sentence for sentence in sentences if sentence is not None)

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from haltere.airframe import Airframe
+from haltere.airframe.inertia import principal_axes
 from haltere.foundation import HaltereError
 from haltere.lie import so3
 from haltere.observability import exact
@@ -214,26 +215,15 @@ def _principal(inertia: np.ndarray[Any, np.dtype[Any]]) -> tuple[exact.Vector, e
     """Rotation of the principal axes, the one nearest to the body's axes, and the moments about them."""
     J = exact.floats(inertia)
     scale = float(np.trace(J))
-    if np.all(np.abs(J - np.diag(np.diag(J))) <= _SMALL * scale):
+    R, values = principal_axes(J)
+    if np.array_equal(R, np.eye(3)):
         moments = [inertia[i, i] for i in range(3)]
         return exact.identity(4)[0], _equalised(moments, scale)
-    values, vectors = np.linalg.eigh(J)
-    nearest = _nearest_order(vectors)
-    values, R = values[nearest], vectors[:, nearest]
-    R = R * np.sign(np.diag(R))
-    R[:, 2] *= np.sign(np.linalg.det(R))
     wxyz = np.asarray(so3.to_wxyz(np.where(np.abs(R) < _SMALL, 0.0, R)))
     scaled = [exact.rounded(v / scale) * exact.decimal(scale) for v in values]
     return exact.unit_quaternion(np.where(np.abs(wxyz) < _SMALL, 0.0, wxyz).tolist()), _equalised(
         scaled, scale
     )
-
-
-def _nearest_order(vectors: np.ndarray[Any, np.dtype[np.float64]]) -> list[int]:
-    """Which eigenvector goes with x, y and z: the order with the largest diagonal."""
-    orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
-    best = max(orders, key=lambda order: sum(abs(vectors[i, j]) for i, j in enumerate(order)))
-    return list(best)
 
 
 def _equalised(moments: list[Fraction], scale: float) -> exact.Vector:

@@ -11,7 +11,7 @@ Wings and drag are known and keep their place in the principal axes; the unknown
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -28,7 +28,7 @@ from haltere.observability import exact, system
 from haltere.observability.coordinates import MOTION
 from haltere.observability.matrix import chart, sensor_rows
 from haltere.observability.rank import FloatMatrix, Question, equilibrated, points_for
-from haltere.observability.subject import Subject
+from haltere.observability.subject import ObservabilityError, Subject
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -41,15 +41,33 @@ def has_wings(airframe: Airframe) -> bool:
     return any(carrier.wing is not None or carrier.drag is not None for carrier in carriers)
 
 
-def _wrench(subject: Subject, airframe: Airframe) -> Callable[[Array], Array]:
+def refuse_wings(airframe: Airframe, what: str) -> None:
+    """Raise an error if a wing or drag acts on the vehicle, which `what` leaves out."""
+    if has_wings(airframe):
+        raise ObservabilityError(
+            f"{airframe.name} has wings or drag, which {what} leaves out; "
+            "ask for a vehicle without, or remove them from the file"
+        )
+
+
+@lru_cache(maxsize=8)
+def _air(
+    airframe: Airframe, wxyz_BM: exact.Vector, com_B: exact.Vector
+) -> Callable[[Numbers], tuple[Array, Array]]:
+    """The wrench of `_wrench` and its derivative for many twists (B, 6), compiled once for a vehicle."""
+    wrench = _wrench(airframe, wxyz_BM, com_B)
+    return jax.jit(jax.vmap(lambda twist: (wrench(twist), jax.jacfwd(wrench)(twist))))
+
+
+def _wrench(airframe: Airframe, wxyz_BM: exact.Vector, com_B: exact.Vector) -> Callable[[Array], Array]:
     """From the twist (6,) in principal axes the wrench (6,) of wings and drag at the centre of mass, still air."""
     full = Model.from_airframe(airframe)
     topology = full.topology
     origins = np.zeros((topology.links, 3))
     for i in range(1, topology.links):
         origins[i] = origins[topology.link_parents[i]] + np.asarray(full.links.origin[i])
-    R_BM = exact.floats(exact.rotation(subject.wxyz_BM))
-    com = exact.floats(subject.com_B)
+    R_BM = exact.floats(exact.rotation(wxyz_BM))
+    com = exact.floats(com_B)
     wings = tuple(
         replace(wing, position=wing.position + (origins[link] - com))
         for link, wing in zip(topology.wing_links, full.wings, strict=True)
@@ -90,8 +108,7 @@ def winged_matrix(
     subject: Subject, airframe: Airframe, question: Question, rng: np.random.Generator
 ) -> FloatMatrix:
     """The observability matrix of a vehicle with wings, in floating-point numbers alone."""
-    wrench = _wrench(subject, airframe)
-    air = jax.jit(jax.vmap(lambda twist: (wrench(twist), jax.jacfwd(wrench)(twist))))
+    air = _air(airframe, subject.wxyz_BM, subject.com_B)
     own = subject.units()
     units = np.asarray(subject.coordinates.number_units(*own))
     points, n = points_for(len(subject.spin)), len(subject.spin)

@@ -110,3 +110,13 @@ def test_sums_of_products_skip_zeros_and_subtract(arithmetic):
 def test_a_function_that_the_algebra_lacks_is_named(arithmetic):
     with pytest.raises(MissingFunctionError, match="tanh"):
         arithmetic.function("tanh", X)
+
+
+def test_the_order_of_operands_is_the_one_met_first(arithmetic):
+    """Not that of addresses: a compiled program is found again only if every run writes the same one."""
+    symbols = [Symbol(str(i)) for i in range(20)]
+    for a, b in zip(symbols, reversed(symbols), strict=True):
+        wanted = sorted((a, b), key=symbols.index)
+        assert arithmetic.add(*wanted).text == f"({wanted[0].text}+{wanted[1].text})"
+        assert arithmetic.add(*reversed(wanted)) is arithmetic.add(*wanted)
+        assert arithmetic.mul(*reversed(wanted)) is arithmetic.mul(*wanted)

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
+from haltere.airframe.inertia import principal_axes
 from haltere.dynamics import Compact, Model
 from haltere.dynamics.model import locked_rotors
-from haltere.estimation.vehicle_description import describe_vehicle, principal_axes
+from haltere.estimation.vehicle_description import describe_vehicle
 from haltere.foundation import HaltereError
 
 VEHICLES = ("hummingbird", "hexa-tilted", "x500", "crazyflie", "hong-tilt-rotor")

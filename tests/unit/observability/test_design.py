@@ -8,7 +8,7 @@ from haltere.observability import ObservabilityError, Question, Subject, observe
 from haltere.observability.design import Designer
 from haltere.observability.information import Information, Noise
 from haltere.observability.nominal import Limits, Pilot
-from haltere.observability.plan import excitation, excitation_of, plan
+from haltere.observability.plan import plan
 from haltere.trajectory import TrajectoryError
 
 
@@ -84,10 +84,3 @@ def test_a_vehicle_that_cannot_hover_is_told_so():
     with pytest.raises(TrajectoryError, match="hummingbird") as error:
         plan(weak.model_copy(update={"rotors": rotors}), ("pose", "imu"), ("inertia.zz",))
     assert "\n" not in str(error.value)
-
-
-def test_excitation_is_named_and_measured():
-    assert excitation("inertia.zz") == excitation("rotors.front.torque_ratio") == "yaw acceleration"
-    motion = np.zeros((100, 13))
-    motion[:, 12] = np.arange(100) / 50.0
-    assert excitation_of(motion)["yaw acceleration"] == pytest.approx(1.0)

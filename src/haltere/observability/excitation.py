@@ -1,0 +1,76 @@
+"""Excitation: which motion a parameter shows in, how much of it a flight has, and what to say where it is too little.
+
+With the rates w of a flight about the principal axes and its squared rotor speeds u, root mean squares over time:
+
+    roll, pitch, yaw acceleration rms(dw_i/dt),   turning rms(|w|),   change of thrust rms(sum u / mean - 1)   (1)
+"""
+
+from typing import Any
+
+import numpy as np
+
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+WEAK = 0.5 / (2.0 * 1.959964)
+"""Relative deviation beyond which the 95 % interval is wider than half the value."""
+UNITS = {
+    "roll acceleration": "rad/s2",
+    "pitch acceleration": "rad/s2",
+    "yaw acceleration": "rad/s2",
+    "turning": "rad/s",
+    "change of thrust": "of the mean",
+}
+"""Every kind of excitation, and what it is counted in."""
+_ROUNDING = 1e-12
+_ROLL, _PITCH, _YAW, _TURNING, _THRUST = UNITS
+_WHOLE = {"mass": _THRUST, "inertia.xx": _ROLL, "inertia.yy": _PITCH, "inertia.zz": _YAW}
+_ROTOR = {
+    "position.x": _PITCH,
+    "position.y": _ROLL,
+    "torque_ratio": _YAW,
+    "thrust_coefficient": _THRUST,
+    "axis": _THRUST,
+}
+
+
+def excitation(name: str) -> str:
+    """The kind of motion, of `UNITS`, that a parameter shows in."""
+    parts = name.split(".")
+    if parts[0] != "rotors":
+        return _WHOLE.get(name, _TURNING)
+    return _ROTOR.get(".".join(parts[2:]), _ROTOR.get(parts[2], _TURNING))
+
+
+def excitation_of(rates: Numbers, inputs: Numbers, step: float) -> dict[str, float]:
+    """Equation (1) for rates (T, 3), rad/s in principal axes, and squared rotor speeds (T, N), `step` s apart."""
+    turning = np.gradient(rates, step, axis=0)
+    thrust = np.sum(inputs, axis=1)
+    mean = float(np.mean(thrust)) or 1.0
+    sizes = (
+        *_rms(turning),
+        float(np.sqrt(np.mean(np.sum(rates**2, axis=1)))),
+        *_rms(thrust[:, None] / mean - 1.0),
+    )
+    return dict(zip(UNITS, sizes, strict=True))
+
+
+def _rms(x: Numbers) -> list[float]:
+    size = np.sqrt(np.mean(x**2, axis=0))
+    rms: list[float] = np.where(size > _ROUNDING, size, 0.0).tolist()
+    return rms
+
+
+def missing(name: str, sigma: float | None, size: float, measured: dict[str, float]) -> str | None:
+    """The sentence about a parameter that stays weak, or None: its excitation was too small, and how small it was.
+
+    Args:
+        name: of the parameter.
+        sigma: its deviation; None where the flight says nothing about it.
+        size: of the parameter, in the same unit.
+        measured: from `excitation_of`.
+    """
+    if sigma is not None and sigma <= WEAK * size:
+        return None
+    kind = excitation(name)
+    how = "nothing is learnt" if sigma is None else f"sigma {100.0 * sigma / size:.0f} %"
+    return f"{kind} too small for {name}: {how} at {measured[kind]:.2g} {UNITS[kind]} rms"
