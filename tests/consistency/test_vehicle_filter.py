@@ -187,11 +187,8 @@ def fits(outcome) -> list[Fit]:
     return found
 
 
-GUSTS = pytest.mark.xfail(reason="drag and wind multiply: mean NEES about 97 of 76, one flight of ten diverges")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["drag", "spin", pytest.param("wind", marks=GUSTS)])
+@pytest.mark.parametrize("name", list(LEFT_OUT))
 def test_what_the_paper_leaves_out_is_estimated_or_noticed(name) -> None:
     """Rotor inertia, hub force and body drag up to 5 m/s, 3 m/s wind with gusts; 10 flights each."""
     airframe, conditions, effects = LEFT_OUT[name]

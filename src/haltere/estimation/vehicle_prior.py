@@ -139,17 +139,22 @@ def _effect_sigma(chart: Chart, printed: Mean) -> Mean:
     likely = jnp.concatenate([jnp.full(2, share), jnp.full(3, RATE * mass), jnp.full(3, RATE * mass / PACE)])
     guesses = {"drag": likely, "spin_inertia": SHARE * inertia[2]}
 
-    def half(name: str) -> Array:
-        stated = jnp.abs(printed[name])
-        return jnp.where(stated > 0.0, 0.5 * stated, guesses[name])
+    def stated(name: str) -> Array:
+        value = jnp.abs(printed[name])
+        absent = jnp.where(jnp.any(value > 0.0), ABSENT, 1.0)
+        return jnp.where(value > 0.0, STATED * value, absent * guesses[name])
 
-    found = {name: half(name) for name in guesses if name in printed}
-    found |= {"time_constant": 0.2 * printed.get("time_constant", jnp.zeros(1)), "delay": jnp.full(1, LATE)}
+    found = {name: stated(name) for name in guesses if name in printed}
+    found |= {"time_constant": STATED * printed.get("time_constant", jnp.zeros(1)), "delay": jnp.full(1, LATE)}
     return found
 
 
 DEGREE = np.pi / 180.0
 GRAVITY = 9.81
+STATED = 0.2
+"""Of a coefficient of drag, inertia of a rotor or time constant that a file states: how well it is known."""
+ABSENT = 1e-3
+"""Of what a vehicle may have: where a file states some drag, but none of this kind."""
 RATE = 0.2
 """1/s, at which drag may slow a multirotor down."""
 PACE = 5.0
@@ -166,7 +171,7 @@ def ten_percent(chart: Chart, printed: Mean, factor: float = 1.0) -> tuple[Array
     Ten percent of a zero angle is nothing, so each kind has a floor: places of the sensors 5 mm, rotations and tilts
     3 degrees, attitude 3 degrees, position 0.05 m, velocity 0.2 m/s, rates 0.1 rad/s, biases 0.1 m/s2 and 0.01 rad/s;
     gravity 0.3, 0.3, 0.98 m/s2; a rotor's place 10 % of the largest arm sideways and 5 mm up. `factor` 2 gives "20 %".
-    Effects are known less well: to half of what the file states, or if it states none, to what such a vehicle may have.
+    Effects are known to 20 % of what the file states; if it states none of a kind, to what such a vehicle may have.
     """
     N, turn = chart.count, 3.0 * DEGREE
     first = {"position": 0.05, "velocity": 0.2, "attitude": turn, "rates": 0.1, "accel_bias": 0.1}
