@@ -145,7 +145,10 @@ def _effect_sigma(chart: Chart, printed: Mean) -> Mean:
         return jnp.where(value > 0.0, STATED * value, absent * guesses[name])
 
     found = {name: stated(name) for name in guesses if name in printed}
-    found |= {"time_constant": STATED * printed.get("time_constant", jnp.zeros(1)), "delay": jnp.full(1, LATE)}
+    found |= {
+        "time_constant": STATED * printed.get("time_constant", jnp.zeros(1)),
+        "delay": jnp.full(1, LATE),
+    }
     return found
 
 
