@@ -10,6 +10,12 @@ from haltere.cli.app import main
 from haltere.flight import write_mcap
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """No progress on stderr, however busy the machine is."""
+    monkeypatch.setattr("haltere.cli.output.QUIET_SECONDS", 600.0)
+
+
 def call(capsys, *words):
     with pytest.raises(SystemExit) as end:
         main(["observe", *words])
@@ -85,8 +91,7 @@ def log(tmp_path_factory):
     return str(file)
 
 
-def test_information_of_a_recorded_flight(capsys, log, monkeypatch):
-    monkeypatch.setattr("haltere.cli.output.QUIET_SECONDS", 600.0)
+def test_information_of_a_recorded_flight(capsys, log):
     known = ["--known", ",".join(KNOWN)]
     code, out, err = call(capsys, "hummingbird", "--flight", log, *known, "--for", "inertia", "--json")
     result = json.loads(out)
@@ -115,8 +120,7 @@ def test_information_of_a_recorded_flight(capsys, log, monkeypatch):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
-def test_nonsense_about_a_flight_is_one_line(words, said, capsys, log, monkeypatch):
-    monkeypatch.setattr("haltere.cli.output.QUIET_SECONDS", 600.0)
+def test_nonsense_about_a_flight_is_one_line(words, said, capsys, log):
     test_nonsense_is_one_line([log if word == "LOG" else word for word in words], said, capsys)
 
 
