@@ -127,6 +127,16 @@ def test_flights_of_30_s_are_consistent(axes, factor, runs) -> None:
     assert float(np.mean(series.outcome.nees)) in mean_band(65, runs)
     assert float(np.max(series.outcome.worst)) < 5.0
     assert series.ratio < 1.1
+    if runs == 100:
+        assert max(series.group_ratios.values()) < 1.2
+
+
+@pytest.mark.slow
+def test_smoother_over_the_whole_flight_reaches_the_bound() -> None:
+    chart = describe_vehicle(HUMMINGBIRD).chart
+    series = estimate(HUMMINGBIRD, range(500, 530), Setting(hands=paper_hands(chart), start=30.0))
+    assert series.ratio < 1.05
+    assert float(np.mean(series.outcome.nees)) in mean_band(65, 30)
 
 
 def hands_without(airframe, *endings):

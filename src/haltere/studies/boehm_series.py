@@ -98,6 +98,14 @@ class Series(NamedTuple):
         o = self.outcome
         return float(np.sqrt(np.mean(np.square(np.asarray(o.error / o.bound)))))
 
+    @property
+    def group_ratios(self) -> dict[str, float]:
+        """The same for each block of the printed numbers, and for the biases."""
+        o, places = self.outcome, self.chart.printed.places
+        squares = np.square(np.asarray(o.error / o.bound))
+        found = {name: float(np.sqrt(np.mean(squares[:, place]))) for name, place in places.items()}
+        return found | {"bias": float(np.sqrt(np.mean(np.square(o.bias_error / o.bias_bound))))}
+
 
 def paper_hands(chart: Chart) -> tuple[Hand, ...]:
     """The hand measurements of [Boehm2022] Section VI-A; the azimuth only where the axes are angles."""
