@@ -2,5 +2,6 @@
 
 from haltere.estimation.vehicle import VehicleFilter
 from haltere.estimation.vehicle_estimate import VehicleEstimate
+from haltere.estimation.vehicle_online import OnlineVehicle
 
-__all__ = ["VehicleEstimate", "VehicleFilter"]
+__all__ = ["OnlineVehicle", "VehicleEstimate", "VehicleFilter"]

@@ -37,7 +37,7 @@ from haltere.estimation.vehicle_prior import Hand, PriorError, VehiclePrior, pri
 from haltere.estimation.vehicle_smoother import smooth
 from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.flight import Flight
-from haltere.foundation.arrays import Array, require_x64
+from haltere.foundation.arrays import Array, ArrayLike, require_x64
 from haltere.lie import so3
 
 GATE = 40.0
@@ -170,7 +170,9 @@ class VehicleFilter:
         new = _online(self.chart)[0](self._changing, belief, jnp.asarray(place), turn, valid, self.gate)
         return _sound(new, belief)
 
-    def step(self, belief: Belief, speeds: Array, imu: Array, dt: float, rise: Array | None = None) -> Belief:
+    def step(
+        self, belief: Belief, speeds: ArrayLike, imu: ArrayLike, dt: float, rise: ArrayLike | None = None
+    ) -> Belief:
         """The belief after an IMU reading (6,) and the `dt` seconds that follow, with rotor speeds (N,) rad/s.
 
         How the speeds `rise` (N,), rad/s2, is asked for by the effects "spin" and "delay"; not given it is zero.
