@@ -224,6 +224,8 @@ class VehicleFilter:
             said.append(
                 "mass and thrust coefficient cannot be told apart in a change unless `change` is given"
             )
+        bodiless = estimate.impossible()
+        said += [bodiless] if bodiless else []
         return replace(estimate, notes=(*notes, *said, *estimate.open()))
 
     @property

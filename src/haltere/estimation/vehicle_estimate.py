@@ -62,6 +62,22 @@ class VehicleEstimate:
         """What the flight left open, a sentence for each group of numbers."""
         return sentences(self.chart.names, self.judged())
 
+    def impossible(self) -> str | None:
+        """Why no body can have the estimated moments of inertia, in a sentence; None if one can."""
+        moments = np.asarray(self.printed["inertia"])
+        largest = int(np.argmax(moments))
+        excess = 2.0 * moments[largest] - np.sum(moments)
+        if excess <= 0.0:
+            return None
+        signs = np.where(np.arange(3) == largest, 1.0, -1.0)
+        place = self.chart.printed.places["inertia"]
+        sigma = float(np.sqrt(signs @ self.printed_cov[place, place] @ signs))
+        axis = "xyz"[largest]
+        return (
+            f"inertia.{axis}{axis} is larger than the two others together by {excess:.2g} kg m2 (sigma {sigma:.2g}); "
+            "no body has that: fly more about this axis, or give a hand measurement"
+        )
+
     def table(self) -> list[Row]:
         """Every printed number with its standard deviation and verdict; rotations as rotation vectors in rad."""
         printed, parts = self.printed, []

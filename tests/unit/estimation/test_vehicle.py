@@ -1,5 +1,7 @@
 """`VehicleFilter` from outside: sample by sample and whole, and with readings that are none."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -187,3 +189,12 @@ def test_late_poses_are_used_where_they_were_taken(vehicle: VehicleFilter) -> No
     assert late.belief is before
     assert len(late.reasons) == 4
     assert all(reason.endswith("skipped") for reason in late.reasons)
+
+
+def test_moments_that_no_body_has_are_named(vehicle: VehicleFilter) -> None:
+    estimate = vehicle.estimate(hovering())
+    assert estimate.impossible() is None
+    mean = estimate.belief.mean
+    flat = {**mean, "shape": jnp.log(jnp.asarray([0.45, 0.45]))}
+    odd = replace(estimate, belief=estimate.belief._replace(mean=flat))
+    assert "inertia.zz is larger than the two others together" in odd.impossible()
