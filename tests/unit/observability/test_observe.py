@@ -1,6 +1,7 @@
 """Ranks, directions, verdicts and remedies agree with each other, for every vehicle and sensor set, quickly."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,16 +26,25 @@ def hummingbird(sensor="pose"):
     return Subject.from_airframe(from_catalogue("hummingbird"), sensor)
 
 
+def quickest(call, limit=1.0, tries=4):
+    """Seconds of processor time of a call, the best of some tries: other work on the machine slows every one."""
+    best = np.inf
+    for _ in range(tries):
+        start = time.process_time()
+        call()
+        best = min(best, time.process_time() - start)
+        if best < limit:
+            break
+    return best
+
+
 @pytest.mark.parametrize("name", RIGID)
 def test_every_rigid_vehicle_of_the_catalogue(name):
     for sensors in SETS:
         question = Question(sensors)
         subject = Subject.from_airframe(from_catalogue(name), question.exteroceptive)
-        start = time.process_time()
-        result = observe(subject, question)
-        assert (
-            time.process_time() - start < 1.0 or sensors == SETS[0]
-        )  # the first call also traces the equations
+        result = observe(subject, question)  # the first call also traces the equations
+        assert quickest(partial(observe, subject, question)) < 1.0
         assert result.is_exact
         assert result.agrees, result.floating.gap
         assert len(result.directions) == result.error_states - result.matrix.rank
@@ -63,9 +73,7 @@ def test_wings_make_mass_observable_and_are_marked(name):
     for sensors in SETS:  # after the first call, which also compiles the wings
         question = Question(sensors)
         subject = Subject.from_airframe(from_catalogue(name), question.exteroceptive)
-        start = time.process_time()
-        observe(subject, question)
-        assert time.process_time() - start < 1.0
+        assert quickest(partial(observe, subject, question)) < 1.0
 
 
 def test_ranks_do_not_depend_on_the_seed():
