@@ -38,10 +38,6 @@ from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
 
-FAR = 3.0
-"""Deviations of the prior by which an iteration may move a constant; from a bad start a full step may go astray."""
-KNOWN = 1e-24
-"""A variance below which a number counts as known."""
 Prior = Callable[[Mean], tuple[Array, Array]]
 """From a first state, the prior's mean error (n,) from it and covariance (n, n), hand measurements included."""
 
@@ -181,12 +177,8 @@ def smooth(
     def iterate(carry: tuple[Nominal, Array], _: None) -> Any:
         nominal = carry[0]
         beginning = {**nominal.constants, **{name: x[0, 0] for name, x in nominal.moving.items()}}
-        before = prior(beginning)
-        m, P, kept = forward(chart, noise, before, nominal, frames, gate)
+        m, P, kept = forward(chart, noise, prior(beginning), nominal, frames, gate)
         errors = backward(chart, kept)
-        moved = jnp.concatenate([errors[0, 0, :width], m[width:]])
-        share = _share(moved, jnp.diagonal(before[1]))
-        m, errors = share * m, share * errors
         plus = jax.vmap(jax.vmap(chart.moving.plus))
         last = {**nominal.constants, **nominal.end}
         mean = space.plus(last, m)
@@ -202,13 +194,6 @@ def smooth(
 
     (nominal, P), sizes = jax.lax.scan(iterate, (begun, end.cov), None, length=iterations)
     return Belief({**nominal.end, **nominal.constants}, P), nominal, sizes
-
-
-def _share(moved: Array, variance: Array) -> Array:
-    """How much of an iteration's move (n,) of the beginning and the constants to take: not beyond `FAR` deviations."""
-    doubtful = variance > KNOWN
-    far = jnp.sqrt(jnp.max(jnp.where(doubtful, moved**2 / jnp.where(doubtful, variance, 1.0), 0.0)))
-    return FAR / jnp.maximum(far, FAR)
 
 
 def bound(chart: Chart, noise: Noise, prior: Prior, truth: Nominal, frames: Frames) -> Array:
