@@ -25,7 +25,9 @@ Six = tuple[float, float, float, float, float, float]
 ZERO: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def tensor(inertia: Six) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def tensor(
+    inertia: Six | np.ndarray[Any, Any],
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """(3, 3) kg m^2, from the six numbers of the file."""
     xx, yy, zz, xy, xz, yz = inertia
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

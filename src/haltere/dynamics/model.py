@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, Body, Joint, Link, Rotor, Wing
+from haltere.airframe.inertia import tensor
 from haltere.dynamics.inertia import inertial_parameters, moved, unpacked
 from haltere.foundation.arrays import Array, require_x64
 from haltere.lie import so3
@@ -211,7 +212,7 @@ class Model:
                 axis=numbers([(0, 0, 0), *(_joint_axis(link.joint) for link in ordered)], 3),
                 mass=numbers([carrier.mass for carrier in carriers]),
                 com=numbers([carrier.com for carrier in carriers], 3),
-                inertia=numbers([_tensor(carrier.inertia) for carrier in carriers], 3, 3),
+                inertia=numbers([tensor(carrier.inertia) for carrier in carriers], 3, 3),
             ),
             Rotors(
                 position=numbers([r.position for r in rotors], 3),
@@ -222,7 +223,7 @@ class Model:
                 inflow=numbers([_inflow(r) for r in rotors], 3),
                 mass=numbers([r.mass for r in rotors]),
                 com=numbers([r.com for r in rotors], 3),
-                inertia=numbers([_tensor(r.inertia) for r in rotors], 3, 3),
+                inertia=numbers([tensor(r.inertia) for r in rotors], 3, 3),
             ),
             tuple(_wing_numbers(wing, dtype) for wing in wings.values()),
             DragNumbers(
@@ -279,11 +280,6 @@ def _unit(axis: Any) -> np.ndarray:
 
 def _joint_axis(joint: Joint) -> np.ndarray:
     return np.zeros(3) if joint.fixed else _unit(joint.axis)
-
-
-def _tensor(six: Any) -> np.ndarray:
-    xx, yy, zz, xy, xz, yz = six
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def _inflow(rotor: Rotor) -> tuple[float, float, float]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haltere.airframe import Airframe
+from haltere.airframe.inertia import tensor
 from haltere.flight.fault import Values
 
 
@@ -47,17 +48,17 @@ class Nominal:
 
 def nominal_of(airframe: Airframe) -> Nominal:
     """Return the numbers of an airframe."""
-    bodies = [(airframe.body.mass, np.array(airframe.body.com, float), _matrix(airframe.body.inertia))]
+    bodies = [(airframe.body.mass, np.array(airframe.body.com, float), tensor(airframe.body.inertia))]
     places = {"body": np.zeros(3)}
     for index in airframe.link_order():
         link = airframe.links[index]
         places[link.name] = places[link.parent] + np.array(link.joint.origin, float)
-        bodies.append((link.mass, places[link.name] + np.array(link.com, float), _matrix(link.inertia)))
+        bodies.append((link.mass, places[link.name] + np.array(link.com, float), tensor(link.inertia)))
     rotors = airframe.rotors
     centres = [places[r.link] + np.array(r.position, float) for r in rotors]
     for rotor, centre in zip(rotors, centres, strict=True):
         if rotor.mass:
-            bodies.append((rotor.mass, centre + np.array(rotor.com, float), _matrix(rotor.inertia)))
+            bodies.append((rotor.mass, centre + np.array(rotor.com, float), tensor(rotor.inertia)))
     mass = sum(m for m, _, _ in bodies)
     com = sum((m * c for m, c, _ in bodies), np.zeros(3)) / mass
     inertia = np.zeros((3, 3))
@@ -89,8 +90,3 @@ def rotation(wxyz: Values) -> Values:
             [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
         ]
     )
-
-
-def _matrix(six: tuple[float, ...]) -> Values:
-    xx, yy, zz, xy, xz, yz = six
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

@@ -19,12 +19,12 @@ many samples counted as one as the low-pass makes alike.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import optimize, signal
 from scipy.spatial.transform import Rotation
 
+from haltere.airframe.inertia import tensor as full_tensor
 from haltere.flight.fault import Values
 from haltere.identification.tumble import TumbleError
 
@@ -201,11 +201,6 @@ def _six(tensor: Values) -> Values:
     return np.asarray(tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
 
 
-def _tensor(six: np.ndarray[Any, Any]) -> Values:
-    xx, yy, zz, xy, xz, yz = six
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-
 def from_triangle(numbers: Values) -> Values:
     """The tensor (3, 3) of equation (2) from the six entries of C, row by row."""
     C = np.zeros((3, 3))
@@ -223,7 +218,7 @@ def triangle_of(tensor: Values) -> Values:
 
 def _possible(A: Values, b: Values) -> Values:
     """The possible tensor that leaves least of A six - b."""
-    free = _tensor(np.linalg.lstsq(A, b, rcond=None)[0])
+    free = full_tensor(np.linalg.lstsq(A, b, rcond=None)[0])
     scale = float(np.max(np.abs(free))) or 1.0
     found = optimize.least_squares(
         lambda c: (A @ _six(from_triangle(c)) * scale - b) / max(float(np.linalg.norm(b)), 1e-300),
@@ -237,7 +232,7 @@ def _possible(A: Values, b: Values) -> Values:
 def _possible_shape(A: Values) -> Values:
     """The possible tensor of trace 1 that leaves least of A six."""
     last = np.linalg.svd(A, full_matrices=False)[2][-1]
-    shape = _tensor(np.array(last, np.float64))
+    shape = full_tensor(np.array(last, np.float64))
     begin = shape / np.trace(shape) if abs(np.trace(shape)) > 1e-6 else np.eye(3) / 3.0
     size = float(np.linalg.norm(A))
 
