@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 
 from haltere.dynamics.model import leaves
+from haltere.dynamics.sensing import lever_force
 from haltere.estimation.biquad import LowPass, State
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.lie import so3
@@ -133,7 +134,7 @@ class Learner:
         slopes, mean = (last - before) * self.rate, 0.5 * (last + before)
         turn, rise, rate, middle = slopes[:3], slopes[6 : 6 + m], mean[:3], mean[6 : 6 + m]
         coriolis = inverse @ jnp.cross(rate, shape @ rate)
-        lever = jnp.cross(turn, place) + jnp.cross(rate, jnp.cross(rate, place))
+        lever = lever_force(rate, turn, place)
         levers = ((so3.hat(turn) + so3.hat(rate) @ so3.hat(rate)) * PLACE).ravel()
         crossing = jnp.outer(middle, rate).ravel() / SPIN_UP
         raw = jnp.concatenate(

@@ -24,9 +24,9 @@ import jax.numpy as jnp
 
 from haltere.dynamics.model import leaves
 from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.gravity import STANDARD_GRAVITY
 from haltere.lie.so3 import as_float
 
-GRAVITY = 9.80665
 SQUARINGS = 4
 RANK = 1e-5
 """Rows of T whose pivot is smaller than this share of the largest do not turn the vehicle."""
@@ -86,7 +86,7 @@ def thrust_axis(
     high: ArrayLike = jnp.inf,
     weights: ArrayLike | None = None,
     guess: ArrayLike | tuple[float, float, float] = (0.577, 0.577, 0.578),
-    gravity: float = GRAVITY,
+    gravity: float = STANDARD_GRAVITY,
     squarings: int = SQUARINGS,
 ) -> ThrustAxis:
     """One step; call it again with the last `axis` as `guess` while F and T are being learnt.

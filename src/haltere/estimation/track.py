@@ -41,6 +41,12 @@ def about_up(angle: Array) -> Array:
     return jnp.stack([jnp.cos(0.5 * angle), jnp.zeros(()), jnp.zeros(()), jnp.sin(0.5 * angle)])
 
 
+def turned(wxyz: Array, gyro: Array, dt: float) -> Array:
+    """(4,) the attitude after a short time `dt`, s, with the rate `gyro` (3,), rad/s, body axes."""
+    later = so3.multiply_wxyz(wxyz, jnp.concatenate([jnp.ones(1), 0.5 * dt * gyro]))
+    return jnp.asarray(later / jnp.linalg.norm(later))
+
+
 @leaves("R", "s")
 @dataclass(frozen=True)
 class Heading:
@@ -102,12 +108,10 @@ class Track:
         """One sample of the IMU: rate (3,) rad/s and specific force (3,) m/s2 at the centre of mass, IMU axes."""
         push = so3.from_wxyz(self.wxyz) @ accel
         slope = push - jnp.asarray([0.0, 0.0, gravity])
-        turn = jnp.concatenate([jnp.ones(1), 0.5 * dt * gyro])
-        wxyz = so3.multiply_wxyz(self.wxyz, turn)
         return Track(
             self.position + dt * self.velocity + 0.5 * dt**2 * slope,
             self.velocity + dt * slope,
-            wxyz / jnp.linalg.norm(wxyz),
+            turned(self.wxyz, gyro, dt),
             self.P,
             self.pushed + dt * push,
         )

@@ -19,9 +19,9 @@ from haltere.dynamics.tree import kinematics
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.foundation import HaltereError
+from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 
-GRAVITY = (0.0, 0.0, -9.81)
 DEFAULT_LAG = 0.03
 """Of a motor whose file names none, s."""
 
@@ -88,7 +88,7 @@ def describe_vehicle(
         "imu_rotation": turned(imu.wxyz),
         "mass": jnp.asarray([mass]),
         "inertia": jnp.asarray(moments),
-        "gravity": jnp.asarray(GRAVITY),
+        "gravity": jnp.asarray([0.0, 0.0, -GRAVITY]),
         "rotor_position": jnp.asarray(position),
         "rotor_tilt": jnp.asarray(spherical if axes == "spherical" else np.zeros((len(axis), 2))),
         "thrust_coefficient": rotors.thrust_coefficient,

@@ -134,7 +134,7 @@ def prior_at(
 def _effect_sigma(chart: Chart, printed: Mean) -> Mean:
     """Deviations of the printed numbers of the effects."""
     mass, inertia = printed["mass"][0], printed["inertia"]
-    hover = jnp.sqrt(mass * GRAVITY / jnp.sum(printed["thrust_coefficient"]))
+    hover = jnp.sqrt(mass * jnp.linalg.norm(printed["gravity"]) / jnp.sum(printed["thrust_coefficient"]))
     share = RATE * mass / (hover * chart.count)
     likely = jnp.concatenate([jnp.full(2, share), jnp.full(3, RATE * mass), jnp.full(3, RATE * mass / PACE)])
     guesses = {"drag": likely, "spin_inertia": SHARE * inertia[2]}
@@ -153,7 +153,6 @@ def _effect_sigma(chart: Chart, printed: Mean) -> Mean:
 
 
 DEGREE = np.pi / 180.0
-GRAVITY = 9.81
 STATED = 0.2
 """Of a coefficient of drag, inertia of a rotor or time constant that a file states: how well it is known."""
 ABSENT = 1e-3

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from haltere.flight import Flight
 from haltere.flight.fault import Values
+from haltere.foundation.gravity import STANDARD_GRAVITY as G
 from haltere.identification.doctor_finding import Finding, Mend, Unknown, mapped, scaled, turned
 from haltere.identification.doctor_model import Nominal
 from haltere.identification.doctor_motion import RATE, Motion, finite_rows, low_pass, matrices, smooth
-from haltere.identification.doctor_reading import DOWN, IMU, UNITS, G, Reading, read_as
+from haltere.identification.doctor_reading import DOWN, IMU, UNITS, Reading, read_as
 
 
 def check_gravity(

@@ -14,6 +14,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.flight import Flight
 from haltere.flight.fault import Values
+from haltere.foundation.gravity import STANDARD_GRAVITY as G
 from haltere.identification.doctor_finding import Finding, Unknown, mapped, scaled, turned
 from haltere.identification.doctor_gravity import check_gravity, without_attitude
 from haltere.identification.doctor_model import nominal_of
@@ -26,7 +27,7 @@ from haltere.identification.doctor_motion import (
     rates_of,
     unwound,
 )
-from haltere.identification.doctor_reading import DOWN, IMU, UNITS, G, Reading, in_body, read_as
+from haltere.identification.doctor_reading import DOWN, IMU, UNITS, Reading, in_body, read_as
 
 BAND = 2.0
 """Frequencies below this, Hz, are compared: attitudes are sampled slowly and their derivative is noisy above."""

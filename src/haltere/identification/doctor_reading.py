@@ -8,7 +8,6 @@ from haltere.flight.fault import Values
 from haltere.identification.doctor_model import Nominal
 from haltere.identification.doctor_motion import Motion, unwound
 
-G = 9.80665
 DOWN = np.diag([1.0, -1.0, -1.0])
 """From FLU to FRD axes and back."""
 IMU = ("imu.accel", "imu.gyro")

@@ -15,9 +15,9 @@ from scipy import signal
 from haltere.flight import Flight
 from haltere.flight.fault import Values
 from haltere.flight.sampling import regular_rate
+from haltere.foundation.gravity import STANDARD_GRAVITY
 from haltere.identification.tumble import CUTOFF, SHORTEST, Tumble, TumbleError, place_matrix, tumble
 
-GRAVITY = 9.80665
 SHARE = 0.75
 """Of gravity: specific forces below may be a free fall."""
 SLOWEST = 1.0
@@ -52,7 +52,7 @@ def free_falls(flight: Flight, imu: str = "imu", share: float = SHARE) -> list[F
     smooth = np.linalg.norm(signal.sosfiltfilt(sections, accel, axis=0), axis=1)
     spin = np.linalg.norm(signal.sosfiltfilt(sections, gyro, axis=0), axis=1)
     found = []
-    for first, last in _runs((smooth < share * GRAVITY) & (spin > SLOWEST), round(SHORTEST * rate)):
+    for first, last in _runs((smooth < share * STANDARD_GRAVITY) & (spin > SLOWEST), round(SHORTEST * rate)):
         start, end = _trimmed(gyro, accel, rate, first, last)
         if end - start >= SHORTEST * rate:
             found.append(FreeFall(start, end, start / rate, end / rate))

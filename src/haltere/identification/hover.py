@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, optimize
 
-from haltere.estimation.thrust_axis import GRAVITY
 from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
+from haltere.foundation.gravity import STANDARD_GRAVITY
 
 APART = np.deg2rad(3.0)
 """Two hover axes closer than this are one."""
@@ -60,7 +60,7 @@ def hovers(
     low: Values | float = 0.0,
     high: Values | float = np.inf,
     weights: Values | None = None,
-    gravity: float = GRAVITY,
+    gravity: float = STANDARD_GRAVITY,
     starts: int = 12,
     seed: int = 0,
 ) -> Hovers:

@@ -22,7 +22,8 @@ from orangebox import Parser
 
 from haltere.flight import Flight
 from haltere.flight.fault import Times, Values
-from haltere.logs.builder import GRAVITY, RPM, Builder, rotor_names
+from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.logs.builder import RPM, Builder, rotor_names
 from haltere.logs.clock import unwrapped
 from haltere.logs.fault import LogError, reading
 from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, unit, wxyz_from_euler
@@ -151,10 +152,10 @@ def _imu(
     accel = _stack(table, "accSmooth", 3)
     one_g = _number(headers, "acc_1G", 2048.0) or 2048.0
     if accel is not None:
-        builder.add("imu.accel", time, accel * (GRAVITY / one_g), "m/s2", "imu")
+        builder.add("imu.accel", time, accel * (STANDARD_GRAVITY / one_g), "m/s2", "imu")
     raw = _stack(table, "accUnfiltered", 3)
     if raw is not None:
-        builder.add("imu_raw.accel", time, raw * (GRAVITY / one_g), "m/s2", "imu")
+        builder.add("imu_raw.accel", time, raw * (STANDARD_GRAVITY / one_g), "m/s2", "imu")
         builder.note(
             "aliased: imu_raw.accel (accUnfiltered) was decimated without a filter; imu.accel is accSmooth"
         )

@@ -12,8 +12,6 @@ from haltere.logs.fault import LogError
 
 RPM = 2.0 * np.pi / 60.0
 """rad/s in a revolution per minute."""
-GRAVITY = 9.80665
-"""m/s2 in a g, the standard one."""
 GAUSS = 1e-4
 """T in a gauss."""
 EARTH = 6_378_137.0

@@ -6,7 +6,8 @@ import numpy as np
 
 from haltere.flight import Channel
 from haltere.flight.fault import Times, Values
-from haltere.logs.builder import GRAVITY, Builder
+from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.logs.builder import Builder
 from haltere.logs.fault import LogError
 from haltere.logs.frames import (
     conjugate,
@@ -97,7 +98,7 @@ def specific_force(channels: Lookup[str, Channel], excluded: bool) -> Channel | 
     if attitude is None:
         return None
     prefix = attitude.name.rsplit(".", 1)[0]
-    up = np.tile([0.0, 0.0, GRAVITY], (len(attitude), 1))
+    up = np.tile([0.0, 0.0, STANDARD_GRAVITY], (len(attitude), 1))
     world = channels.get(f"{prefix}.acceleration")
     if "imu.accel" not in channels and world is not None and np.array_equal(world.time, attitude.time):
         force = rotated(conjugate(attitude.values), world.values + up)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from haltere.flight import Flight
 from haltere.flight.fault import Times, Values
-from haltere.logs.builder import GRAVITY, RPM, Builder, rotor_names
+from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.logs.builder import RPM, Builder, rotor_names
 from haltere.logs.clock import unwrapped
 from haltere.logs.fault import LogError, reading
 from haltere.logs.frames import unit
@@ -141,7 +142,7 @@ def _add(builder: Builder, rows: NDArray[np.void], event: _Event, version: int) 
         return values
 
     for channel, prefix, factor_si, si in (
-        ("imu.accel", "acc", GRAVITY, "m/s2"),
+        ("imu.accel", "acc", STANDARD_GRAVITY, "m/s2"),
         ("imu.gyro", "gyro", DEGREE, "rad/s"),
     ):
         values = stack(*(f"{prefix}.{axis}" for axis in "xyz"))

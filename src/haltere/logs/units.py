@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from haltere.logs.builder import GAUSS, GRAVITY, RPM
+from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.logs.builder import GAUSS, RPM
 
 DEGREE = np.pi / 180.0
 
@@ -18,8 +19,8 @@ UNITS: dict[str, tuple[str, float]] = {
     "cm/s": ("m/s", 0.01),
     "mm/s": ("m/s", 1e-3),
     "m/s2": ("m/s2", 1.0),
-    "g": ("m/s2", GRAVITY),
-    "mg": ("m/s2", GRAVITY * 1e-3),
+    "g": ("m/s2", STANDARD_GRAVITY),
+    "mg": ("m/s2", STANDARD_GRAVITY * 1e-3),
     "rad": ("rad", 1.0),
     "deg": ("rad", DEGREE),
     "mrad": ("rad", 1e-3),

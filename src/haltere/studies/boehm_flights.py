@@ -25,6 +25,7 @@ from haltere.control import step as control_step
 from haltere.dynamics import Environment, State
 from haltere.dynamics.model import leaves
 from haltere.foundation.arrays import Array
+from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 from haltere.simulation import Gusts, Trace, Vehicle, along_wind, step
 from haltere.simulation.noise import walk, white
@@ -143,7 +144,7 @@ def _one(
     samples = lead + round(wanted.duration * wanted.rate)
     period = 1.0 / wanted.rate
     dt = period / wanted.substeps
-    gravity = jnp.asarray([0.0, 0.0, -9.81])
+    gravity = jnp.asarray([0.0, 0.0, -GRAVITY])
     mean = jnp.asarray(wanted.wind)
     air = jnp.broadcast_to(mean, (samples, 3))
     if wanted.gusts:

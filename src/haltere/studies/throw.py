@@ -18,6 +18,7 @@ from haltere.dynamics import State
 from haltere.estimation.excitation import excitation_time
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, require_x64
+from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 from haltere.studies.throw_chain import (
     GYRO_RANGE,
@@ -187,7 +188,7 @@ def _fly(
 def _case(vehicle: Thrown, key: Array, height: Array, spin: Array, goal: Array, noise: Noise) -> Case:
     keys = jax.random.split(key, 8)
     four = jax.random.normal(keys[0], (4,))
-    rise = jnp.sqrt(2.0 * 9.81 * (height - RELEASE))
+    rise = jnp.sqrt(2.0 * GRAVITY * (height - RELEASE))
     velocity = jnp.concatenate([0.4 * jax.random.normal(keys[1], (2,)), rise[None]])
     turning = spin * jax.random.uniform(keys[2], (3,), minval=-1.0, maxval=1.0)
     m = vehicle.motors.curve.shape[0]

@@ -20,14 +20,15 @@ import jax.numpy as jnp
 from haltere.control.indi import HoverController
 from haltere.dynamics import Environment, Motion, State
 from haltere.dynamics.model import Model, leaves
-from haltere.dynamics.sensing import specific_force_at
+from haltere.dynamics.sensing import lever_force, specific_force_at
 from haltere.dynamics.solve import gravity_in_body
 from haltere.estimation.biquad import LowPass
 from haltere.estimation.effectiveness import Effectiveness, Learner, Learning, solve
 from haltere.estimation.excitation import LIMIT, Throw
 from haltere.estimation.thrust_axis import ThrustAxis, thrust_axis
-from haltere.estimation.track import Heading, Track, about_up, level
+from haltere.estimation.track import Heading, Track, about_up, level, turned
 from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 from haltere.simulation.step import rate_of_change
 from haltere.studies.throw_vehicle import Thrown
@@ -37,7 +38,6 @@ DT = 1.0 / RATE
 TICK = SAMPLES * DT
 CONTROL = 4
 """Samples of the IMU for each allocation."""
-GRAVITY = 9.81
 HAND = 0.15
 """s of acceleration in the hand."""
 RELEASE = 1.0
@@ -167,11 +167,6 @@ def _sensed(
     return gyro, accel, state.rotor_rates + noise.speed * draw[6:]
 
 
-def _turned(wxyz: Array, gyro: Array) -> Array:
-    later = so3.multiply_wxyz(wxyz, jnp.concatenate([jnp.ones(1), 0.5 * DT * gyro]))
-    return jnp.asarray(later / jnp.linalg.norm(later))
-
-
 def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LIMIT) -> tuple[Launch, Array]:
     """The first part, `ticks` positions long: where it ends, and the true positions (T, 3)."""
     vehicle, m = case.vehicle, case.rotors
@@ -216,7 +211,7 @@ def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LI
         gyro, accel, speeds = _sensed(vehicle, state, jnp.where(held, pulled, felt), noise, case.bias, draw)
         slow, quick, last, smoothed = now.notice
         quick, smooth = NOTICE.step(quick, gyro)
-        lever = jnp.cross((gyro - last) * RATE, case.place) + jnp.cross(gyro, jnp.cross(gyro, case.place))
+        lever = lever_force(gyro, (gyro - last) * RATE, case.place)
         slow, force = NOTICE.step(slow, accel - lever)
         throw = now.throw.noticed(force, DT)
         throw, command = throw.excited(smooth, (smooth - smoothed) * RATE, limit)
@@ -231,7 +226,7 @@ def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LI
             throw,
             learnt,
             now.heading,
-            _turned(now.wxyz, gyro),
+            turned(now.wxyz, gyro, DT),
             now.moved + free * DT * (now.speeding + 0.5 * DT * push),
             now.speeding + free * DT * push,
             command,
@@ -311,7 +306,7 @@ def hover(
             gyro, accel, speeds = _sensed(vehicle, state, felt, noise, case.bias, draw)
             seen = jnp.concatenate([gyro, speeds])
             slopes = (seen - last) * RATE
-            lever = jnp.cross(slopes[:3], place) + jnp.cross(gyro, jnp.cross(gyro, place))
+            lever = lever_force(gyro, slopes[:3], place)
             raw = jnp.concatenate([slopes[:3], speeds**2, slopes[3:]])
             filters, smooth = CONTROL_FILTER.step(filters, raw)
             return (later, track.propagate(gyro, accel - lever, GRAVITY, DT), filters, seen, smooth), None

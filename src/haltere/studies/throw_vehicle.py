@@ -21,6 +21,7 @@ from haltere.dynamics.model import leaves
 from haltere.estimation.thrust_axis import thrust_axis
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
+from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 from haltere.simulation import Motors
 
@@ -141,7 +142,7 @@ def _drawn(key: Array, model: Model, motors: Motors, plane: bool) -> Thrown:
     axis = jnp.concatenate([tilt * normal(m, 2), jnp.ones((m, 1))], axis=1)
     axis = axis / jnp.linalg.norm(axis, axis=1, keepdims=True)
     top, weight = uniform(3000.0, 5000.0), uniform(3.0, 5.0)
-    strength = weight * mass * 9.81 / (m * top**2) * uniform(0.9, 1.1, m)
+    strength = weight * mass * GRAVITY / (m * top**2) * uniform(0.9, 1.1, m)
     wheel = uniform(0.6e-6, 1.2e-6)
     across = jnp.eye(3) - axis[:, :, None] * axis[:, None, :]
     spinning = wheel * (axis[:, :, None] * axis[:, None, :] + 0.55 * across)

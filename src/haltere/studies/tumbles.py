@@ -18,6 +18,7 @@ from haltere.dynamics import Model, State
 from haltere.dynamics.compact import Compact
 from haltere.flight.fault import Values
 from haltere.foundation.arrays import Array
+from haltere.foundation.gravity import GRAVITY
 from haltere.identification.imu_place import Budget, ImuPlace, imu_place
 from haltere.identification.tumble import Tumble, tumble
 from haltere.lie import so3
@@ -92,7 +93,7 @@ def tumble_runs(
     vehicle = Vehicle.from_airframe(airframe)
     timing = Timing(SECONDS, RATE, RATE)
     still = jnp.zeros(len(airframe.rotors))
-    gravity = jnp.asarray([0.0, 0.0, -9.81])
+    gravity = jnp.asarray([0.0, 0.0, -GRAVITY])
     imu = airframe.imu[0]
     sigmas = (
         sample_sigma(imu.sigma_gyro, imu.sigma_gyro_density, RATE),

@@ -19,10 +19,10 @@ from haltere.airframe import Airframe
 from haltere.dynamics import Compact, Model
 from haltere.dynamics.model import leaves
 from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 from haltere.trajectory.errors import TrajectoryError
 
-GRAVITY = 9.81
 HEADROOM = 1.5
 """Highest speed over mean hover speed of a rotor whose file names no limits."""
 

@@ -1,0 +1,6 @@
+"""How strongly the earth pulls: by convention, and in simulations."""
+
+STANDARD_GRAVITY = 9.80665
+"""m/s2, what "g" means as a unit (third General Conference on Weights and Measures, 1901)."""
+GRAVITY = 9.81
+"""m/s2, of simulated flights where nothing else is said."""
