@@ -1,0 +1,60 @@
+"""A result is written as JSON and read back the same."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from haltere.airframe import resolve
+from haltere.identification.result import Identification, Parameter, Prediction, ResultError, read_result
+
+RESULT = Identification(
+    source="flight.bbl",
+    duration=12.5,
+    method="effectiveness",
+    parameters=(
+        Parameter("mass", None, None, (None, None), "kg", "combination", ("inertia.xx",), "weigh it"),
+        Parameter("rotors.m1.time_constant", 0.02, 0.001, (0.018, 0.022), "s", "identified"),
+    ),
+    airframe=resolve("hummingbird"),
+    findings=({"kind": "clipping"},),
+    notes=("odd",),
+    steps=("weigh it",),
+)
+
+
+def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(RESULT.to_dict()))
+    assert read_result(file) == RESULT
+
+
+def test_a_prediction_says_what_is_left_and_how_white_it_is() -> None:
+    time = np.linspace(0.0, 10.0, 1000)
+    noise = np.random.default_rng(0).normal(size=1000)
+    prediction = Prediction("imu.accel.z", "m/s2", time, np.sin(time) + noise, np.sin(time))
+    assert prediction.rms == pytest.approx(1.0, abs=0.1)
+    assert abs(prediction.whiteness) < 0.11
+    assert Prediction("x", "", time, np.sin(time), np.zeros(1000)).whiteness > 0.99
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": "haltere-result-0"}', '{"format": 1, "x": NaN}']
+)
+def test_another_file_gets_one_line(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "result.json"
+    file.write_text(text)
+    with pytest.raises(ResultError) as caught:
+        read_result(file)
+    assert str(file) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_verdict_is_refused(tmp_path: Path) -> None:
+    data = RESULT.to_dict()
+    data["parameters"][0]["verdict"] = "sure"
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(data))
+    with pytest.raises(ResultError, match="sure"):
+        read_result(file)
