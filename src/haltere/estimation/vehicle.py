@@ -32,7 +32,7 @@ from haltere.estimation.vehicle_filter import (
     imu_step,
     pose_update,
 )
-from haltere.estimation.vehicle_frames import frames_from_flight
+from haltere.estimation.vehicle_frames import filled, frames_from_flight
 from haltere.estimation.vehicle_prior import Hand, PriorError, VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle_smoother import smooth
 from haltere.estimation.vehicle_space import Axes, Chart, Effect
@@ -210,10 +210,11 @@ class VehicleFilter:
         else:
             belief = self.begin(moving)
         rest = jax.tree.map(lambda x: x[head:], frames)
+        whole = filled(rest, CHUNK)
         noise = self._changing
         nis: list[tuple[np.ndarray, np.ndarray]] = []
         for first in range(0, rest.place.shape[0], CHUNK):
-            piece = _filled(jax.tree.map(lambda x, f=first: x[f : f + CHUNK], rest))
+            piece = jax.tree.map(lambda x, f=first: x[f : f + CHUNK], whole)
             new, trail = compiled_run(self.chart)(noise, belief, piece, self.gate)
             nis.append((np.asarray(trail.pose_nis), np.asarray(trail.imu_nis)))
             belief = _sound(new, belief)
@@ -249,24 +250,6 @@ class VehicleFilter:
         seen = np.asarray(frames.steps.imu_valid) & (dt > 0.0)
         fit = fit_of(time, pose, numbers, imu, seen, self.gate)
         return fit, int(np.sum((numbers > 0) & (pose > self.gate)))
-
-
-def _filled(piece: Frames) -> Frames:
-    """A piece of exactly `CHUNK` frames, filled up with frames of no length."""
-    short = CHUNK - piece.place.shape[0]
-    if short == 0:
-        return piece
-
-    def fill(x: Array) -> Array:
-        return jnp.concatenate([x, jnp.repeat(x[-1:], short, axis=0)])
-
-    full: Frames = jax.tree.map(fill, piece)
-    keep = jnp.arange(CHUNK) < CHUNK - short
-    steps = full.steps
-    return full._replace(
-        pose_valid=full.pose_valid & keep[:, None],
-        steps=steps._replace(dt=steps.dt * keep[:, None], imu_valid=steps.imu_valid & keep[:, None]),
-    )
 
 
 def _sound(new: Belief, old: Belief) -> Belief:

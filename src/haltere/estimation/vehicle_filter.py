@@ -12,7 +12,7 @@ change nothing.
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,8 +33,6 @@ WIND_WALK = 0.4
 """m/s/sqrt(s): about the gusts of 3 m/s wind at low altitude ([MIL8785C])."""
 NO_TURN = 1.0
 """Stands where a position sensor has no deviation of attitude; such readings are never valid."""
-SIDE_BY_SIDE = 10
-"""Flights of a batch that are filtered together; with more of them the covariances leave the cache."""
 
 
 class Noise(NamedTuple):
@@ -224,18 +222,6 @@ def run(
 
 
 @lru_cache(maxsize=16)
-def compiled_run(chart: Chart, batched: bool = False) -> Callable[..., tuple[Belief, Trail]]:
-    """`run` for a chart, compiled once for each number of frames; for flights that share the noise if batched.
-
-    A batch is filtered `SIDE_BY_SIDE` flights at a time.
-    """
-
-    def go(noise: Noise, belief: Belief, frames: Frames, gate: Array) -> Any:
-        return run(chart, noise, belief, frames, gate)  # type: ignore[arg-type]
-
-    def each(noise: Noise, beliefs: Belief, frames: Frames, gate: Array) -> Any:
-        return jax.lax.map(
-            lambda one: go(noise, one[0], one[1], gate), (beliefs, frames), batch_size=SIDE_BY_SIDE
-        )
-
-    return jax.jit(each if batched else go)
+def compiled_run(chart: Chart) -> Callable[..., tuple[Belief, Trail]]:
+    """`run` for a chart, compiled once for each number of frames."""
+    return jax.jit(partial(run, chart))

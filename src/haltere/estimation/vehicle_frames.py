@@ -8,6 +8,7 @@ not finite is marked invalid, so that the filter skips it.
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -143,3 +144,15 @@ def _gathered(
                 valid[k, 3:] = True
     steps = Steps(*(jnp.asarray(x) for x in (length, speeds, imu, seen > 0.0, rising)))
     return Frames(jnp.asarray(where), jnp.asarray(turn), jnp.asarray(valid), steps)
+
+
+def filled(frames: Frames, multiple: int) -> Frames:
+    """The flight with frames of no length and no reading at its end, up to a multiple of frames."""
+    count = frames.place.shape[0]
+    more = -count % multiple
+    longer: Frames = jax.tree.map(
+        lambda x: jnp.concatenate([x, jnp.broadcast_to(x[-1:], (more, *x.shape[1:]))]), frames
+    )
+    real = (jnp.arange(count + more) < count)[:, None]
+    steps = longer.steps._replace(dt=longer.steps.dt * real, imu_valid=longer.steps.imu_valid & real)
+    return longer._replace(pose_valid=longer.pose_valid & real, steps=steps)

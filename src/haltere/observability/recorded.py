@@ -24,6 +24,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_filter import Belief, Frames, Noise, run
+from haltere.estimation.vehicle_frames import filled
 from haltere.estimation.vehicle_smoother import Nominal, bound
 from haltere.estimation.vehicle_space import Chart
 from haltere.flight import Flight
@@ -155,7 +156,7 @@ def _bound(ready: Flown) -> tuple[Numbers, Mean]:
     constants = chart.to_coordinates(printed)
     go, belief, cov, paths = _compiled(chart), vehicle.begin(ready.first), vague, []
     count = frames.place.shape[0]
-    whole = _filled(frames)
+    whole = filled(frames, _PIECE)
     for first in range(0, count, _PIECE):
         piece = jax.tree.map(lambda x, f=first: x[f : f + _PIECE], whole)
         belief, cov, path = go(vehicle.noise, belief, cov, constants, piece, vehicle.gate)
@@ -188,18 +189,6 @@ def _compiled(chart: Chart) -> Any:
         return end, bound(chart, noise, lambda _: (nothing, cov), nominal, frames), trail.moving
 
     return jax.jit(go)
-
-
-def _filled(frames: Frames) -> Frames:
-    """The flight with frames of no length and no reading at its end, up to a multiple of `_PIECE`."""
-    more = -frames.place.shape[0] % _PIECE
-    longer: Frames = jax.tree.map(
-        lambda x: jnp.concatenate([x, jnp.broadcast_to(x[-1:], (more, *x.shape[1:]))]), frames
-    )
-    real = jnp.arange(longer.place.shape[0]) < frames.place.shape[0]
-    steps = longer.steps
-    steps = steps._replace(dt=steps.dt * real[:, None], imu_valid=steps.imu_valid & real[:, None])
-    return longer._replace(pose_valid=longer.pose_valid & real[:, None], steps=steps)
 
 
 def _free_information(information: Information, ready: Flown, cov: Numbers) -> tuple[Numbers, Numbers]:

@@ -2,7 +2,7 @@
 
 The scheme is the consistent one, smoothed start included, in 64 bits, on a flight of 30 s with the IMU at 200 Hz and
 the pose at 50 Hz. What the readings say does not matter for the time, so the vehicle hovers. The flights of a batch
-follow one another: what the smoother keeps of several would leave the cache.
+follow one another in one call.
 """
 
 import math
