@@ -19,6 +19,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.fault import closest
+from haltere.estimation.alignment import first_attitude
 from haltere.estimation.mismatch import Fit, fit_of
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_description import Description, describe_vehicle
@@ -65,7 +66,8 @@ class VehicleFilter:
     change: tuple[float, float, float] | None = None
     """How fast the vehicle may change in flight: mass 1/sqrt(s), centre of mass m/sqrt(s), inertia 1/sqrt(s)."""
     first_attitude: tuple[float, float, float, float] | None = None
-    """q_WM at the beginning, wxyz, good to some degrees; needed where the outer sensor tells no attitude."""
+    """q_WM at the beginning, wxyz, good to some degrees; where the outer sensor tells no attitude and this is not
+    given, it comes from comparing positions and accelerations (`alignment`)."""
 
     @classmethod
     def from_airframe(
@@ -127,11 +129,12 @@ class VehicleFilter:
         if len(seen) == 0:
             raise PriorError("the flight has no valid pose; the filter cannot start without one")
         k = int(seen[0])
-        turn = bool(frames.pose_valid[k, 3])
-        if not turn and self.first_attitude is None:
-            raise PriorError("the sensor tells no attitude to start from; give first_attitude=(w, x, y, z)")
-        seen_as = so3.multiply_wxyz(frames.wxyz[k], so3.conjugate_wxyz(printed["pose_rotation"]))
-        wxyz = seen_as if self.first_attitude is None else jnp.asarray(self.first_attitude)
+        if self.first_attitude is not None:
+            wxyz = jnp.asarray(self.first_attitude)
+        elif bool(frames.pose_valid[k, 3]):
+            wxyz = so3.multiply_wxyz(frames.wxyz[k], so3.conjugate_wxyz(printed["pose_rotation"]))
+        else:
+            wxyz = self._aligned(jax.tree.map(lambda x: x[k:], frames))
         R = so3.from_wxyz(wxyz)
         R_MI = so3.from_wxyz(printed["imu_rotation"])
         rates = R_MI @ frames.steps.imu[k, 0, 3:]
@@ -152,6 +155,24 @@ class VehicleFilter:
             "wind": jnp.zeros(3),
         }
         return self.chart.moving.part(moving)
+
+    def _aligned(self, frames: Frames) -> Array:
+        """q_WM at the beginning (4,) from positions and IMU."""
+        steps, printed = frames.steps, self.description.printed
+        dt = np.asarray(steps.dt)
+        ends = np.cumsum(dt.reshape(-1)).reshape(dt.shape)
+        real = (dt > 0.0) & np.asarray(steps.imu_valid)
+        imu, seen = np.asarray(steps.imu)[real], np.asarray(frames.pose_valid[:, 0])
+        begins = ends - dt
+        q_WI = first_attitude(
+            begins[real],
+            imu[:, 3:],
+            imu[:, :3],
+            begins[seen, 0],
+            np.asarray(frames.place)[seen],
+            np.asarray(printed["gravity"]),
+        )
+        return so3.multiply_wxyz(jnp.asarray(q_WI), so3.conjugate_wxyz(printed["imu_rotation"]))
 
     def prior(self, moving: Mean) -> VehiclePrior:
         """What is believed before the flight."""

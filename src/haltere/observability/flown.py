@@ -21,7 +21,7 @@ from haltere.observability.equipped import equipped
 from haltere.observability.subject import ObservabilityError
 
 ATTITUDE = "estimate.wxyz"
-"""What a filter on board believed: where the first attitude comes from if no sensor shows it."""
+"""What a filter on board believed: the first attitude if no sensor shows it; else it is found from the track."""
 _POSE_EVERY = 4
 
 
@@ -155,14 +155,9 @@ def _level(vehicle: VehicleFilter, frames: Frames) -> Mean:
 
 
 def _with_attitude(vehicle: VehicleFilter, flight: Flight, sensors: Sequence[str]) -> VehicleFilter:
-    """The filter with a first attitude from the log's own estimate, where no sensor shows it."""
-    if "pose" in sensors:
+    """The filter with a first attitude from the log's own estimate, where no sensor shows it and there is one."""
+    if "pose" in sensors or ATTITUDE not in flight.names or not flight[ATTITUDE].finite.any():
         return vehicle
-    if ATTITUDE not in flight.names or not flight[ATTITUDE].finite.any():
-        raise ObservabilityError(
-            f"a position sensor tells no attitude to begin with and the flight has no {ATTITUDE}; "
-            "give a log with the attitude that was estimated on board"
-        )
     channel = flight[ATTITUDE]
     wxyz = channel.values[int(np.flatnonzero(channel.finite)[0])]
     turned = so3.multiply_wxyz(jnp.asarray(wxyz), so3.to_wxyz(jnp.asarray(vehicle.description.R_BM)))

@@ -134,7 +134,7 @@ def test_what_is_known_stays_known() -> None:
     assert rows["inertia.xx"].sigma < 1e-9
 
 
-def test_a_position_sensor_alone_needs_a_first_attitude() -> None:
+def test_a_position_sensor_alone_needs_a_first_attitude_in_hover() -> None:
     flight = hovering().without("pose.wxyz")
     vehicle = VehicleFilter.from_airframe(AIRFRAME, start=0.0)
     with pytest.raises(HaltereError, match="first_attitude"):

@@ -105,7 +105,7 @@ def renamed_rotors(flight, *names):
     [
         (lambda f: f.without("pose.wxyz"), ("pose", "imu"), "no pose sensor .* try --sensors imu"),
         (lambda f: f.without("imu.gyro"), ("pose", "imu"), "no imu sensor .* try --sensors pose"),
-        (lambda f: f.without("pose.wxyz"), ("position", "imu"), "estimate.wxyz"),
+        (lambda f: f.without("pose.wxyz"), ("position", "imu"), "heading"),
         (lambda f: f.without("rotors.speed"), ("pose", "imu"), "no rotor speeds"),
         (lambda f: renamed_rotors(f, "m1", "m2"), ("pose", "imu"), "2 rotors but hummingbird has 4"),
         (lambda _: Flight(), ("pose", "imu"), "give a log that has it"),
