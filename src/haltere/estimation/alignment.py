@@ -76,7 +76,8 @@ def _triples(stamps: Values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     whole = (first > 0) & (last < len(stamps)) & (last > middle) & (first < middle)
     if np.sum(whole) < 3:
         raise AlignmentError(
-            f"got {len(stamps)} positions in the first {SECONDS:g} s; a first attitude needs some in {4 * APART:g} s"
+            f"got {len(stamps)} positions in the first {SECONDS:g} s, too few in {4 * APART:g} s to find an attitude; "
+            "give first_attitude, or a longer flight"
         )
     return first[whole], middle[whole], last[whole]
 

@@ -94,6 +94,12 @@ def test_position_begins_with_the_attitude_that_was_estimated(lively):
     assert np.asarray(ready.frames.pose_valid[:, :3]).any()
 
 
+def test_position_alone_finds_its_first_attitude(lively):
+    ready = flown(vehicle(), lively.without("pose.wxyz"), ("position", "imu"))
+    shown = lively["pose.wxyz"].values[0]
+    assert 2.0 * np.arccos(np.abs(shown @ np.asarray(ready.first["attitude"]))) < np.deg2rad(5.0)
+
+
 def renamed_rotors(flight, *names):
     speed = flight["rotors.speed"]
     values = speed.values[:, : len(names)]
@@ -105,7 +111,6 @@ def renamed_rotors(flight, *names):
     [
         (lambda f: f.without("pose.wxyz"), ("pose", "imu"), "no pose sensor .* try --sensors imu"),
         (lambda f: f.without("imu.gyro"), ("pose", "imu"), "no imu sensor .* try --sensors pose"),
-        (lambda f: f.without("pose.wxyz"), ("position", "imu"), "heading"),
         (lambda f: f.without("rotors.speed"), ("pose", "imu"), "no rotor speeds"),
         (lambda f: renamed_rotors(f, "m1", "m2"), ("pose", "imu"), "2 rotors but hummingbird has 4"),
         (lambda _: Flight(), ("pose", "imu"), "give a log that has it"),
