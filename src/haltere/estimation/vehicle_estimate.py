@@ -17,6 +17,9 @@ from haltere.estimation.vehicle_verdicts import Judgement, Verdict, judge, sente
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
 
+INSIDE = 1e-6
+"""How far beyond the edge of what is possible an estimate is moved, of the way to it."""
+
 
 class Row(NamedTuple):
     """One estimated number."""
@@ -46,13 +49,26 @@ class VehicleEstimate:
 
     @cached_property
     def printed(self) -> Mean:
-        """The constants in printed numbers, at the centre of mass on principal axes."""
-        return _in_print(self.chart)(self.belief)[0]
+        """The constants in printed numbers, at the centre of mass on principal axes; see `impossible`."""
+        found, row, excess = _in_print(self.chart)(self.belief)[0], *self._excess
+        if excess <= 0.0:
+            return found
+        toward = self.printed_cov @ row
+        return self.chart.printed.plus(found, jnp.asarray(-(1.0 + INSIDE) * excess / (row @ toward) * toward))
 
     @cached_property
     def printed_cov(self) -> np.ndarray:
         """Covariance of the errors of the printed numbers, 19 + 7 N of them, more with effects."""
         return np.asarray(_in_print(self.chart)(self.belief)[1])
+
+    @cached_property
+    def _excess(self) -> tuple[np.ndarray, float]:
+        """By how much the largest moment of inertia is above the two others together, as a row and as a number."""
+        moments = np.asarray(_in_print(self.chart)(self.belief)[0]["inertia"])
+        row = np.zeros(self.chart.printed.dimension)
+        signs = np.where(np.arange(3) == np.argmax(moments), 1.0, -1.0)
+        row[self.chart.printed.places["inertia"]] = signs
+        return row, float(signs @ moments)
 
     def judged(self) -> list[Judgement]:
         """Whether each printed number was identified."""
@@ -63,19 +79,19 @@ class VehicleEstimate:
         return sentences(self.chart.names, self.judged())
 
     def impossible(self) -> str | None:
-        """Why no body can have the estimated moments of inertia, in a sentence; None if one can."""
-        moments = np.asarray(self.printed["inertia"])
-        largest = int(np.argmax(moments))
-        excess = 2.0 * moments[largest] - np.sum(moments)
+        """In a sentence, if the filter's moments of inertia are of no body: the largest is above the sum of the others.
+
+        The printed numbers are then the likeliest of which that is not true.
+        """
+        row, excess = self._excess
         if excess <= 0.0:
             return None
-        signs = np.where(np.arange(3) == largest, 1.0, -1.0)
-        place = self.chart.printed.places["inertia"]
-        sigma = float(np.sqrt(signs @ self.printed_cov[place, place] @ signs))
-        axis = "xyz"[largest]
+        sigma = float(np.sqrt(row @ self.printed_cov @ row))
+        axis = "xyz"[int(np.argmax(row[self.chart.printed.places["inertia"]]))]
         return (
-            f"inertia.{axis}{axis} is larger than the two others together by {excess:.2g} kg m2 (sigma {sigma:.2g}); "
-            "no body has that: fly more about this axis, or give a hand measurement"
+            f"inertia.{axis}{axis} came out larger than the two others together, by {excess:.2g} kg m2 (sigma "
+            f"{sigma:.2g}), which no body has: the likeliest possible numbers are given; fly more about this axis, or "
+            "give a hand measurement"
         )
 
     def table(self) -> list[Row]:
