@@ -1,7 +1,6 @@
 """Writing an airframe as TOML; what equals its default is left out."""
 
 import re
-import tempfile
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import tomli_w
 
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.fault import AirframeError
+from haltere.foundation.files import check_free, write_text
 
 _SENSORS = ("imu", "pose", "position")
 _NUMBERS = re.compile(r"\[\n((?: *[-+.\dein]+,\n)+) *\]")
@@ -35,19 +35,8 @@ def save(airframe: Airframe, path: str | PathLike[str], overwrite: bool = False)
         overwrite: Whether an existing file may be replaced.
     """
     file = Path(path)
-    if file.is_dir():
-        raise AirframeError(f"{file}: is a directory; give the name of a file in it")
-    if file.exists() and not overwrite:
-        raise AirframeError(f"{file}: exists already; give another name, or allow overwriting")
-    text = dumps(airframe)
-    try:
-        with tempfile.TemporaryDirectory(prefix=".haltere-", dir=file.parent) as folder:
-            written = Path(folder) / "airframe.toml"
-            written.write_text(text, encoding="utf-8", newline="\n")
-            written.replace(file)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise AirframeError(f"{file}: cannot be written ({reason}); try another folder") from None
+    check_free(file, overwrite, AirframeError)
+    write_text(file, dumps(airframe), AirframeError)
 
 
 def _plain(value: Any) -> Any:

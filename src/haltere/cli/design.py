@@ -249,6 +249,7 @@ def write(files: list[Path], result: dict[str, Any]) -> None:
     import tomli_w
 
     from haltere.cli.output import plain
+    from haltere.foundation.files import write_text
 
     lines = [",".join(COLUMNS), *(",".join(f"{x:.9g}" for x in row) for row in table(result))]
     scenario = {
@@ -257,9 +258,7 @@ def write(files: list[Path], result: dict[str, Any]) -> None:
         "trajectory": plain(result["trajectory"]),
     }
     for file, text in zip(files, ("\n".join(lines) + "\n", tomli_w.dumps(scenario)), strict=True):
-        temporary = file.with_name(f".{file.name}.part")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(file)
+        write_text(file, text)
 
 
 def show(result: dict[str, Any]) -> None:

@@ -5,8 +5,6 @@ further one holds a stretch of time of all topics, in the order of time. A file 
 first chunk can therefore be read up to one time for all channels.
 """
 
-import os
-import tempfile
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
@@ -23,6 +21,7 @@ from haltere.flight.fault import FlightError, Times
 from haltere.flight.flight import Flight
 from haltere.flight.manifest import dumps
 from haltere.flight.topics import TEXTS, Topic, plan
+from haltere.foundation.files import check_free, whole_file
 
 CHUNK_SIZE = 1 << 20
 
@@ -44,34 +43,15 @@ def write_mcap(flight: Flight, path: str | PathLike[str], overwrite: bool = Fals
         overwrite: Whether an existing file may be replaced.
     """
     file = Path(path)
-    if file.is_dir():
-        raise FlightError(f"{file}: is a directory; give the name of a file in it")
-    if file.exists() and not overwrite:
-        raise FlightError(f"{file}: exists already; give another name, or allow overwriting")
+    check_free(file, overwrite, FlightError)
     _check_stamps(flight)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
-    except OSError as error:
-        raise FlightError(f"{file}: cannot be written ({error.strerror}); try another folder") from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
+        with whole_file(file, FlightError) as stream:
             _write(flight, stream)
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(file)
-    except OSError as error:
-        raise FlightError(f"{file}: cannot be written ({error.strerror}); try another folder") from None
     except UnicodeEncodeError as error:
         raise FlightError(
             f"{file}: a text of the flight is not valid Unicode ({error.reason}); mend it"
         ) from None
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _check_stamps(flight: Flight) -> None:

@@ -1,7 +1,5 @@
 """One HTML file from figures, tables and sentences: everything is inside, nothing is loaded from elsewhere."""
 
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,6 +12,7 @@ from plotly.offline import get_plotlyjs
 
 from haltere import __version__
 from haltere.foundation import HaltereError
+from haltere.foundation.files import write_text
 
 GENERATOR = "haltere"
 _MARK = f'<meta name="generator" content="{GENERATOR}'
@@ -94,22 +93,7 @@ class Page:
     def write(self, path: Path) -> Path:
         """Write the file by way of a temporary name beside it; replaces only what Haltere has written."""
         check_replaceable(path)
-        text = self.html()
-        try:
-            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        except OSError as error:
-            raise HaltereError(
-                f"{path}: cannot be written ({error.strerror}); give another file with --out"
-            ) from error
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            temporary.chmod(0o644)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        write_text(path, self.html())
         return path
 
 

@@ -95,6 +95,6 @@ def test_a_failed_write_leaves_nothing_behind(page, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", fail)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(HaltereError, match="No space"):
         page.write(tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
