@@ -36,7 +36,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_what_the_system_refuses_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(OwnError, match="cannot be written .*; try another folder"):
+    with pytest.raises(OwnError, match=r"cannot be written .*; try another folder"):
         write_text(tmp_path / "none" / "a.txt", "", OwnError)
 
 
