@@ -5,9 +5,15 @@ added, or specific force; means removed) and b the nominal effect of the rotors 
 free positive gain:
 
     (1)  R2(P) = max(b_P.X'y, 0)^2 / (b_P.X'X b_P  y'y)
+
+Rotors that speed up turn the body the other way as well. With Z their accelerations (T, R) and signs c, the share that
+both explain, each with a free positive gain:
+
+    (2)  R2(b, c) = 1 - min over g, h >= 0 of |y - g X b - h Z c|^2 / y'y
 """
 
 import numpy as np
+from scipy import optimize
 
 from haltere.flight import Channel
 from haltere.flight.fault import Values
@@ -41,18 +47,20 @@ class Fit:
 
     def __init__(self, source: Channel, moved: Motion, nominal: Nominal) -> None:
         rows = rows_of(moved, nominal)
-        squares = low_pass(smooth(source, moved.time) ** 2, BAND)
+        speeds = smooth(source, moved.time)
+        squares = low_pass(speeds**2, BAND)
+        rises = low_pass(np.gradient(speeds, 1.0 / RATE, axis=0), BAND)
         self.enough = rows is not None
         if rows is None:
             return
-        good = finite_rows(rows, squares) & flying(squares)
+        good = finite_rows(rows, squares, rises) & flying(squares)
         edge = int(0.3 * RATE)
         good[:edge] = good[-edge:] = False
         self.enough = int(good.sum()) >= 200
         if not self.enough:
             return
-        X, Y = squares[good], rows[good]
-        X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+        X, Y, Z = (part[good] - part[good].mean(axis=0) for part in (squares, rows, rises))
+        self.X, self.Y, self.Z = X, Y, Z
         self.XX, self.XY, self.YY = X.T @ X, X.T @ Y, np.sum(Y**2, axis=0)
         tilt = np.linalg.solve(nominal.inertia, nominal.torques)
         self.effects = np.vstack([tilt, nominal.forces / nominal.mass])
@@ -67,3 +75,11 @@ class Fit:
             below = float(b @ XX @ b) * float(self.YY[row])
             found[k] = max(float(b @ XY[:, row]), 0.0) ** 2 / below if below > 0.0 else 0.0
         return np.clip(found, 0.0, 1.0 - 1e-9)
+
+    def explained_spinning(self, effect: Values, signs: Values, row: int) -> float:
+        """Return R2 of a row, eq. (2), for an effect (R,) of squared speeds and signs (R,) of accelerations."""
+        y = self.Y[:, row]
+        parts = np.stack([self.X @ effect, self.Z @ signs], axis=1)
+        size = np.maximum(np.linalg.norm(parts, axis=0), 1e-300)
+        left = optimize.nnls(parts / size, y)[1]
+        return float(np.clip(1.0 - left**2 / max(float(y @ y), 1e-300), 0.0, 1.0 - 1e-9))

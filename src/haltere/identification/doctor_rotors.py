@@ -205,15 +205,14 @@ def _spin(
         return
     reaction = np.linalg.solve(nominal.inertia, nominal.yaw)
     rest = np.linalg.solve(nominal.inertia, nominal.torques) - reaction
-    yaw = range(2, 3)
     shares = {}
     for signs in product((1.0, -1.0), repeat=count):
-        effects = np.vstack([rest + reaction * np.array(signs), fit.effects[3:]])
-        shares[signs] = float(fit.explained(effects, yaw)[0])
+        effect = rest[2] + reaction[2] * np.array(signs)
+        shares[signs] = fit.explained_spinning(effect, np.sign(reaction[2]) * np.array(signs), 2)
     asis = shares[(1.0,) * count]
     measures["rotors.explain.yaw"] = asis
     best = max(shares, key=lambda signs: shares[signs])
-    # Spin-up reaction and air forces turn the vehicle about z as well: only a decisive difference counts.
+    # Air forces turn the vehicle about z as well: only a decisive difference counts.
     if best == (1.0,) * count or shares[best] < CLEAR or (1.0 - asis) < 4.0 * (1.0 - shares[best]):
         return
     rivals = [s for s in shares if s != best and (1.0 - shares[s]) < 1.3 * (1.0 - shares[best])]
