@@ -21,7 +21,7 @@ FIND_PYTHON := for p in $(PYTHON) python3.13 python3.12 python3.11 python3 pytho
 	echo 'no Python 3.11 or newer found; install one or call make with PYTHON=/path/to/python' >&2; exit 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-lowest test-slow lint format bench bench-peers docs clean
+.PHONY: help setup demo test test-fast test-lowest test-slow fuzz lint format bench bench-peers docs clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -55,6 +55,9 @@ test-lowest: $(LOWEST_READY)
 
 test-slow: setup  ## run the long tests: many random vehicles
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow $(PYTEST_ARGS)
+
+fuzz: setup  ## damage logs at random and read them, ten minutes for each reader
+	HALTERE_FUZZ_SECONDS=600 $(BIN)/python -m pytest -n $(WORKERS) -m slow tests/recovery/test_fuzz_logs.py $(PYTEST_ARGS)
 
 lint: setup  ## style, types, import contracts, licences
 	$(BIN)/ruff check .

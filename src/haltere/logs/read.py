@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from haltere.flight import Flight
+from haltere.flight import Flight, FlightError
 from haltere.logs.fault import LogError
 from haltere.logs.mapping import Mapping, load_mapping
 from haltere.logs.sniff import Kind, sniff
@@ -39,10 +39,14 @@ def read_log(path: str | PathLike[str], mapping: Mapping | str | PathLike[str] |
     chosen = mapping if mapping is None or isinstance(mapping, Mapping) else load_mapping(mapping)
     if chosen is not None and kind not in MAPPED:
         raise LogError(f"{file}: is a {kind.value}, which needs no mapping; leave it out")
-    with np.errstate(all="ignore"):  # a damaged log may hold any numbers
-        if kind in MAPPED:
-            return _function(file, *MAPPED[kind])(file, chosen)
-        return _function(file, *READERS[kind])(file)
+    read = _function(file, *(MAPPED.get(kind) or READERS[kind]))
+    try:
+        with np.errstate(all="ignore"):  # a damaged log may hold any numbers
+            return read(file, chosen) if kind in MAPPED else read(file)
+    except LogError:
+        raise
+    except FlightError as error:  # a channel that cannot be, whose file it does not know
+        raise LogError(f"{file}: {error}") from None
 
 
 def _function(file: Path, module: str, name: str) -> Callable[..., Flight]:

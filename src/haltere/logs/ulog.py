@@ -5,10 +5,11 @@ commands come from `actuator_motors`, or from `actuator_outputs` with the pulse 
 of the filter on board are kept apart from measurements as `estimate.*`.
 """
 
+from collections import Counter
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from pyulog import ULog
@@ -28,6 +29,7 @@ TOPICS = [
 ]  # fmt: skip
 _INVALID = 2**31 - 1  # a relative time stamp that says there is no sample
 _MOTORS = 12
+_CIRCLES = 20
 
 SPEED_HINT = (
     "settings: the log has no rotor speed (esc_status); with DShot ESCs set DSHOT_TEL_CFG or bidirectional DShot "
@@ -40,6 +42,25 @@ COMMAND_HINT = (
 RATE_HINT = (
     "settings: the IMU was logged at {:.0f} Hz; set SDLOG_PROFILE bit 4 (high rate) for identification"
 )
+
+
+class _Onward:
+    """A file that notices a parser going round in circles: one that steps back to the same place again and again.
+
+    pyulog 1.3 does, for ever, where a message of unknown kind reaches beyond the end of a damaged file.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.read, self.tell, self.close = stream.read, stream.tell, stream.close
+        self._stream = stream
+        self._visits: Counter[int] = Counter()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        place = self._stream.seek(offset, whence)
+        self._visits[place] += 1
+        if self._visits[place] > _CIRCLES:
+            raise RuntimeError("the same bytes are read again and again")
+        return place
 
 
 class _Log:
@@ -62,7 +83,9 @@ class _Log:
 def read_ulog(file: Path) -> Flight:
     """Return the flight in a ULog file."""
     with reading(file, "PX4 ULog"), file.open("rb") as stream, redirect_stdout(StringIO()):
-        raw = ULog(stream, TOPICS)  # prints what it thinks of damaged files, where only results belong
+        raw = ULog(
+            _Onward(stream), TOPICS
+        )  # prints what it thinks of damaged files, where only results belong
         log = _Log(raw)
         info = raw.msg_info_dict
     builder = Builder(
