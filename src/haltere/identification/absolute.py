@@ -28,6 +28,8 @@ MISFIT = 0.5
 """Share of what the thrust law leaves of the force that may be one-sided."""
 PLACE = 0.002
 """m, of a rotor on a drawing."""
+BELIEF = 0.1
+"""Relative, of the mass of an airframe that is meant."""
 EXCITE = "fly roll, pitch and yaw livelier: a chirp of 1 to 8 Hz on each stick"
 K_UNIT = "N/(rad/s)2"
 I_UNIT = "kg m2"
@@ -107,7 +109,7 @@ def _inertia(
         if rows.told[3 + axis] < TELLING:
             found.append(unknown(name, I_UNIT, EXCITE))
             continue
-        arms = _arms(names, axis, airframe, known, rows)
+        arms = arms_of(names, axis, airframe, known, np.sign(rows.torque))
         if arms is None or k is None:
             last = ("position.y", "position.x", "torque_ratio")[axis]
             partners = tuple(f"rotors.{r}.{last}" for r in names) + (("mass",) if k is None else ())
@@ -119,15 +121,26 @@ def _inertia(
         found.append(parameter(name, value, sigma, I_UNIT, EXCITE, True))
 
 
-def _arms(
-    names: tuple[str, ...], axis: int, airframe: Airframe | None, known: Mapping[str, Known], rows: RotorRows
+def nominal_mass(airframe: Airframe | None, known: Mapping[str, Known]) -> tuple[Known | None, bool]:
+    """The mass that was weighed, or that of the airframe with `BELIEF`; and whether it was weighed."""
+    if "mass" in known:
+        return known["mass"], True
+    if airframe is None:
+        return None, False
+    return Known(airframe.total_mass, BELIEF * airframe.total_mass), False
+
+
+def arms_of(
+    names: tuple[str, ...], axis: int, airframe: Airframe | None, known: Mapping[str, Known], signs: Values
 ) -> Values | None:
-    """(m,) what multiplies k_i in the torque about an axis, equations (1) and (2); None if it is not known."""
+    """(m,) what multiplies k_i in the torque about an axis, equations (1) and (2); None if it is not known.
+
+    `signs` (3, m) are those of the rows: numbers given for all rotors with one pattern are distances.
+    """
     last = ("position.y", "position.x", "torque_ratio")[axis]
     given = of_rotors(known, names, last)
-    side = np.sign(rows.torque[axis])
     if given is not None:
-        return np.asarray(np.abs([g.value for g in given]) * side)
+        return np.asarray(np.abs([g.value for g in given]) * signs[axis])
     if airframe is None or len(airframe.rotors) != len(names):
         return None
     rotors = airframe.rotors

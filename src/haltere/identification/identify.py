@@ -12,6 +12,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
+from haltere.identification.command_method import identify_commands
 from haltere.identification.doctor import diagnose
 from haltere.identification.excerpt import Excerpt, IdentifyError, excerpt
 from haltere.identification.known import Known, check_rotors
@@ -82,6 +83,8 @@ def _told(
         if part.speeds is None:
             raise IdentifyError("the log has no rotor speeds; use --method command")
         return identify_rotors(part, airframe, known, exact_force="pose.acceleration" in flight)
+    if method == "command":
+        return identify_commands(part, airframe, known)
     raise HaltereError(f"method {method!r} is not available yet")
 
 

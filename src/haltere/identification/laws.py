@@ -32,6 +32,12 @@ HUBER = 2.0
 ROUNDS = 5
 LAG = 0.01
 """s, of the whitening difference."""
+ALIKE = 12.0
+"""Neighbouring samples that count as one."""
+UPRIGHT = 0.1
+"""rad, how far rotors lean if nothing else is known."""
+REACH = 0.05
+"""m, how far from the centre of mass an IMU may be before anything is known."""
 SPREAD = 1.15
 """Of ten blocks: Student's t against the normal distribution at 95 %."""
 
@@ -58,8 +64,14 @@ class Regression:
         return np.sqrt(np.maximum(np.diagonal(self.cov), 0.0))
 
 
-def regress(X: Values, y: Values, Z: Values | None = None, blocks: int = BLOCKS) -> Regression:
-    """Fit y (n,) = X (n, k) theta by equation (2), robustly; blocks are of equal numbers of samples."""
+def regress(
+    X: Values, y: Values, Z: Values | None = None, blocks: int = BLOCKS, prior: Values | None = None
+) -> Regression:
+    """Fit y (n,) = X (n, k) theta by equation (2), robustly; blocks are of equal numbers of samples.
+
+    `prior` (k,) are deviations about zero that the numbers have before, infinite for none; of neighbouring samples
+    `ALIKE` count as one against them.
+    """
     scale = np.maximum(np.sqrt(np.mean(X**2, axis=0)), 1e-300)
     A = X / scale
     G = A if Z is None else Z / np.maximum(np.sqrt(np.mean(Z**2, axis=0)), 1e-300)
@@ -67,9 +79,11 @@ def regress(X: Values, y: Values, Z: Values | None = None, blocks: int = BLOCKS)
     weight = np.ones(len(y))
     parts = np.array_split(np.arange(len(y)), min(blocks, max(len(y) // (2 * k), 2)))
     ridge = 1e-9 * len(y) * np.eye(k)
-    theta = np.zeros(k)
+    theta, size = np.zeros(k), 0.0
     for _ in range(ROUNDS):
         W = G * weight[:, None]
+        if prior is not None:
+            ridge = 1e-9 * len(y) * np.eye(k) + np.diag(ALIKE * (size / (prior * scale)) ** 2)
         theta = np.linalg.lstsq(W.T @ A + ridge, W.T @ y, rcond=None)[0]
         left = y - A @ theta
         size = max(1.4826 * float(np.median(np.abs(left - np.median(left)))), 1e-300)
@@ -255,14 +269,12 @@ def white_regress(
     return regress(*whitened(X, y, Z, found.good, step, share))
 
 
-def force_rows(found: Signals, places: bool) -> tuple[list[Regression], Values]:
-    """The three rows of the force law, and (3,) the place r, m, zeros if `places` is False.
-
-    With `places` the three rows share one r: it is found first and its force taken off.
-    """
-    r = np.zeros(3)
+def force_rows(found: Signals, places: bool) -> tuple[list[Regression], Values, Values]:
+    """The three rows of the force law, and the place r (3,) with its deviation (3,), m; zeros if `places` is False."""
+    r, sigma = np.zeros(3), np.full(3, np.inf)
     if places:
-        r = place(found).value[-3:]
+        fit = place(found)
+        r, sigma = fit.value[-3:], fit.sigma[-3:]
     force = found.force - found.levers @ r
     rows = []
     for axis in range(3):
@@ -273,19 +285,28 @@ def force_rows(found: Signals, places: bool) -> tuple[list[Regression], Values]:
             rows.append(regress(X[found.good], force[found.good, 2], None if Z is None else Z[found.good]))
         else:  # Across the thrust the air pushes slowly and strongly: what changes fast is of the rotors.
             rows.append(white_regress(found, X, force[:, axis], Z))
-    return rows, r
+    return rows, r, sigma
 
 
 def place(found: Signals) -> Regression:
-    """The place of the IMU with the force law's other terms beside it: the last three values are r, m."""
+    """The place of the IMU with the force law's other terms beside it: the last three values are r, m.
+
+    What rotors push across and the force of r at the torque that they make look alike. Rotors are upright to about
+    `UPRIGHT` unless the rest of the motion says otherwise. Differences, because slow forces of the air are no place.
+    """
     n, m = found.squares.shape
-    rows = np.zeros((n, 3, 3 * m + 5))
+    step = max(round(LAG * found.rate), 1)
+    rows = np.zeros((n, 3, 3 * m + 3))
     for i in range(3):
         rows[:, i, m * i : m * (i + 1)] = found.squares
-    rows[:, 0, 3 * m] = rows[:, 1, 3 * m + 1] = 1.0
     rows[:, :, -3:] = found.levers
-    chosen = rows[found.good].reshape(-1, 3 * m + 5)
-    return regress(chosen, found.force[found.good].reshape(-1))
+    both = found.good[step:] & found.good[:-step]
+    X, y = (rows[step:] - rows[:-step])[both], (found.force[step:] - found.force[:-step])[both]
+    lift = float(np.mean(found.force[found.good, 2]) / np.mean(np.sum(found.squares[found.good], axis=1)))
+    prior = np.full(3 * m + 3, np.inf)
+    prior[: 2 * m] = UPRIGHT * abs(lift)
+    prior[-3:] = REACH
+    return regress(X.reshape(-1, 3 * m + 3), y.reshape(-1), prior=prior)
 
 
 def pull(found: Signals, weights: Values) -> tuple[float, float, float]:
@@ -318,7 +339,8 @@ def best_delay(
     for delay in delays:
         found = signals(part, speeds, None, cutoff, float(delay), lag)
         rows = [torque_row(found, axis, dots=False, share=0.9) for axis in (0, 1)]
-        left.append(sum(1.0 - min(max(row.explained, 0.0), 0.999) for row in rows))
+        rows.append(white_regress(found, found.squares, found.force[:, 2], None, 0.9))
+        left.append(sum(np.log(1.0 - min(max(row.explained, 0.0), 0.9999)) for row in rows))
     total = np.array(left)
     place_ = int(np.argmin(total))
     if not 0 < place_ < len(total) - 1:
@@ -328,4 +350,4 @@ def best_delay(
     bend = max(float(a - 2 * b + c), 1e-12)
     delay = float(delays[place_]) + 0.5 * step * float(a - c) / bend
     independent = max(part.flown * cutoff, 4.0)
-    return delay, float(np.hypot(step * np.sqrt(2.0 * b / (bend * independent)), 3e-4))
+    return delay, float(np.hypot(step * np.sqrt(2.0 / (bend * independent)), 3e-4))

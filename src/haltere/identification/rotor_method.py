@@ -18,6 +18,8 @@ from haltere.identification.rotor_rows import ROWS, TELLING, RotorRows, rotor_ro
 
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 LIVELY = "fly livelier about {}: sharp sticks or a chirp of 1 to 8 Hz for 20 s"
+SLOW = 1.0
+"""Hz, below which angular accelerations are not compared."""
 AXES = ("roll", "pitch", "yaw")
 
 
@@ -154,28 +156,30 @@ def _predictions(part: Excerpt, whole: RotorRows) -> list[Prediction]:
     late = part.late()
     if early.flown < 1.0 or late.flown < 0.3 or part.speeds is None:
         return []
-    rows = rotor_rows(early, whole.motors)
+    rows = rotor_rows(early, whole)
     found = laws.signals(late, laws.filled(part.speeds), None, rows.cutoff, rows.delay[0], rows.lag)
     if found.good.sum() < 20:
         return []
     good, time = found.good, found.time[found.good]
     predicted: list[Prediction] = []
-    force = found.squares @ rows.force.T + found.levers @ (rows.place if _turns(rows) else np.zeros(3))
+    force = found.squares @ rows.force.T + found.levers @ rows.place + np.append(rows.bias, 0.0)
     for k, axis in enumerate("xyz"):
+        if k < 2 and whole.told[k] < TELLING:
+            continue
         predicted.append(Prediction(f"imu.accel.{axis}", "m/s2", time, found.force[good, k], force[good, k]))
     turn = found.squares @ rows.torque.T + found.rises @ np.nan_to_num(rows.spin).T
     turn = turn + _swirl(found.rates) * rows.swirl[0]
     for k, axis in enumerate("xyz"):
-        # A slow torque of the air is not the rotors': the level is that of the late part itself.
-        level = float(np.mean(found.turn[good, k] - turn[good, k]))
-        predicted.append(
-            Prediction(f"angular_acceleration.{axis}", "rad/s2", time, found.turn[good, k], turn[good, k] + level)
-        )
+        if whole.told[3 + k] < TELLING:
+            continue
+        # Slow torques are the air's, and the rotors answer them: what is faster is compared.
+        measured, made = (_fast(x[:, k], found.rate)[good] for x in (found.turn, turn))
+        predicted.append(Prediction(f"angular_acceleration.{axis}", "rad/s2", time, measured, made))
     return predicted
 
 
-def _turns(rows: RotorRows) -> bool:
-    return bool(np.max(rows.place_sigma) < 0.02)
+def _fast(values: Values, rate: float) -> Values:
+    return np.asarray(values - laws.smoothed(values, rate, SLOW))
 
 
 def _swirl(rates: Values) -> Values:

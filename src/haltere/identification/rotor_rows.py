@@ -44,7 +44,8 @@ class RotorRows:
         cov_turn: (3, m, m) of the rows p, q, r, floor included.
         told: (6,) share explained, rows in the order of `ROWS`.
         place: (3,) of the IMU, m.
-        place_sigma: (3,) m.
+        place_sigma: (3,) m, infinite if the rates are too low.
+        bias: (2,) of the accelerometer across, m/s2.
         delay: Of the speeds against the gyro, s, and its deviation.
         lag: PT2 of the accelerometer, s.
         both_ways: (6,) largest difference between rows with and without instruments, in sigma.
@@ -63,6 +64,7 @@ class RotorRows:
     told: Values
     place: Values
     place_sigma: Values
+    bias: Values
     delay: tuple[float, float]
     lag: float
     both_ways: Values
@@ -72,31 +74,32 @@ class RotorRows:
     motors: tuple[MotorFit, ...]
 
 
-def rotor_rows(part: Excerpt, motors: tuple[MotorFit, ...] | None = None) -> RotorRows:
-    """The rows of an excerpt with rotor speeds."""
+def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
+    """The rows of an excerpt with rotor speeds; motors, delays and lags are those of the `whole`, if it is given."""
     assert part.speeds is not None
     speeds = laws.filled(part.speeds)
     m = part.rotors
     cutoff = min(CUTOFF, 0.2 * part.rate)
-    fits = motors if motors is not None else (
-        tuple(motor_fits(part, speeds)) if part.commands is not None else ()
-    )
+    fits: tuple[MotorFit, ...] = ()
+    if whole is not None:
+        fits, delay, lag = whole.motors, whole.delay, whole.lag
+    else:
+        fits = tuple(motor_fits(part, speeds)) if part.commands is not None else ()
+        delay = laws.best_delay(part, speeds, cutoff, DELAYS)
+        lag = _lag(laws.signals(part, speeds, None, cutoff, delay[0], 0.0))
     made = np.stack([fit.made for fit in fits], axis=1) if _follow(fits) else None
-    delay = laws.best_delay(part, speeds, cutoff, DELAYS)
-    plain = laws.signals(part, speeds, None, cutoff, delay[0], 0.0)
-    lag = _lag(part, plain)
     dots = part.rate >= 150.0
     tables, regressions = [], []
     for scale in SPREAD:
         found = laws.signals(part, speeds, made, scale * cutoff, delay[0], lag)
-        rows = _rows(found, dots)
-        regressions.append((found, rows))
+        rows, place, place_sigma = _rows(found, dots)
+        regressions.append((found, rows, place, place_sigma))
         tables.append(np.array([row.value[:m] for row in rows]))
-    found, rows = regressions[1]
-    without = _rows(replace(found, made=None), dots) if made is not None else rows
+    found, rows, place, place_sigma = regressions[1]
+    without = _rows(replace(found, made=None), dots)[0] if made is not None else rows
     spread = np.std(np.array(tables), axis=0)
     spin = np.array([row.value[m : 2 * m] if dots else np.full(m, np.nan) for row in rows[3:]])
-    spins = np.array([[r.value[m : 2 * m] if dots else np.zeros(m) for r in rr[3:]] for _, rr in regressions])
+    spins = np.array([[r.value[m : 2 * m] if dots else np.zeros(m) for r in each[1][3:]] for each in regressions])
     spread = np.concatenate([spread, np.std(spins, axis=0)])
     table = np.concatenate([tables[1], spin])
     scatter = np.array(
@@ -114,7 +117,12 @@ def rotor_rows(part: Excerpt, motors: tuple[MotorFit, ...] | None = None) -> Rot
     )[:, None] * np.ones(m)
     floor[2], floor[3:6] = FLOOR_FORCE * np.abs(table[2]), np.maximum(floor[3:6], 0.0)
     sigma = np.sqrt(scatter**2 + spread**2 + gap**2 + floor**2)
-    place = laws.place(found)
+    places = np.std([each[2] for each in regressions], axis=0)
+    place_sigma = np.sqrt(place_sigma**2 + places**2 + 5e-4**2)
+    if np.isfinite(place_sigma).all():  # An IMU off its place feels torque as force, and the rows across take it.
+        sigma[0] = np.hypot(sigma[0], table[4] * place_sigma[2])
+        sigma[1] = np.hypot(sigma[1], table[3] * place_sigma[2])
+        sigma[2] = np.sqrt(sigma[2] ** 2 + (table[3] * place_sigma[1]) ** 2 + (table[4] * place_sigma[0]) ** 2)
     return RotorRows(
         table[:3],
         table[3:6],
@@ -123,8 +131,9 @@ def rotor_rows(part: Excerpt, motors: tuple[MotorFit, ...] | None = None) -> Rot
         _with(rows[2].cov[:m, :m], sigma[2]),
         np.stack([_with(row.cov[:m, :m], s) for row, s in zip(rows[3:], sigma[3:6], strict=True)]),
         np.array([row.explained for row in without]),
-        place.value[-3:],
-        np.hypot(place.sigma[-3:], 5e-4),
+        place,
+        place_sigma,
+        np.array([row.value[-1] for row in rows[:2]]),
         delay,
         lag,
         np.max(np.abs(other - tables[1]) / sigma[:6], axis=1),
@@ -145,9 +154,9 @@ def _follow(fits: tuple[MotorFit, ...]) -> bool:
     return bool(fits) and min(fit.explained for fit in fits) > 0.5
 
 
-def _rows(found: Signals, dots: bool) -> list[Regression]:
-    forces, _ = laws.force_rows(found, places=_spins(found))
-    return [*forces, *(laws.torque_row(found, axis, dots) for axis in range(3))]
+def _rows(found: Signals, dots: bool) -> tuple[list[Regression], Values, Values]:
+    forces, place, sigma = laws.force_rows(found, places=_spins(found))
+    return [*forces, *(laws.torque_row(found, axis, dots) for axis in range(3))], place, sigma
 
 
 def _spins(found: Signals) -> bool:
@@ -155,7 +164,7 @@ def _spins(found: Signals) -> bool:
     return bool(np.sqrt(np.mean(found.levers[found.good] ** 2)) > 3.0)
 
 
-def _lag(part: Excerpt, found: Signals) -> float:
+def _lag(found: Signals) -> float:
     """The low-pass of the accelerometer that leaves least of the force along z."""
     left = []
     for lag in LAGS:
