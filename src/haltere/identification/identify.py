@@ -18,6 +18,7 @@ from haltere.identification.excerpt import Excerpt, IdentifyError, excerpt
 from haltere.identification.known import Known, check_rotors
 from haltere.identification.result import Identification, Parameter
 from haltere.identification.rotor_method import Told, identify_rotors
+from haltere.identification.thrown_method import identify_throw, throw_window
 
 Method = Literal["auto", "filter", "batch", "effectiveness", "command", "throw"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -50,8 +51,15 @@ def identify(
     names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
     part = excerpt(mended, names)
     check_rotors(given, part.names)
-    chosen = _chosen(method, part)
-    told = _told(chosen, mended, part, airframe, given)
+    window = throw_window(mended)
+    chosen = _chosen(method, part, window is not None)
+    if chosen == "throw":
+        if window is None:
+            raise IdentifyError("the log holds no throw: no free fall before the motors start; use --method auto")
+        turned = "imu-rotated" in diagnosis.kinds()
+        told = identify_throw(mended, part, window, airframe, given, turned)
+    else:
+        told = _told(chosen, mended, part, airframe, given)
     notes = [n for n in flight.notes if n.startswith("settings:")] + told.notes
     return Identification(
         source=source,
@@ -70,9 +78,11 @@ def identify(
     )
 
 
-def _chosen(method: Method, part: Excerpt) -> Method:
+def _chosen(method: Method, part: Excerpt, thrown: bool) -> Method:
     if method != "auto":
         return method
+    if thrown and part.speeds is not None:
+        return "throw"
     return "effectiveness" if part.speeds is not None else "command"
 
 

@@ -47,9 +47,9 @@ def identify_rotors(
     """
     told = Told()
     rows = rotor_rows(part)
-    told.parameters += _effectiveness(part, rows)
+    told.parameters += effectiveness(part, rows)
     told.parameters += motor_parameters(part.names, rows.motors, part.rate)
-    told.parameters += _place(rows)
+    told.parameters += places(rows)
     absolute(told.parameters, told.notes, part, rows, airframe, known, exact_force)
     told.predictions += _predictions(part, rows)
     told.fit.update(
@@ -64,7 +64,8 @@ def identify_rotors(
     return told
 
 
-def _effectiveness(part: Excerpt, rows: RotorRows) -> list[Parameter]:
+def effectiveness(part: Excerpt, rows: RotorRows) -> list[Parameter]:
+    """The rows of every rotor as parameters."""
     found = []
     table = np.concatenate([rows.force, rows.torque])
     lift = tuple(f"rotors.{r}.effectiveness.fz" for r in part.names)
@@ -140,7 +141,8 @@ def motor_parameters(
     return found
 
 
-def _place(rows: RotorRows) -> list[Parameter]:
+def places(rows: RotorRows) -> list[Parameter]:
+    """Where the IMU is, as parameters."""
     found = []
     fix = "turn faster: rolls and flips, or tumble the vehicle by hand (haltere throw)"
     for k, axis in enumerate("xyz"):
