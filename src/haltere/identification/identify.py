@@ -11,7 +11,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.flight import Flight
-from haltere.foundation import HaltereError
+from haltere.identification.assembly import with_numbers
 from haltere.identification.command_method import identify_commands
 from haltere.identification.doctor import diagnose
 from haltere.identification.excerpt import Excerpt, IdentifyError, excerpt
@@ -52,7 +52,7 @@ def identify(
     part = excerpt(mended, names)
     check_rotors(given, part.names)
     window = throw_window(mended)
-    chosen = _chosen(method, part, window is not None)
+    chosen = _chosen(method, part, window is not None, airframe is not None and "pose.position" in mended)
     if chosen == "throw":
         if window is None:
             raise IdentifyError("the log holds no throw: no free fall before the motors start; use --method auto")
@@ -60,6 +60,8 @@ def identify(
         told = identify_throw(mended, part, window, airframe, given, turned)
     else:
         told = _told(chosen, mended, part, airframe, given)
+    if told.airframe is None and airframe is not None and chosen not in ("filter", "batch"):
+        told.airframe = with_numbers(airframe, told.parameters, told.notes)
     notes = [n for n in flight.notes if n.startswith("settings:")] + told.notes
     return Identification(
         source=source,
@@ -78,11 +80,13 @@ def identify(
     )
 
 
-def _chosen(method: Method, part: Excerpt, thrown: bool) -> Method:
+def _chosen(method: Method, part: Excerpt, thrown: bool, posed: bool) -> Method:
     if method != "auto":
         return method
     if thrown and part.speeds is not None:
         return "throw"
+    if posed and part.speeds is not None:
+        return "filter"
     return "effectiveness" if part.speeds is not None else "command"
 
 
@@ -95,7 +99,13 @@ def _told(
         return identify_rotors(part, airframe, known, exact_force="pose.acceleration" in flight)
     if method == "command":
         return identify_commands(part, airframe, known)
-    raise HaltereError(f"method {method!r} is not available yet")
+    if part.speeds is None:
+        raise IdentifyError(f"--method {method} needs rotor speeds and a pose; the log has no rotor speeds")
+    if airframe is None:
+        raise IdentifyError(f"--method {method} starts from a nominal vehicle; give --airframe")
+    from haltere.identification.vehicle_method import identify_vehicle
+
+    return identify_vehicle(flight, part, airframe, known, method)
 
 
 def _place(parameter: Parameter) -> tuple[int, str]:
