@@ -6,13 +6,13 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.flight.fault import Values
-from haltere.foundation.gravity import STANDARD_GRAVITY
 from haltere.identification import laws
 from haltere.identification.absolute import absolute
 from haltere.identification.excerpt import Excerpt
 from haltere.identification.judgement import parameter, together, unknown
 from haltere.identification.known import Known
 from haltere.identification.motor_fit import MotorFit
+from haltere.identification.ratios import inertia_ratios, thrust_to_weight
 from haltere.identification.result import Parameter, Prediction
 from haltere.identification.rotor_rows import ROWS, TELLING, RotorRows, rotor_rows
 
@@ -50,6 +50,7 @@ def identify_rotors(
     told.parameters += effectiveness(part, rows)
     told.parameters += motor_parameters(part.names, rows.motors, part.rate)
     told.parameters += places(rows)
+    told.parameters += [*inertia_ratios(rows), thrust_to_weight(rows)]
     absolute(told.parameters, told.notes, part, rows, airframe, known, exact_force)
     told.predictions += _predictions(part, rows)
     told.fit.update(
@@ -186,11 +187,3 @@ def _fast(values: Values, rate: float) -> Values:
 
 def _swirl(rates: Values) -> Values:
     return np.stack([rates[:, 1] * rates[:, 2], rates[:, 0] * rates[:, 2], rates[:, 0] * rates[:, 1]], axis=1)
-
-
-def weight_share(rows: RotorRows) -> float | None:
-    """Thrust of all rotors at full command over weight, if the motors are known."""
-    if not rows.motors:
-        return None
-    tops = np.array([fit.top for fit in rows.motors])
-    return float(_total(rows) * np.sum(tops**2) / STANDARD_GRAVITY)
