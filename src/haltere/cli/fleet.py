@@ -1,4 +1,4 @@
-"""`haltere identify` on many logs: each on its own through the campaign runner, one summary; a bad log stops no other."""
+"""`haltere identify` on many logs: each on its own through the campaign runner, with one summary."""
 
 import tempfile
 from collections.abc import Mapping
@@ -20,7 +20,9 @@ PAGE = "fleet.html"
 SHOWN = ("mass", "thrust_to_weight", "inertia.xx", "inertia.yy", "inertia.zz")
 
 
-def fleet(flights: list[Path], options: Mapping[str, Any], out: Path | None, overwrite: bool, json: bool) -> None:
+def fleet(
+    flights: list[Path], options: Mapping[str, Any], out: Path | None, overwrite: bool, json: bool
+) -> None:
     """Identify many logs, write a folder for each and a summary, and show it."""
     from haltere.airframe import resolve
     from haltere.identification.known import parse_known
@@ -42,7 +44,9 @@ def fleet(flights: list[Path], options: Mapping[str, Any], out: Path | None, ove
     content, results = collected(flights, names, folder, done.failures)
     if not results:
         first = content["failed"][0]
-        raise IdentifyError(f"none of {len(flights)} logs could be identified; {first['file']}: {first['error']}")
+        raise IdentifyError(
+            f"none of {len(flights)} logs could be identified; {first['file']}: {first['error']}"
+        )
     page = drawn("haltere.report.fleet", results)
     content["report"] = folder / PAGE if page is not None else None
     import json as writer
@@ -103,8 +107,8 @@ def table(content: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[Any, 
         told = [values.get(name, {}).get("value") for name in SHOWN]
         sure = sum(p["verdict"] == "identified" for p in entry["parameters"])
         rows.append((Path(entry["file"]).name, entry["method"], *told, f"{sure} of {len(values)}", ""))
-    for entry in content["failed"]:
-        rows.append((Path(entry["file"]).name, "-", *(None for _ in SHOWN), "-", entry["error"]))
+    nothing = [None] * len(SHOWN)
+    rows += [(Path(e["file"]).name, "-", *nothing, "-", e["error"]) for e in content["failed"]]
     return ("log", "method", *SHOWN, "identified", "error"), rows
 
 

@@ -43,7 +43,9 @@ def identify(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder of the results; FLIGHT-identified here by default.", metavar="DIR"),
+        typer.Option(
+            "--out", help="Folder of the results; FLIGHT-identified here by default.", metavar="DIR"
+        ),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the files of an earlier result in --out.")
@@ -52,9 +54,9 @@ def identify(
 ) -> None:
     """Find out from a log what its vehicle is.
 
-    Every number has a value, a 95 % interval and a verdict: identified, weak, known only in combination, or unobservable,
-    with what to fly, measure or log instead. Writes result.json, report.html and, if a whole vehicle can be described,
-    airframe.toml. Several logs are identified side by side, with one summary.
+    Every number has a value, a 95 % interval and a verdict: identified, weak, known only in combination, or
+    unobservable, with what to fly, measure or log instead. Writes result.json, report.html and, if a whole vehicle
+    can be described, airframe.toml. Several logs are identified side by side, with one summary.
     """
     from haltere.identification.identify import METHODS
 
@@ -161,7 +163,15 @@ def show(result: "Identification") -> None:
     title = f"{result.source}: {result.duration:.1f} s, method {result.method}"
     whole = [p for p in result.parameters if not p.name.startswith("rotors.")]
     rows = [
-        (p.name, p.value, p.sigma, interval(p.interval), p.unit, p.verdict, p.fix or ", ".join(p.partners[:2]))
+        (
+            p.name,
+            p.value,
+            p.sigma,
+            interval(p.interval),
+            p.unit,
+            p.verdict,
+            p.fix or ", ".join(p.partners[:2]),
+        )
         for p in whole
     ]
     emit_table(title, ("parameter", "value", "sigma", "95 %", "unit", "verdict", "what would help"), rows)

@@ -4,8 +4,8 @@ What the products of the rates do to the angular acceleration, Q of `haltere.ide
 
     Q_x = (Iyy - Izz) / Ixx,    Q_y = (Izz - Ixx) / Iyy,    Q_z = (Ixx - Iyy) / Izz                          (1)
 
-With A, B, C > 0 the second moments of mass and Ixx = B + C, Iyy = A + C, Izz = A + B every solution is one that a body can
-have. Scale drops out: A + B + C = 1.
+With A, B, C > 0 the second moments of mass and Ixx = B + C, Iyy = A + C, Izz = A + B every solution is one that a body
+can have. Scale drops out: A + B + C = 1.
 """
 
 import numpy as np
@@ -41,7 +41,9 @@ def inertia_ratios(rows: RotorRows) -> list[Parameter]:
     cov = np.linalg.inv(answer.jac.T @ answer.jac)
     worse = max(2.0 * float(answer.cost), 1.0)
     values = ratios_of(answer.x)
-    slope = np.stack([(ratios_of(answer.x + h) - ratios_of(answer.x - h)) / 2e-5 for h in 1e-5 * np.eye(2)], axis=1)
+    slope = np.stack(
+        [(ratios_of(answer.x + h) - ratios_of(answer.x - h)) / 2e-5 for h in 1e-5 * np.eye(2)], axis=1
+    )
     spread = np.sqrt(np.diagonal(slope @ cov @ slope.T) * worse)
     return [
         parameter(name, float(v), float(s), "1", FIX, True) if s < TELLING * v else unknown(name, "1", FIX)
