@@ -115,11 +115,14 @@ def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
         [
             np.repeat(FLOOR_FORCE * np.max(np.abs(table[2])), 3),
             FLOOR_TORQUE * np.max(np.abs(table[3:6]), axis=1),
-            FLOOR_TORQUE * np.max(np.abs(np.nan_to_num(table[6:])), axis=1),
+            np.full(3, FLOOR_TORQUE * np.max(np.abs(np.nan_to_num(table[6:])))),
         ]
     )[:, None] * np.ones(m)
     floor[2], floor[3:6] = FLOOR_FORCE * np.abs(table[2]), np.maximum(floor[3:6], 0.0)
     sigma = np.sqrt(scatter**2 + spread**2 + gap**2 + floor**2)
+    # Speeds that come later than assumed: T w^2 is then seen with a share of its slope, 2 T w w'.
+    usual = np.mean(speeds[part.good], axis=0)
+    sigma[6:] = np.hypot(sigma[6:], 2.0 * np.abs(table[3:6]) * usual * delay[1])
     places = np.std([each[2] for each in regressions], axis=0)
     place_sigma = np.sqrt(place_sigma**2 + places**2 + 5e-4**2)
     if np.isfinite(
