@@ -5,7 +5,7 @@ and a nominal airframe (filter or batch smoother); rotor speeds (effectiveness);
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -46,7 +46,23 @@ def identify(
     """
     if method not in METHODS:
         raise IdentifyError(f"method {method!r}; give one of {', '.join(METHODS)}")
-    given = dict(known or {})
+    try:
+        with np.errstate(all="ignore"):  # a damaged log may hold any numbers
+            return _identified(flight, airframe, dict(known or {}), method, apply, source)
+    except (np.linalg.LinAlgError, ZeroDivisionError, FloatingPointError) as error:
+        raise IdentifyError(
+            f"the numbers in this log fit no vehicle ({error}); look at it with haltere doctor and haltere plot"
+        ) from None
+
+
+def _identified(
+    flight: Flight,
+    airframe: Airframe | None,
+    given: dict[str, Known],
+    method: Method,
+    apply: Iterable[str],
+    source: str,
+) -> Identification:
     diagnosis = diagnose(flight, airframe, apply)
     mended = diagnosis.mended
     names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
@@ -74,8 +90,8 @@ def identify(
         airframe=told.airframe,
         nominal=airframe,
         predictions=tuple(told.predictions),
-        fit={**told.fit, "flown": part.flown},
-        excitation=_excitation(part),
+        fit=finite({**told.fit, "flown": part.flown}),
+        excitation={k: v for k, v in _excitation(part).items() if np.isfinite(v)},
         findings=tuple(f.to_dict() for f in diagnosis.findings),
         unknown=tuple(u.to_dict() for u in diagnosis.unknown),
         notes=tuple(notes),
@@ -107,6 +123,17 @@ def _told(
     if airframe is None:
         raise IdentifyError(f"--method {method} starts from a nominal vehicle; give --airframe")
     return identify_vehicle(flight, part, airframe, known, method)
+
+
+def finite(value: Any) -> Any:
+    """Plain data with None for what is not finite."""
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if np.isfinite(value) else None
+    return value
 
 
 def _place(parameter: Parameter) -> tuple[int, str]:
