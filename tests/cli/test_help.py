@@ -23,6 +23,7 @@ COMMANDS = [
     ["reproduce"],
     ["simulate"],
     ["doctor"],
+    ["identify"],
     ["plot"],
     ["throw"],
     ["bench"],

@@ -18,6 +18,7 @@ from haltere.cli import (
     design,
     doctor,
     dynamics,
+    identify,
     observe,
     plot,
     reproduce,
@@ -44,6 +45,7 @@ app.command("simulate", epilog=simulate.EXAMPLE)(simulate.simulate)
 app.command("observe", epilog=observe.EXAMPLE)(observe.observe)
 app.command("design", epilog=design.EXAMPLE)(design.design)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command("identify", epilog=identify.EXAMPLE)(identify.identify)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command("plot", epilog=plot.EXAMPLE)(plot.plot)
 app.command("throw", epilog=throw.EXAMPLE)(throw.throw)
