@@ -18,6 +18,7 @@ from haltere.cli import (
     design,
     doctor,
     dynamics,
+    export,
     observe,
     plot,
     reproduce,
@@ -45,6 +46,7 @@ app.command("observe", epilog=observe.EXAMPLE)(observe.observe)
 app.command("design", epilog=design.EXAMPLE)(design.design)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
+app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("plot", epilog=plot.EXAMPLE)(plot.plot)
 app.command("throw", epilog=throw.EXAMPLE)(throw.throw)
 app.command("bench", epilog=bench.EXAMPLE)(bench.bench)
