@@ -23,6 +23,7 @@ COMMANDS = [
     ["reproduce"],
     ["simulate"],
     ["doctor"],
+    ["export"],
     ["plot"],
     ["throw"],
     ["bench"],

@@ -51,10 +51,10 @@ def axis(numbers: Numbers, rotor: str) -> Floats:
 
 
 def force(numbers: Numbers, rotor: str) -> Floats:
-    """(3,) specific force per squared speed, m/s2/(rad/s)^2: equation (1), or as the log told it."""
+    """(3,) specific force per squared speed, m/s2/(rad/s)^2: equation (1), or what the log told (else nan)."""
     head = f"rotors.{rotor}.effectiveness"
     if f"{head}.fz" in numbers:
-        return np.array([numbers.get(f"{head}.{n}", 0.0) for n in ("fx", "fy", "fz")])
+        return np.array([numbers.get(f"{head}.{n}", np.nan) for n in ("fx", "fy", "fz")])
     n = vector(numbers, f"rotors.{rotor}.axis")
     return numbers[f"rotors.{rotor}.thrust_coefficient"] / numbers["mass"] * n / np.linalg.norm(n)
 

@@ -94,7 +94,11 @@ def _moment(rotor: str, numbers: Numbers) -> float:
 def _pull(rotor: str, numbers: Numbers) -> float:
     """Thrust at full command over something common to all rotors; over squared speed if that is not told."""
     name = f"rotors.{rotor}.thrust_coefficient"
-    push = numbers[name] if name in numbers else float(np.linalg.norm(physics.force(numbers, rotor)))
+    push = (
+        numbers[name]
+        if name in numbers
+        else float(np.linalg.norm(np.nan_to_num(physics.force(numbers, rotor))))
+    )
     return push * numbers.get(f"rotors.{rotor}.max_speed", 1.0) ** 2
 
 

@@ -78,7 +78,7 @@ class Subject:
         for p in result.parameters:
             if p.value is not None and p.verdict not in OPEN:
                 numbers[p.name] = p.value
-        kind = str(result.fit.get("curve", "quadratic"))
+        kind = str(result.fit.get("curve", "kappa"))
         curves |= {r: kind for r in rotors if f"rotors.{r}.curve" in numbers and r not in curves}
         sigma = {p.name: p.sigma for p in result.parameters if p.sigma is not None}
         name = result.source if airframe is None else airframe.name

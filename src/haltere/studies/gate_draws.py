@@ -41,7 +41,7 @@ def from_ratios(
     for rotor in rotors:
         head = f"rotors.{rotor}"
         try:
-            b, t = physics.force(numbers, rotor), np.nan_to_num(physics.torque(numbers, rotor))
+            b, t = (np.nan_to_num(f(numbers, rotor)) for f in (physics.force, physics.torque))
         except KeyError as error:
             raise ExportError(
                 f"{name}: it cannot be flown before export, because {error.args[0]} is not told; "
