@@ -19,6 +19,7 @@ from haltere.cli import (
     doctor,
     dynamics,
     export,
+    identify,
     observe,
     plot,
     reproduce,
@@ -45,6 +46,7 @@ app.command("simulate", epilog=simulate.EXAMPLE)(simulate.simulate)
 app.command("observe", epilog=observe.EXAMPLE)(observe.observe)
 app.command("design", epilog=design.EXAMPLE)(design.design)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
+app.command("identify", epilog=identify.EXAMPLE)(identify.identify)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("plot", epilog=plot.EXAMPLE)(plot.plot)

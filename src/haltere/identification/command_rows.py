@@ -1,0 +1,249 @@
+"""Identification from motor commands alone: thrust curve, lag and dead time by averaging over forms that fit about alike.
+
+With command d in 0..1, curve and lag of the speed, w over its highest value,
+
+    w = G(s) v^b (k d + (1 - k) sqrt d),   G = exp(-s T) / (1 + tau s),   u = w^2                            (1)
+    f_z = sum F_i u_i,      W' = sum T_i u_i + Q (W W) + D W + e                                             (2)
+
+F_i (m/s2), T_i (rad/s2) = what rotor i does at full command; v = battery voltage over its mean, b = 0 or 1; D W = what a lag
+of another form leaves (for predictions only). No log tells the form of the curve for sure, and it moves the inertia by a third. Every form on a
+grid of (k, tau, T, b) is fitted, and the result is the mean over them with weights
+
+    exp(-n/2 sum_rows log((1 - R2) / (1 - R2_best))),   n = `DOUBT`                                          (3)
+
+over the rows that say something (`CLEAR`: in a calm flight the controller's answer to gusts looks like a law, too);
+
+few samples only, because the error is one of form: more data do not decide it. Gains are the geometric means of forward
+and backward regression, since commands as well as motion have errors.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import signal
+
+from haltere.flight.fault import Values
+from haltere.identification import laws
+from haltere.identification.excerpt import Excerpt, IdentifyError
+
+CUTOFF = 20.0
+"""Hz."""
+CURVES = (0.0, 0.25, 0.5, 0.75, 1.0)
+TAUS = (0.01, 0.022, 0.035, 0.05, 0.065, 0.085, 0.12)
+"""s."""
+DEAD = (0.0, 0.01, 0.02)
+"""s."""
+DOUBT = 8.0
+CLEAR = 0.75
+"""Share of the motion about an axis that commands must explain, without D."""
+SWAY = 0.05
+"""Of the voltage: less change of it tells nothing."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Low-passed signals at a low rate: commands (n, m), voltage (n,), motion."""
+
+    rate: float
+    time: Values
+    commands: Values
+    voltage: Values | None
+    rates: Values
+    turn: Values
+    force: Values
+    good: NDArray[np.bool_]
+    cutoff: float
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of curve and lag, and what it gives.
+
+    Attributes:
+        curve: k.
+        time_constant: tau, s.
+        delay: T, s.
+        sag: b.
+        lift: (m,) F_i, m/s2.
+        turns: (3, m) T_i, rad/s2.
+        damped: Whether D is in it.
+        told: (4,) R2 of f_z (about its mean) and the three torque rows.
+        rest: (3, 3) Q, e and D of the rows.
+        weight: Of (3).
+    """
+
+    curve: float
+    time_constant: float
+    delay: float
+    sag: float
+    damped: bool
+    lift: Values
+    turns: Values
+    told: Values
+    rest: Values
+    weight: float = 0.0
+
+
+def moved(part: Excerpt) -> Moved:
+    """The signals of (2)."""
+    if part.commands is None or part.accel is None:
+        raise IdentifyError("the log has no motor commands; log the motor outputs")
+    rate = part.rate
+    changes = np.any(np.diff(part.commands, axis=0) != 0.0, axis=1)
+    fresh = max(float(changes[part.good[1:]].mean()) * rate, 1.0)
+    cutoff = float(min(CUTOFF, 0.2 * rate, max(0.3 * fresh, 2.0)))
+    step = max(int(rate / (8.0 * cutoff)), 1)
+    count = len(part.time) // step * step
+
+    def mean(x: Values) -> Values:
+        return np.asarray(x[:count].reshape(-1, step, *x.shape[1:]).mean(axis=1))
+
+    rates = laws.smoothed(laws.filled(part.gyro), rate, cutoff)
+    turn = np.gradient(rates, 1.0 / rate, axis=0)
+    force = laws.smoothed(laws.filled(part.accel), rate, cutoff)
+    edge = max(int(0.4 * rate / cutoff), 1)
+    good = np.convolve(~part.good, np.ones(2 * edge + 1), mode="same") < 0.5
+    good[:edge] = good[-edge:] = False
+    voltage = None
+    if part.voltage is not None:
+        slow = mean(part.voltage) / np.mean(part.voltage[part.good])
+        voltage = slow if np.ptp(slow[good[:count:step]]) > SWAY else None
+    commands = np.clip(np.nan_to_num(part.commands), 0.0, 1.5)
+    return Moved(
+        rate / step,
+        mean(part.time),
+        mean(commands),
+        voltage,
+        mean(rates),
+        mean(turn),
+        mean(force),
+        np.asarray(good[:count].reshape(-1, step).all(axis=1)),
+        cutoff,
+    )
+
+
+def squares(found: Moved, k: float, tau: float, dead: float, sag: float) -> Values:
+    """(n, m) u of equation (1), low-passed as the motion is."""
+    d = found.commands
+    y = k * d + (1.0 - k) * np.sqrt(d)
+    if sag and found.voltage is not None:
+        y = y * found.voltage[:, None] ** sag
+    if dead > 0.0:
+        y = laws.late(y, -dead, found.rate)
+    keep = np.exp(-1.0 / (found.rate * tau))
+    # The mean over a sample's interval stands at its middle: the lag over half of it is taken before and after.
+    w = signal.lfilter([0.5 * (1.0 - keep), 0.5 * (1.0 - keep)], [1.0, -keep], y, axis=0, zi=_begin(y, keep))[0]
+    return laws.smoothed(w**2, found.rate, found.cutoff)
+
+
+def _begin(y: Values, keep: float) -> Values:
+    """State of the lag that has been steady before."""
+    return np.asarray(y[:1] * (1.0 - 0.5 * (1.0 - keep)))
+
+
+Node = tuple[float, float, float, float]
+
+
+def grid(found: Moved) -> dict[Node, Values]:
+    """The squares (n, m) of every form: computed once for all parts of a flight."""
+    sags = (0.0, 1.0) if found.voltage is not None else (0.0,)
+    return {node: squares(found, *node) for node in product(CURVES, TAUS, DEAD, sags)}
+
+
+def forms(
+    found: Moved, made: dict[Node, Values], good: NDArray[np.bool_] | None = None, damped: bool = False
+) -> list[Form]:
+    """Every form on the grid with its weight, best first; those without weight are left out.
+
+    Args:
+        found: The signals.
+        made: The squares of every form.
+        good: (n,) where to fit; where the signals are good, if it is not given.
+        damped: Whether forms with D count, too: they predict better, but D takes part of the lag.
+    """
+    chosen = found.good if good is None else good & found.good
+    rates, turn, force = found.rates[chosen], found.turn[chosen], found.force[chosen, 2]
+    more = _more(rates)
+    weights = [np.ones(len(force))] * 3
+    fits: list[Form] = []
+    for again in (False, True):
+        fits = [
+            fit
+            for node, u in made.items()
+            for fit in _forms(node, u[chosen], force, turn, more, weights)
+            if damped or not fit.damped
+        ]
+        plain = np.max([fit.told for fit in fits if not fit.damped], axis=0)
+        # Yaw is of another physics and does not choose the form.
+        rows = [row for row in (0, 1, 2) if row == 0 or plain[row] > CLEAR]
+        left = np.array([np.sum(np.log(np.maximum(1.0 - fit.told[rows], 1e-3))) for fit in fits])
+        if not again:  # Outliers are those of the best form.
+            best = fits[int(np.argmin(left))]
+            u = made[best.curve, best.time_constant, best.delay, best.sag][chosen]
+            weights = [_weights(turn[:, k] - predicted(best, u, more[k], k)) for k in range(3)]
+    weight = np.exp(-0.5 * DOUBT * (left - left.min()))
+    weight /= weight.sum()
+    order = [i for i in np.argsort(-weight) if weight[i] > 1e-3]
+    total = sum(weight[i] for i in order)
+    return [replace(fits[i], weight=float(weight[i] / total)) for i in order]
+
+
+def _more(rates: Values) -> list[Values]:
+    """For each row (n, 3): product of the rates, one, own rate."""
+    ones = np.ones(len(rates))
+    pairs = ((1, 2), (0, 2), (0, 1))
+    return [np.stack([rates[:, a] * rates[:, b], ones, rates[:, k]], axis=1) for k, (a, b) in enumerate(pairs)]
+
+
+def predicted(form: Form, u: Values, more: Values, axis: int) -> Values:
+    """(n,) angular acceleration about an axis by a form, rad/s2; gains are those of the forward regression."""
+    forward = form.turns[axis] * np.sqrt(max(form.told[1 + axis], 0.05))
+    return np.asarray(u @ forward + more @ form.rest[axis])
+
+
+def motion_terms(found: Moved) -> list[Values]:
+    """For each row (n, 3) what stands beside the rotors in (2)."""
+    return _more(found.rates)
+
+
+def _weights(left: Values) -> Values:
+    size = max(1.4826 * float(np.median(np.abs(left))), 1e-300)
+    return np.asarray(np.minimum(1.0, laws.HUBER * size / np.maximum(np.abs(left), 1e-300)))
+
+
+def _forms(
+    node: Node, u: Values, force: Values, turn: Values, more: list[Values], weights: list[Values]
+) -> list[Form]:
+    """The form without and with D."""
+    total = u.sum(axis=1)
+    gain = float(np.sqrt(np.sum(force**2) / np.sum(total**2)))
+    m = u.shape[1]
+    # Single rotors about the common gain: only as far as the log tells them apart.
+    left = force - gain * total
+    prior = np.var(left) * 40.0 / (0.15 * gain) ** 2
+    lift = gain + np.linalg.solve(u.T @ u + prior * np.eye(m), u.T @ left)
+    variance = max(float(np.var(force)), 1e-12)
+    lifted = 1.0 - float(np.mean((force - u @ lift) ** 2)) / variance
+    rows: list[list[tuple[Values, float]]] = [[], []]
+    for k in range(3):
+        X = np.concatenate([u, more[k], turn[:, [k]]], axis=1)
+        M = X.T @ (X * weights[k][:, None])
+        count, mean = float(np.sum(weights[k])), float(np.sum(weights[k] * turn[:, k]))
+        power = max(M[-1, -1] - mean**2 / count, 1e-300)
+        for damped in (False, True):
+            n = m + (3 if damped else 2)
+            scale = np.sqrt(np.maximum(np.diagonal(M)[:n], 1e-300))
+            A = M[:n, :n] / np.outer(scale, scale) + 1e-9 * np.eye(n)
+            theta = np.linalg.solve(A, M[:n, -1] / scale) / scale
+            rest = M[-1, -1] - 2.0 * theta @ M[:n, -1] + theta @ M[:n, :n] @ theta
+            share = float(np.clip(1.0 - rest / power, 0.0, 1.0))
+            rows[damped].append((np.append(theta, np.zeros(m + 3 - n)), share))
+    fits = []
+    for damped in (False, True):
+        told = np.array([lifted, *(share for _, share in rows[damped])])
+        turns = np.array([theta[:m] / np.sqrt(max(share, 0.05)) for theta, share in rows[damped]])
+        beside = np.array([theta[m:] for theta, _ in rows[damped]])
+        fits.append(Form(*node, damped, lift, turns, told, beside))
+    return fits

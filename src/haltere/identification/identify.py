@@ -1,0 +1,136 @@
+"""`identify`: a log in, parameters with verdicts out.
+
+The doctor looks at the log first, and what is certain is mended. What is in the log chooses the method: a throw; pose
+and a nominal airframe (filter or batch smoother); rotor speeds (effectiveness); commands alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, get_args
+
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.flight import Flight
+from haltere.identification.assembly import with_numbers
+from haltere.identification.command_method import identify_commands
+from haltere.identification.doctor import diagnose
+from haltere.identification.excerpt import Excerpt, IdentifyError, excerpt
+from haltere.identification.known import Known, check_rotors
+from haltere.identification.result import Identification, Parameter
+from haltere.identification.rotor_method import Told, identify_rotors
+from haltere.identification.thrown_method import identify_throw, throw_window
+
+Method = Literal["auto", "filter", "batch", "effectiveness", "command", "throw"]
+METHODS: tuple[Method, ...] = get_args(Method)
+ORDER = ("mass", "payload", "com", "inertia", "thrust_to_weight", "imu", "pose", "gravity")
+
+
+def identify(
+    flight: Flight,
+    airframe: Airframe | None = None,
+    known: Mapping[str, Known] | None = None,
+    method: Method = "auto",
+    apply: Iterable[str] = (),
+    source: str = "flight",
+) -> Identification:
+    """What a log tells of its vehicle.
+
+    Args:
+        flight: The record.
+        airframe: What the vehicle is meant to be; that of the record is not used, it may be the truth.
+        known: Numbers measured otherwise, by name.
+        method: How; chosen from what the log holds if `auto`.
+        apply: Kinds of the doctor's findings to mend though they are not certain.
+        source: The log's file name.
+    """
+    if method not in METHODS:
+        raise IdentifyError(f"method {method!r}; give one of {', '.join(METHODS)}")
+    given = dict(known or {})
+    diagnosis = diagnose(flight, airframe, apply)
+    mended = diagnosis.mended
+    names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
+    part = excerpt(mended, names)
+    check_rotors(given, part.names)
+    window = throw_window(mended)
+    chosen = _chosen(method, part, window is not None, airframe is not None and "pose.position" in mended)
+    if chosen == "throw":
+        if window is None:
+            raise IdentifyError("the log holds no throw: no free fall before the motors start; use --method auto")
+        turned = "imu-rotated" in diagnosis.kinds()
+        told = identify_throw(mended, part, window, airframe, given, turned)
+    else:
+        told = _told(chosen, mended, part, airframe, given)
+    if told.airframe is None and airframe is not None and chosen not in ("filter", "batch"):
+        told.airframe = with_numbers(airframe, told.parameters, told.notes)
+    notes = [n for n in flight.notes if n.startswith("settings:")] + told.notes
+    return Identification(
+        source=source,
+        duration=flight.duration,
+        method=chosen,
+        parameters=tuple(sorted(told.parameters, key=_place)),
+        airframe=told.airframe,
+        nominal=airframe,
+        predictions=tuple(told.predictions),
+        fit={**told.fit, "flown": part.flown},
+        excitation=_excitation(part),
+        findings=tuple(f.to_dict() for f in diagnosis.findings),
+        unknown=tuple(u.to_dict() for u in diagnosis.unknown),
+        notes=tuple(notes),
+        steps=_steps(told.parameters, notes),
+    )
+
+
+def _chosen(method: Method, part: Excerpt, thrown: bool, posed: bool) -> Method:
+    if method != "auto":
+        return method
+    if thrown and part.speeds is not None:
+        return "throw"
+    if posed and part.speeds is not None:
+        return "filter"
+    return "effectiveness" if part.speeds is not None else "command"
+
+
+def _told(
+    method: Method, flight: Flight, part: Excerpt, airframe: Airframe | None, known: Mapping[str, Known]
+) -> Told:
+    if method == "effectiveness":
+        if part.speeds is None:
+            raise IdentifyError("the log has no rotor speeds; use --method command")
+        return identify_rotors(part, airframe, known, exact_force="pose.acceleration" in flight)
+    if method == "command":
+        return identify_commands(part, airframe, known)
+    if part.speeds is None:
+        raise IdentifyError(f"--method {method} needs rotor speeds and a pose; the log has no rotor speeds")
+    if airframe is None:
+        raise IdentifyError(f"--method {method} starts from a nominal vehicle; give --airframe")
+    from haltere.identification.vehicle_method import identify_vehicle
+
+    return identify_vehicle(flight, part, airframe, known, method)
+
+
+def _place(parameter: Parameter) -> tuple[int, str]:
+    head = parameter.name.split(".", 1)[0].split("/")[0]
+    return (ORDER.index(head), "") if head in ORDER else (len(ORDER), "")
+
+
+def _excitation(part: Excerpt) -> dict[str, float]:
+    found = {}
+    rates, good = part.gyro, part.good
+    slope = np.gradient(rates, 1.0 / part.rate, axis=0)
+    for k, axis in enumerate(("roll", "pitch", "yaw")):
+        found[f"{axis} rate, rad/s"] = float(np.nanstd(rates[good, k]))
+        found[f"{axis} acceleration, rad/s2"] = float(np.nanstd(slope[good, k]))
+    if part.accel is not None:
+        found["thrust, m/s2"] = float(np.nanstd(part.accel[good, 2]))
+    return found
+
+
+def _steps(parameters: list[Parameter], notes: list[str]) -> tuple[str, ...]:
+    """What to do next: the fixes that help most numbers first."""
+    counts: dict[str, int] = {}
+    for each in parameters:
+        if each.fix:
+            counts[each.fix] = counts.get(each.fix, 0) + 1
+    lines = [fix for fix, _ in sorted(counts.items(), key=lambda item: -item[1])]
+    lines += [note.removeprefix("settings: ") for note in notes if note.startswith("settings:")]
+    return tuple(lines[:8])

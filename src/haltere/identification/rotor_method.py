@@ -1,0 +1,196 @@
+"""The result of a log with rotor speeds: effectiveness, motors, what is absolute, and what the log did not tell."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.flight.fault import Values
+from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.identification import laws
+from haltere.identification.absolute import absolute
+from haltere.identification.excerpt import Excerpt
+from haltere.identification.judgement import parameter, together, unknown
+from haltere.identification.known import Known
+from haltere.identification.motor_fit import MotorFit
+from haltere.identification.result import Parameter, Prediction
+from haltere.identification.rotor_rows import ROWS, TELLING, RotorRows, rotor_rows
+
+UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
+LIVELY = "fly livelier about {}: sharp sticks or a chirp of 1 to 8 Hz for 20 s"
+SLOW = 1.0
+"""Hz, below which angular accelerations are not compared."""
+AXES = ("roll", "pitch", "yaw")
+
+
+class Told:
+    """Parameters, predictions and figures of one method."""
+
+    def __init__(self) -> None:
+        self.parameters: list[Parameter] = []
+        self.predictions: list[Prediction] = []
+        self.fit: dict[str, object] = {}
+        self.notes: list[str] = []
+        self.airframe: Airframe | None = None
+
+
+def identify_rotors(
+    part: Excerpt, airframe: Airframe | None, known: Mapping[str, Known], exact_force: bool
+) -> Told:
+    """What a log with rotor speeds tells.
+
+    Args:
+        part: The flying part of the log.
+        airframe: What the vehicle is meant to be, if that is known.
+        known: Numbers that were measured otherwise.
+        exact_force: Whether the specific force was made of gravity and a pose, so that its scale is right.
+    """
+    told = Told()
+    rows = rotor_rows(part)
+    told.parameters += effectiveness(part, rows)
+    told.parameters += motor_parameters(part.names, rows.motors, part.rate)
+    told.parameters += places(rows)
+    absolute(told.parameters, told.notes, part, rows, airframe, known, exact_force)
+    told.predictions += _predictions(part, rows)
+    told.fit.update(
+        cutoff=rows.cutoff,
+        rotor_speed_delay=rows.delay[0],
+        rotor_speed_delay_sigma=rows.delay[1],
+        accelerometer_lag=rows.lag,
+        explained={name: float(np.clip(x, 0.0, 1.0)) for name, x in zip(ROWS, rows.told, strict=True)},
+        both_ways_sigma={name: float(x) for name, x in zip(ROWS, rows.both_ways, strict=True)},
+        motors=[{"name": n, "rms": f.residual, "explained": f.explained} for n, f in zip(part.names, rows.motors)],
+    )  # fmt: skip
+    return told
+
+
+def effectiveness(part: Excerpt, rows: RotorRows) -> list[Parameter]:
+    """The rows of every rotor as parameters."""
+    found = []
+    table = np.concatenate([rows.force, rows.torque])
+    lift = tuple(f"rotors.{r}.effectiveness.fz" for r in part.names)
+    sure = _total(rows)
+    for i, rotor in enumerate(part.names):
+        for k, row in enumerate(ROWS):
+            name = f"rotors.{rotor}.effectiveness.{row}"
+            value, sigma = float(table[k, i]), float(rows.sigma[k, i])
+            if row == "fz" and sigma > 0.5 * sure:
+                found.append(
+                    Parameter(
+                        name, sure, max(sigma, 0.5 * sure), (None, None), UNITS[k], "combination",
+                        tuple(x for x in lift if x != name),
+                        "the rotors were always driven alike: only their sum is known; excite them one against another",
+                    )
+                )  # fmt: skip
+            elif k >= 3 and rows.told[k] < TELLING:
+                found.append(unknown(name, UNITS[k], LIVELY.format(AXES[k - 3])))
+            else:
+                axis = AXES[k - 3] if k >= 3 else "all axes"
+                found.append(parameter(name, value, sigma, UNITS[k], LIVELY.format(axis)))
+        for k, row in enumerate(("p", "q", "r")):
+            name = f"rotors.{rotor}.effectiveness.{row}_dot"
+            value, sigma = float(rows.spin[k, i]), float(rows.sigma[6 + k, i])
+            if rows.told[3 + k] < TELLING or not np.isfinite(value):
+                found.append(unknown(name, "1", "log at 200 Hz or more and " + LIVELY.format(AXES[k])))
+            else:
+                found.append(parameter(name, value, sigma, "1", LIVELY.format(AXES[k])))
+    return found
+
+
+def _total(rows: RotorRows) -> float:
+    """Mean force along z per squared speed, m/s2/(rad/s)^2: known even where single rotors are not."""
+    m = rows.force.shape[1]
+    return laws.pull(rows.signals, np.full(m, 1.0))[0]
+
+
+def motor_parameters(
+    names: tuple[str, ...], motors: tuple[MotorFit, ...], rate: float
+) -> list[Parameter]:
+    """Curve, lag and dead time of every motor."""
+    found = []
+    if not motors:
+        fix = "log the motor commands beside the rotor speeds"
+        for rotor in names:
+            for last, unit in (
+                ("max_speed", "rad/s"), ("idle_speed", "rad/s"), ("curve", "1"), ("time_constant", "s"), ("delay", "s")
+            ):  # fmt: skip
+                found.append(unknown(f"rotors.{rotor}.{last}", unit, fix))
+        return found
+    for rotor, fit in zip(names, motors, strict=True):
+        path = f"rotors.{rotor}"
+        reach = f"commands went from {fit.reach[0]:.2f} to {fit.reach[1]:.2f} only; "
+        if fit.explained < 0.5:
+            for last, unit in (("max_speed", "rad/s"), ("idle_speed", "rad/s"), ("curve", "1"), ("time_constant", "s"),
+                               ("delay", "s")):  # fmt: skip
+                found.append(unknown(f"{path}.{last}", unit, "the speeds do not follow the commands; check the order"))
+            continue
+        beyond = max(1.0 - fit.reach[1], 0.0)
+        top = float(np.hypot(fit.sigma[0], (0.02 + 0.15 * beyond) * fit.top))
+        idle = float(np.hypot(fit.sigma[1], (0.02 + 0.3 * fit.reach[0]) * fit.top))
+        shape = float(np.hypot(fit.sigma[2], 0.05 + 0.3 * beyond))
+        grain = 1.0 / rate
+        tau = float(np.sqrt(fit.sigma[3] ** 2 + (0.05 * fit.time_constant) ** 2 + (0.3 * grain) ** 2))
+        dead = float(np.sqrt(fit.sigma[4] ** 2 + (0.3 * grain) ** 2 + 5e-4**2))
+        found += [
+            parameter(f"{path}.max_speed", fit.top, top, "rad/s", reach + "fly with more throttle", True),
+            parameter(f"{path}.idle_speed", fit.idle, idle, "rad/s", reach + "fly with less throttle", True),
+            parameter(f"{path}.curve", fit.share, shape, "1", reach + "use the whole range of the throttle"),
+            parameter(f"{path}.time_constant", fit.time_constant, tau, "s", "log faster, excite with steps", True),
+            parameter(f"{path}.delay", fit.delay, dead, "s", "log commands and speeds faster", True),
+        ]
+    return found
+
+
+def places(rows: RotorRows) -> list[Parameter]:
+    """Where the IMU is, as parameters."""
+    found = []
+    fix = "turn faster: rolls and flips, or tumble the vehicle by hand (haltere throw)"
+    for k, axis in enumerate("xyz"):
+        value, sigma = float(rows.place[k]), float(rows.place_sigma[k])
+        name = f"imu.position.{axis}"
+        found.append(unknown(name, "m", fix) if sigma > 0.02 else parameter(name, value, sigma, "m", fix))
+    return found
+
+
+def _predictions(part: Excerpt, whole: RotorRows) -> list[Prediction]:
+    """What the rows of the early part say of the late one."""
+    early = part.early()
+    late = part.late()
+    if early.flown < 1.0 or late.flown < 0.3 or part.speeds is None:
+        return []
+    rows = rotor_rows(early, whole)
+    found = laws.signals(late, laws.filled(part.speeds), None, rows.cutoff, rows.delay[0], rows.lag)
+    if found.good.sum() < 20:
+        return []
+    good, time = found.good, found.time[found.good]
+    predicted: list[Prediction] = []
+    force = found.squares @ rows.force.T + found.levers @ rows.place + np.append(rows.bias, 0.0)
+    for k, axis in enumerate("xyz"):
+        if k < 2 and whole.told[k] < TELLING:
+            continue
+        predicted.append(Prediction(f"imu.accel.{axis}", "m/s2", time, found.force[good, k], force[good, k]))
+    turn = found.squares @ rows.torque.T + found.rises @ np.nan_to_num(rows.spin).T
+    turn = turn + _swirl(found.rates) * rows.swirl[0]
+    for k, axis in enumerate("xyz"):
+        if whole.told[3 + k] < TELLING:
+            continue
+        # Slow torques are the air's, and the rotors answer them: what is faster is compared.
+        measured, made = (_fast(x[:, k], found.rate)[good] for x in (found.turn, turn))
+        predicted.append(Prediction(f"angular_acceleration.{axis}", "rad/s2", time, measured, made))
+    return predicted
+
+
+def _fast(values: Values, rate: float) -> Values:
+    return np.asarray(values - laws.smoothed(values, rate, SLOW))
+
+
+def _swirl(rates: Values) -> Values:
+    return np.stack([rates[:, 1] * rates[:, 2], rates[:, 0] * rates[:, 2], rates[:, 0] * rates[:, 1]], axis=1)
+
+
+def weight_share(rows: RotorRows) -> float | None:
+    """Thrust of all rotors at full command over weight, if the motors are known."""
+    if not rows.motors:
+        return None
+    tops = np.array([fit.top for fit in rows.motors])
+    return float(_total(rows) * np.sum(tops**2) / STANDARD_GRAVITY)

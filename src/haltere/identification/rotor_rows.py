@@ -1,0 +1,175 @@
+"""Identification from rotor speeds without pose: effectiveness of every rotor, motors, IMU place, delays.
+
+The laws of `haltere.identification.laws` are fitted at three cutoffs; what they differ by is part of the deviation, and
+so is a floor for what the laws leave out (inflow, blades that flap, calibration of the sensors): a 95 % interval from
+scatter alone covers a third of the truths.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from haltere.flight.fault import Values
+from haltere.identification import laws
+from haltere.identification.excerpt import Excerpt
+from haltere.identification.laws import Regression, Signals
+from haltere.identification.motor_fit import MotorFit, motor_fits
+
+CUTOFF = 25.0
+"""Hz, where the log allows it."""
+SPREAD = (0.6, 1.0, 1.5)
+"""Cutoffs that are compared, in the chosen one."""
+DELAYS = np.arange(-6, 13) * 0.002
+"""s, of the rotor speeds against the motion, tried."""
+LAGS = (0.0, 0.004, 0.008, 0.013, 0.018)
+"""s, time constants of a PT2 that the accelerometer may have passed, tried."""
+FLOOR_FORCE = 0.02
+FLOOR_TORQUE = 0.03
+"""Relative, of the largest number of the row."""
+TELLING = 0.3
+"""Share of the motion about an axis that the rotors must explain for its row to say anything."""
+ROWS = ("fx", "fy", "fz", "p", "q", "r")
+
+
+@dataclass(frozen=True)
+class RotorRows:
+    """What the rotors do.
+
+    Attributes:
+        force: (3, m) m/s2 per (rad/s)^2.
+        torque: (3, m) rad/s2 per (rad/s)^2.
+        spin: (3, m) rad/s2 per rad/s2.
+        sigma: The deviations of the three, (9, m).
+        cov_lift: (m, m) of the row fz, floor included.
+        cov_turn: (3, m, m) of the rows p, q, r, floor included.
+        told: (6,) share explained, rows in the order of `ROWS`.
+        place: (3,) of the IMU, m.
+        place_sigma: (3,) m, infinite if the rates are too low.
+        bias: (2,) of the accelerometer across, m/s2.
+        delay: Of the speeds against the gyro, s, and its deviation.
+        lag: PT2 of the accelerometer, s.
+        both_ways: (6,) largest difference between rows with and without instruments, in sigma.
+        swirl: (3,) Q of the rows, and (3,) their deviations.
+        cutoff: Hz.
+        signals: As fitted.
+        motors: Of every rotor, or empty.
+    """
+
+    force: Values
+    torque: Values
+    spin: Values
+    sigma: Values
+    cov_lift: Values
+    cov_turn: Values
+    told: Values
+    place: Values
+    place_sigma: Values
+    bias: Values
+    delay: tuple[float, float]
+    lag: float
+    both_ways: Values
+    swirl: tuple[Values, Values]
+    cutoff: float
+    signals: Signals
+    motors: tuple[MotorFit, ...]
+
+
+def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
+    """The rows of an excerpt with rotor speeds; motors, delays and lags are those of the `whole`, if it is given."""
+    assert part.speeds is not None
+    speeds = laws.filled(part.speeds)
+    m = part.rotors
+    cutoff = min(CUTOFF, 0.2 * part.rate)
+    fits: tuple[MotorFit, ...] = ()
+    if whole is not None:
+        fits, delay, lag = whole.motors, whole.delay, whole.lag
+    else:
+        fits = tuple(motor_fits(part, speeds)) if part.commands is not None else ()
+        delay = laws.best_delay(part, speeds, cutoff, DELAYS)
+        lag = _lag(laws.signals(part, speeds, None, cutoff, delay[0], 0.0))
+    made = np.stack([fit.made for fit in fits], axis=1) if _follow(fits) else None
+    dots = part.rate >= 150.0
+    tables, regressions = [], []
+    for scale in SPREAD:
+        found = laws.signals(part, speeds, made, scale * cutoff, delay[0], lag)
+        rows, place, place_sigma = _rows(found, dots)
+        regressions.append((found, rows, place, place_sigma))
+        tables.append(np.array([row.value[:m] for row in rows]))
+    found, rows, place, place_sigma = regressions[1]
+    without = _rows(replace(found, made=None), dots)[0] if made is not None else rows
+    spread = np.std(np.array(tables), axis=0)
+    spin = np.array([row.value[m : 2 * m] if dots else np.full(m, np.nan) for row in rows[3:]])
+    spins = np.array([[r.value[m : 2 * m] if dots else np.zeros(m) for r in each[1][3:]] for each in regressions])
+    spread = np.concatenate([spread, np.std(spins, axis=0)])
+    table = np.concatenate([tables[1], spin])
+    scatter = np.array(
+        [row.sigma[:m] for row in rows] + [r.sigma[m : 2 * m] if dots else np.full(m, np.nan) for r in rows[3:]]
+    )
+    other = np.array([row.value[:m] for row in without])
+    gap = np.zeros_like(spread)
+    gap[:6] = 0.5 * np.abs(other - tables[1])
+    floor = np.concatenate(
+        [
+            np.repeat(FLOOR_FORCE * np.max(np.abs(table[2])), 3),
+            FLOOR_TORQUE * np.max(np.abs(table[3:6]), axis=1),
+            FLOOR_TORQUE * np.max(np.abs(np.nan_to_num(table[6:])), axis=1),
+        ]
+    )[:, None] * np.ones(m)
+    floor[2], floor[3:6] = FLOOR_FORCE * np.abs(table[2]), np.maximum(floor[3:6], 0.0)
+    sigma = np.sqrt(scatter**2 + spread**2 + gap**2 + floor**2)
+    places = np.std([each[2] for each in regressions], axis=0)
+    place_sigma = np.sqrt(place_sigma**2 + places**2 + 5e-4**2)
+    if np.isfinite(place_sigma).all():  # An IMU off its place feels torque as force, and the rows across take it.
+        sigma[0] = np.hypot(sigma[0], table[4] * place_sigma[2])
+        sigma[1] = np.hypot(sigma[1], table[3] * place_sigma[2])
+        sigma[2] = np.sqrt(sigma[2] ** 2 + (table[3] * place_sigma[1]) ** 2 + (table[4] * place_sigma[0]) ** 2)
+    return RotorRows(
+        table[:3],
+        table[3:6],
+        table[6:],
+        sigma,
+        _with(rows[2].cov[:m, :m], sigma[2]),
+        np.stack([_with(row.cov[:m, :m], s) for row, s in zip(rows[3:], sigma[3:6], strict=True)]),
+        np.array([row.explained for row in without]),
+        place,
+        place_sigma,
+        np.array([row.value[-1] for row in rows[:2]]),
+        delay,
+        lag,
+        np.max(np.abs(other - tables[1]) / sigma[:6], axis=1),
+        (np.array([row.value[-2] for row in rows[3:]]), np.array([row.sigma[-2] for row in rows[3:]])),
+        cutoff,
+        found,
+        fits,
+    )
+
+
+def _with(cov: Values, sigma: Values) -> Values:
+    """A covariance whose deviations are enlarged to `sigma`; what is added is independent."""
+    return cov + np.diag(np.maximum(sigma**2 - np.diagonal(cov), 0.0))
+
+
+def _follow(fits: tuple[MotorFit, ...]) -> bool:
+    """Whether the speeds that commands make are good enough to be instruments."""
+    return bool(fits) and min(fit.explained for fit in fits) > 0.5
+
+
+def _rows(found: Signals, dots: bool) -> tuple[list[Regression], Values, Values]:
+    forces, place, sigma = laws.force_rows(found, places=_spins(found))
+    return [*forces, *(laws.torque_row(found, axis, dots) for axis in range(3))], place, sigma
+
+
+def _spins(found: Signals) -> bool:
+    """Whether rates are high enough for the IMU's place to matter."""
+    return bool(np.sqrt(np.mean(found.levers[found.good] ** 2)) > 3.0)
+
+
+def _lag(found: Signals) -> float:
+    """The low-pass of the accelerometer that leaves least of the force along z."""
+    left = []
+    for lag in LAGS:
+        squares = laws.lagged(found.squares, lag, found.rate)
+        row = laws.regress(squares[found.good], found.force[found.good, 2])
+        left.append(1.0 - row.explained)
+    best = int(np.argmin(left))
+    return LAGS[best] if left[best] < 0.9 * left[0] else 0.0

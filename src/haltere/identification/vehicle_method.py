@@ -1,0 +1,225 @@
+"""The result of a log with pose, rotor speeds and a nominal airframe: the vehicle filter or the batch smoother.
+
+The numbers are those of `haltere.estimation`: seen from the centre of mass, along the principal axes. Noise that the
+airframe does not state is taken from the log: sigma^2 = mean of (x_k-1 - 2 x_k + x_k+1)^2 / 6, what neighbours of a
+smooth signal do not share. Where the residuals are larger than stated, deviations grow with them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from haltere.airframe import Airframe, Imu, PoseSensor
+from haltere.estimation import VehicleEstimate, VehicleFilter
+from haltere.flight import Channel, Flight
+from haltere.flight.fault import Values
+from haltere.identification import laws
+from haltere.identification.assembly import assembled
+from haltere.identification.excerpt import Excerpt, IdentifyError
+from haltere.identification.judgement import NORMAL, WIDE
+from haltere.identification.known import Known
+from haltere.identification.result import Parameter, Prediction
+from haltere.identification.rotor_method import SLOW, Told
+from haltere.lie import so3
+
+LEAST = {"accel": 1e-3, "gyro": 1e-5, "position": 1e-3, "rotation": 3e-3}
+"""Deviations of a sample below which no sensor is believed: m/s2, rad/s, m, rad."""
+HAND = 1e-4
+"""Relative deviation of a number that was given as exact."""
+FLOOR = 0.02
+"""Relative, added where the model does not fit."""
+CUTOFF = 20.0
+UNITS = {
+    "mass": "kg", "inertia": "kg m2", "gravity": "m/s2", "thrust_coefficient": "N/(rad/s)2", "torque_ratio": "m",
+    "rotation": "rad", "axis": "rad", "position": "m", "time_constant": "s", "delay": "s",
+}  # fmt: skip
+
+
+def identify_vehicle(
+    flight: Flight, part: Excerpt, airframe: Airframe, known: Mapping[str, Known], method: str
+) -> Told:
+    """What filter or batch smoother tell.
+
+    Args:
+        flight: With `imu.*`, `rotors.speed` and `pose.position`.
+        part: The flying part of it.
+        airframe: The prior.
+        known: Numbers measured otherwise.
+        method: `filter`, or `batch` for the smoother over the whole flight with the filter beside it.
+    """
+    told = Told()
+    nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, part, airframe)
+    hands, notes = _hands(nominal, known)
+    told.notes += notes
+    vehicle = VehicleFilter.from_airframe(nominal, hands=hands)
+    online = vehicle.estimate(recorded)
+    final = online
+    if method == "batch":
+        whole = replace(vehicle, start=recorded.duration + 1.0)
+        final = whole.estimate(recorded)
+        apart = {
+            a.name: abs(a.value - b.value) / max(np.hypot(a.sigma, b.sigma), 1e-300)
+            for a, b in zip(online.table(), final.table(), strict=True)
+        }
+        told.fit["online"] = {row.name: [row.value, row.sigma] for row in online.table()}
+        told.fit["online_offline_sigma"] = float(max(apart.values()))
+    grown = _grown(online)
+    told.notes += [note for note in online.notes if note.startswith("model mismatch")]
+    told.notes.append("places count from the centre of mass along the principal axes")
+    told.parameters += _parameters(final, grown, online.fit.mismatch)
+    told.airframe = assembled(airframe, final, told.notes)
+    told.fit.update(pose_residuals=online.fit.pose, imu_residuals=online.fit.imu, rejected=online.rejected)
+    told.predictions += _predictions(vehicle, recorded, part)
+    return told
+
+
+def equipped(airframe: Airframe, flight: Flight, notes: list[str]) -> Airframe:
+    """The airframe with sensors and noise that it does not state, from the log."""
+    if "pose.position" not in flight or len(flight["pose.position"]) < 20:
+        raise IdentifyError("the log has no pose; use --method effectiveness, or log motion capture or vision")
+    imu = airframe.imu[0] if airframe.imu else Imu(position=(0.0, 0.0, 0.0))
+    changes: dict[str, float] = {}
+    for kind in ("accel", "gyro"):
+        if not (getattr(imu, f"sigma_{kind}") or getattr(imu, f"sigma_{kind}_density")):
+            changes[f"sigma_{kind}"] = max(_noise(flight[f"imu.{kind}"]), LEAST[kind])
+    changes["rate"] = imu.rate or flight["imu.accel"].rate
+    sensors: dict[str, object] = {"imu": (imu.model_copy(update=changes), *airframe.imu[1:])}
+    place = max(_noise(flight["pose.position"]), LEAST["position"])
+    turn = LEAST["rotation"]
+    if "pose.wxyz" in flight:
+        turn = max(2.0 * _noise(flight["pose.wxyz"]), turn)
+    if not airframe.pose and not airframe.position:
+        sensors["pose"] = (
+            PoseSensor(position=(0.0, 0.0, 0.0), sigma_position=place, sigma_rotation=turn),
+        )
+        notes.append("the airframe states no pose sensor: one at the body's origin is taken")
+    elif airframe.pose:
+        first = airframe.pose[0]
+        stated = {"sigma_position": first.sigma_position or place, "sigma_rotation": first.sigma_rotation or turn}
+        sensors["pose"] = (first.model_copy(update=stated), *airframe.pose[1:])
+    return airframe.model_copy(update=sensors)
+
+
+def _noise(channel: Channel) -> float:
+    values = channel.values[channel.finite]
+    bend = values[2:] - 2.0 * values[1:-1] + values[:-2]
+    return float(np.sqrt(np.median(bend**2) / 0.4549 / 6.0)) if len(bend) else 0.0
+
+
+def _flying(flight: Flight, part: Excerpt, airframe: Airframe) -> Flight:
+    """The part of the flight from the first to the last good sample, rotors named as in the airframe."""
+    inside = part.time[part.good]
+    names = tuple(rotor.name for rotor in airframe.rotors)
+    speed = flight["rotors.speed"]
+    if speed.values.shape[1] != len(names):
+        raise IdentifyError(
+            f"the log has {speed.values.shape[1]} rotors and {airframe.name} has {len(names)}; give its own airframe"
+        )
+    if set(speed.columns) != set(names):
+        flight = flight.with_channel(replace(speed, columns=names))
+    for name in flight.names:
+        if name.startswith("truth."):
+            flight = flight.without(name)
+    return flight.between(float(inside[0]), float(inside[-1]))
+
+
+def _hands(
+    airframe: Airframe, known: Mapping[str, Known]
+) -> tuple[dict[str, tuple[float, float]], list[str]]:
+    """Hand measurements of the filter, and sentences on what it cannot take."""
+    from haltere.estimation.vehicle_description import describe_vehicle
+
+    names = describe_vehicle(airframe).chart.names
+    hands, notes = {}, []
+    for pattern, number in known.items():
+        found = [name for name in names if fnmatchcase(name, pattern)]
+        if not found or ".position" in pattern:
+            notes.append(f"--known {pattern} is not used by this method")
+            continue
+        for name in found:
+            hands[name] = (number.value, number.sigma or HAND * abs(number.value))
+    return hands, notes
+
+
+def _grown(estimate: VehicleEstimate) -> float:
+    """By how much deviations grow because residuals are larger than stated."""
+    return float(np.sqrt(max(estimate.fit.pose, estimate.fit.imu, 1.0)))
+
+
+def _parameters(estimate: VehicleEstimate, grown: float, misfit: bool) -> list[Parameter]:
+    found, tilts = [], {}
+    for row in estimate.table():
+        if ".axis." in row.name:
+            tilts.setdefault(row.name.rsplit(".", 1)[0], []).append(row)
+            continue
+        sigma = grown * row.sigma
+        if misfit:
+            sigma = float(np.hypot(sigma, FLOOR * abs(row.value)))
+        found.append(_entry(row.name, row.value, sigma, row.verdict, row.partners))
+    axes = np.asarray(estimate.chart.thrust_axes(estimate.printed["rotor_tilt"]))
+    for axis, (path, rows) in zip(axes, tilts.items(), strict=True):
+        spread = grown * float(np.hypot(*(row.sigma for row in rows)))
+        verdict = "identified" if all(r.verdict == "identified" for r in rows) else rows[0].verdict
+        for value, component in zip(axis, "xyz", strict=True):
+            across = spread * float(np.sqrt(max(1.0 - value**2, spread**2)))
+            found.append(_entry(f"{path}.{component}", float(value), across, verdict, rows[0].partners, "1"))
+        found.append(_entry(f"{path}.angle_sigma", spread, spread, verdict, rows[0].partners, "rad"))
+    return found
+
+
+def _entry(
+    name: str, value: float, sigma: float, verdict: str, partners: tuple[str, ...], unit: str | None = None
+) -> Parameter:
+    kind = next((part for part in reversed(name.split(".")) if part in UNITS), "position")
+    low, high = value - NORMAL * sigma, value + NORMAL * sigma
+    positive = kind in ("mass", "inertia", "thrust_coefficient", "torque_ratio", "time_constant")
+    if positive and verdict == "identified" and high - low > WIDE * abs(value):
+        verdict = "weak"
+    fix = {
+        "identified": "",
+        "weak": "fly longer and livelier (haltere design)",
+        "combination": "measure one of them by hand and give it with --known",
+        "unobservable": "no such flight tells it: measure it by hand",
+    }[verdict]
+    if positive:
+        low = max(low, 0.0)
+    return Parameter(name, value, sigma, (low, high), unit or UNITS[kind], verdict, partners, fix)  # type: ignore[arg-type]
+
+
+def _predictions(vehicle: VehicleFilter, flight: Flight, part: Excerpt) -> list[Prediction]:
+    """What the estimate of the early part says of the late one: force and angular acceleration at the centre of mass."""
+    begin = part.time[part.good][0]
+    split = part.split - begin
+    late = part.late()
+    if split < 2.0 or late.flown < 0.5 or part.speeds is None:
+        return []
+    printed = vehicle.estimate(flight.between(0.0, float(split))).printed
+    p = {name: np.asarray(value, np.float64) for name, value in printed.items()}
+    axes = np.asarray(vehicle.chart.thrust_axes(printed["rotor_tilt"]))
+    cutoff = min(CUTOFF, 0.2 * part.rate)
+    found = laws.signals(late, laws.filled(part.speeds), None, cutoff, 0.0, 0.0)
+    R = np.asarray(so3.from_wxyz(printed["imu_rotation"]))
+    rates, turn = found.rates @ R.T, found.turn @ R.T
+    thrust = p["thrust_coefficient"][:, None] * axes
+    spin = np.asarray(vehicle.chart.spins)[:, None]
+    torque = np.cross(p["rotor_position"], thrust) - spin * p["torque_ratio"][:, None] * thrust
+    moment = found.squares @ torque - np.cross(rates, rates * p["inertia"])
+    made = moment / p["inertia"]
+    arm = p["imu_position"]
+    force = found.squares @ thrust / p["mass"][0] + np.cross(turn, arm) + np.cross(rates, np.cross(rates, arm))
+    measured = found.force @ R.T
+    time, good = found.time[found.good], found.good
+    predicted = [
+        Prediction(f"imu.accel.{a}", "m/s2", time, measured[good, k], force[good, k]) for k, a in enumerate("xyz")
+    ]
+    for k, a in enumerate("xyz"):
+        both = [x[:, k] - laws.smoothed(x[:, k], found.rate, SLOW) for x in (turn, made)]
+        predicted.append(Prediction(f"angular_acceleration.{a}", "rad/s2", time, both[0][good], both[1][good]))
+    return predicted
+
+
+def values_of(estimate: VehicleEstimate) -> dict[str, Values]:
+    """The printed numbers as plain arrays."""
+    return {name: np.asarray(value, np.float64) for name, value in estimate.printed.items()}
