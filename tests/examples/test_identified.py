@@ -57,7 +57,7 @@ def pages(results, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     first = whole(results)
     return {
-        "whole": page(first, truth=first.airframe).write(folder / "whole.html"),
+        "whole": page(first, truth={p.name: p.value for p in first.parameters}).write(folder / "whole.html"),
         "ratios": page(results.ratios()).write(folder / "ratios.html"),
         "fleet": fleet_page([first, results.whole(), results.ratios()]).write(folder / "fleet.html"),
     }

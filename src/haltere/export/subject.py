@@ -64,7 +64,10 @@ class Subject:
 
     @classmethod
     def from_result(cls, result: Identification) -> Self:
-        """What a log told; numbers of its airframe that the log does not speak of count as given."""
+        """What a log told; numbers of its airframe that the log does not speak of count as given.
+
+        Where there is a whole airframe its numbers are taken: it is the vehicle as identified, in its own frame.
+        """
         airframe = result.airframe
         numbers = {} if airframe is None else _numbers(airframe)
         curves = {} if airframe is None else _curves(airframe)
@@ -76,13 +79,18 @@ class Subject:
                 f"{result.source}: the result speaks of no rotor; identify a log with motor commands or speeds"
             )
         for p in result.parameters:
-            if p.value is not None and p.verdict not in OPEN:
-                numbers[p.name] = p.value
+            if p.value is not None and p.verdict not in OPEN and not _placed(p.name, airframe):
+                numbers.setdefault(p.name, p.value)
         kind = str(result.fit.get("curve", "kappa"))
         curves |= {r: kind for r in rotors if f"rotors.{r}.curve" in numbers and r not in curves}
         sigma = {p.name: p.sigma for p in result.parameters if p.sigma is not None}
         name = result.source if airframe is None else airframe.name
         return cls(name, rotors, numbers, curves, sigma, _left(result.parameters), airframe, result)
+
+
+def _placed(name: str, airframe: Airframe | None) -> bool:
+    """Whether a whole airframe says where this is; results may count places from the centre of mass instead."""
+    return airframe is not None and (".position." in name or name.startswith(("com.", "inertia.")))
 
 
 def _left(parameters: tuple[Parameter, ...]) -> tuple[Left, ...]:

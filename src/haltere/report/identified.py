@@ -1,11 +1,10 @@
 """What a log told of a vehicle, on one page: the vehicle, its numbers, how well they predict, and what to do next."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 
-from haltere.airframe import Airframe
-from haltere.export.subject import Subject
 from haltere.identification.result import Identification
 from haltere.report import fits
 from haltere.report.belief import effectiveness, picture
@@ -26,8 +25,8 @@ FAR = 12.0
 """Largest deviation from truth that is drawn, sigma."""
 
 
-def page(result: Identification, truth: Airframe | None = None) -> Page:
-    """The whole page; with `truth` (of a simulated flight) also how far off the numbers are."""
+def page(result: Identification, truth: Mapping[str, float] | None = None) -> Page:
+    """The whole page; with `truth` by name (of a simulated flight) also how far off the numbers are."""
     sections: list[Section | None] = [_vehicle(result), _numbers(result)]
     if truth is not None:
         sections.append(_truth(result, truth))
@@ -130,14 +129,13 @@ def _numbers(result: Identification) -> Section:
     )
 
 
-def _truth(result: Identification, truth: Airframe) -> Section | None:
+def _truth(result: Identification, truth: Mapping[str, float]) -> Section | None:
     """How far the numbers are from the simulated vehicle's own."""
-    numbers = Subject.from_airframe(truth).numbers
     names, errors, colours = [], [], []
     for p in result.parameters:
-        if p.name in numbers and p.value is not None and p.sigma and p.verdict in ("identified", "weak"):
+        if p.name in truth and p.value is not None and p.sigma and p.verdict in ("identified", "weak"):
             names.append(p.name.removeprefix("rotors."))
-            errors.append((p.value - numbers[p.name]) / p.sigma)
+            errors.append((p.value - truth[p.name]) / p.sigma)
             colours.append(fits.VERDICTS[p.verdict])
     if not names:
         return None
