@@ -24,6 +24,7 @@ COMMANDS = [
     ["simulate"],
     ["doctor"],
     ["export"],
+    ["identify"],
     ["plot"],
     ["throw"],
     ["bench"],

@@ -1,17 +1,18 @@
-"""`haltere identify`: a log in, parameters with verdicts out."""
+"""`haltere identify`: a log in, parameters with verdicts out; several logs are a fleet."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from haltere.cli.output import JsonFlag, emit_json, emit_table, progress
+from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
 
 if TYPE_CHECKING:
-    from haltere.identification.result import Identification
+    from haltere.identification.result import Identification, Parameter
 
 EXAMPLE = "Example: haltere identify flight.ulg --known mass=0.716+-0.002 --out identified --json"
 FILES = ("result.json", "airframe.toml", "report.html")
+LETTERS = {"identified": "", "weak": " weak", "combination": " together", "unobservable": " not told"}
 
 
 def identify(
@@ -42,7 +43,9 @@ def identify(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder of the results; FLIGHT-identified here by default.", metavar="DIR"),
+        typer.Option(
+            "--out", help="Folder of the results; FLIGHT-identified here by default.", metavar="DIR"
+        ),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the files of an earlier result in --out.")
@@ -51,59 +54,64 @@ def identify(
 ) -> None:
     """Find out from a log what its vehicle is.
 
-    Every number has a value, a 95 % interval and a verdict: identified, weak, known only in combination, or unobservable,
-    with what to fly, measure or log instead. Writes result.json, report.html and, if a whole vehicle can be described,
-    airframe.toml.
+    Every number has a value, a 95 % interval and a verdict: identified, weak, known only in combination, or
+    unobservable, with what to fly, measure or log instead. Writes result.json, report.html and, if a whole vehicle
+    can be described, airframe.toml. Several logs are identified side by side, with one summary.
     """
-    path = flight[0]
-    folder = claim(out, path, overwrite)
-    with progress(f"reading {path}") as report:
-        result = run(path, airframe, known or [], mapping, method, apply or [], report)
+    from haltere.identification.identify import METHODS
+
+    if method not in METHODS:
+        raise typer.BadParameter(f"{method!r}; give one of {', '.join(METHODS)}", param_hint="--method")
+    options = {
+        "airframe": airframe,
+        "known": known or [],
+        "mapping": None if mapping is None else str(mapping),
+        "method": method,
+        "apply": apply or [],
+    }
+    if len(flight) > 1:
+        from haltere.cli.fleet import fleet
+
+        fleet(flight, options, out, overwrite, json)
+        return
+    folder = claim(out, flight[0].stem or "flight", overwrite)
+    prepare_jax()
+    with progress(f"reading {flight[0]}") as report:
+        result = run(flight[0], options, report)
         written = write(result, folder)
     if json:
         emit_json({**result.to_dict(), **written})
         return
     show(result)
-    typer.echo(f"written: {', '.join(str(p) for p in written.values() if p)}")
+    typer.echo(f"written: {', '.join(str(path) for path in written.values() if path)}")
 
 
-def run(
-    path: Path,
-    airframe: str | None,
-    known: list[str],
-    mapping: Path | None,
-    method: str,
-    apply: list[str],
-    report: Any,
-) -> "Identification":
+def run(path: Path, options: dict[str, Any], report: Any) -> "Identification":
     """The result of one log."""
     from haltere.airframe import resolve
-    from haltere.identification.identify import METHODS, identify
+    from haltere.identification.identify import identify
     from haltere.identification.known import parse_known
     from haltere.logs import read_log
 
-    if method not in METHODS:
-        raise typer.BadParameter(f"{method!r}; give one of {', '.join(METHODS)}", param_hint="--method")
-    numbers = parse_known(known)
-    nominal = resolve(airframe) if airframe is not None else None
-    record = read_log(path, mapping)
+    known = parse_known(options["known"])
+    nominal = resolve(options["airframe"]) if options["airframe"] is not None else None
+    record = read_log(path, options["mapping"])
     report(f"identifying {path}")
-    return identify(record, nominal, numbers, method, apply, path.name)  # type: ignore[arg-type]
+    return identify(record, nominal, known, options["method"], options["apply"], path.name)
 
 
-def claim(out: Path | None, flight: Path, overwrite: bool) -> Path:
+def claim(out: Path | None, stem: str, overwrite: bool, files: tuple[str, ...] = FILES) -> Path:
     """The folder to write to; it is not made yet."""
     from haltere.identification.excerpt import IdentifyError
 
     if out is None:
-        stem = Path(f"{flight.stem or 'flight'}-identified")
-        folder, number = stem, 2
+        folder, number = Path(f"{stem}-identified"), 2
         while folder.exists():
-            folder, number = Path(f"{stem}-{number}"), number + 1
+            folder, number = Path(f"{stem}-identified-{number}"), number + 1
         return folder
     if out.exists() and not out.is_dir():
         raise IdentifyError(f"{out}: is a file; give a folder to --out")
-    there = [name for name in FILES if (out / name).exists()]
+    there = [name for name in files if (out / name).exists()]
     if there and not overwrite:
         raise IdentifyError(f"{out}: holds {', '.join(there)}; give another folder or --overwrite")
     return out
@@ -116,48 +124,69 @@ def write(result: "Identification", folder: Path) -> dict[str, Path | None]:
     from haltere.airframe import dumps
     from haltere.cli.output import plain
 
+    texts = {
+        "result.json": json.dumps(plain(result.to_dict()), allow_nan=False, indent=2) + "\n",
+        "airframe.toml": None if result.airframe is None else dumps(result.airframe),
+        "report.html": drawn("haltere.report.identified", result),
+    }
+    put(folder, texts)
+    keys = {"result": "result.json", "airframe_file": "airframe.toml", "report": "report.html"}
+    return {key: folder / name if texts[name] is not None else None for key, name in keys.items()}
+
+
+def put(folder: Path, texts: dict[str, str | None]) -> None:
+    """Write texts by file name; a file that would have none is taken away."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {"result.json": json.dumps(plain(result.to_dict()), allow_nan=False, indent=2) + "\n"}
-    if result.airframe is not None:
-        texts["airframe.toml"] = dumps(result.airframe)
-    else:
-        (folder / "airframe.toml").unlink(missing_ok=True)
-    page = drawn(result)
-    if page is not None:
-        texts["report.html"] = page
-    else:
-        (folder / "report.html").unlink(missing_ok=True)
     for name, text in texts.items():
+        if text is None:
+            (folder / name).unlink(missing_ok=True)
+            continue
         draft = folder / f".{name}.part"
         draft.write_text(text, encoding="utf-8")
         draft.replace(folder / name)
-    return {
-        "result": folder / "result.json",
-        "airframe_file": folder / "airframe.toml" if "airframe.toml" in texts else None,
-        "report": folder / "report.html" if "report.html" in texts else None,
-    }
 
 
-def drawn(result: "Identification") -> str | None:
-    """The report as HTML."""
+def drawn(module: str, subject: Any) -> str | None:
+    """A page of the report package as HTML; None where that package is not installed."""
     import importlib
 
     try:
-        module = importlib.import_module("haltere.report.identified")
+        page = importlib.import_module(module).page
     except ModuleNotFoundError:
         return None
-    html: str = module.page(result).html()
+    html: str = page(subject).html()
     return html
 
 
 def show(result: "Identification") -> None:
-    """Print the table and what to do next."""
-    rows = [
-        (p.name, p.value, p.sigma, interval(p.interval), p.unit, p.verdict, p.fix or ", ".join(p.partners[:2]))
-        for p in result.parameters
-    ]
+    """Print the tables and what to do next."""
     title = f"{result.source}: {result.duration:.1f} s, method {result.method}"
+    whole = [p for p in result.parameters if not p.name.startswith("rotors.")]
+    rows = [
+        (
+            p.name,
+            p.value,
+            p.sigma,
+            interval(p.interval),
+            p.unit,
+            p.verdict,
+            p.fix or ", ".join(p.partners[:2]),
+        )
+        for p in whole
+    ]
     emit_table(title, ("parameter", "value", "sigma", "95 %", "unit", "verdict", "what would help"), rows)
+    rotors: dict[str, dict[str, Parameter]] = {}
+    for p in result.parameters:
+        if p.name.startswith("rotors."):
+            _, rotor, last = p.name.split(".", 2)
+            rotors.setdefault(last, {})[rotor] = p
+    names = list(dict.fromkeys(rotor for row in rotors.values() for rotor in row))
+    if names:
+        cells = [
+            (last, *(number(row.get(name)) for name in names), next(iter(row.values())).unit)
+            for last, row in rotors.items()
+        ]
+        emit_table("Rotors: value +- sigma", ("parameter", *names, "unit"), cells)
     lines = [(p.name, p.unit, p.rms, p.to_dict()["share"]) for p in result.predictions]
     if lines:
         emit_table("Prediction of held-out time", ("signal", "unit", "rms", "of its deviation"), lines)
@@ -165,8 +194,15 @@ def show(result: "Identification") -> None:
         typer.echo(f"doctor: {finding['kind']}: {finding['evidence']}; {finding['remedy']}")
     for note in result.notes:
         typer.echo(f"note: {note}")
-    for step in result.steps[:3]:
+    for step in result.steps[:4]:
         typer.echo(f"next: {step}")
+
+
+def number(entry: "Parameter | None") -> str:
+    """One rotor's number as text."""
+    if entry is None or entry.value is None or entry.sigma is None:
+        return "-" if entry is None else f"-{LETTERS[entry.verdict]}"
+    return f"{entry.value:.4g} +- {entry.sigma:.2g}{LETTERS[entry.verdict]}"
 
 
 def interval(sides: tuple[float | None, float | None]) -> str:

@@ -1,7 +1,7 @@
 """Absolute numbers from effectiveness and something known: mass, thrust coefficients, inertia.
 
-No flight tells them alone: force and torque over mass and inertia are all that moves a vehicle. With thrust coefficients
-k_i, rotors at (x_i, y_i) from the centre of mass (x_c, y_c) and thrust along z,
+No flight tells them alone: force and torque over mass and inertia are all that moves a vehicle. With thrust
+coefficients k_i, rotors at (x_i, y_i) from the centre of mass (x_c, y_c) and thrust along z,
 
     m = sum k_i u_i / f_z,       p_i = k_i (y_i - y_c) / Ixx,      q_i = -k_i (x_i - x_c) / Iyy              (1)
     r_i = -s_i d_i k_i / Izz,    s_i = +1 for a rotor that spins ccw, d_i = torque ratio                     (2)
@@ -66,7 +66,9 @@ def absolute(
             extra, sigma = value - mass.value, float(np.hypot(relative * value, mass.sigma))
             found.append(parameter("payload.mass", extra, sigma, "kg", "weigh the vehicle without payload"))
             if extra > 2.5 * sigma:
-                notes.append(f"the vehicle carries {1e3 * extra:.2g} g (sigma {1e3 * sigma:.2g} g) more than its mass")
+                notes.append(
+                    f"the vehicle carries {1e3 * extra:.2g} g (sigma {1e3 * sigma:.2g} g) more than its mass"
+                )
     elif mass is not None:
         gain, scatter, misfit = laws.pull(rows.signals, np.ones(len(names)))
         relative = float(np.sqrt((mass.sigma / mass.value) ** 2 + floor**2))
@@ -78,13 +80,14 @@ def absolute(
             single = np.full(len(names), 0.2)
             notes.append("the rotors are taken for alike, because they were always driven alike")
         for path, x, s in zip(paths, k, single, strict=True):
-            found.append(parameter(path, float(x), float(np.hypot(relative, s) * abs(x)), K_UNIT, EXCITE, True))
+            found.append(
+                parameter(path, float(x), float(np.hypot(relative, s) * abs(x)), K_UNIT, EXCITE, True)
+            )
         scale = relative
     else:
         fix = "give --known mass=... (weighed) or --known rotors.*.thrust_coefficient=... (thrust stand)"
         found.append(together("mass", "kg", paths, fix))
-        for path in paths:
-            found.append(together(path, K_UNIT, ("mass",), fix))
+        found += [together(path, K_UNIT, ("mass",), fix) for path in paths]
     _inertia(found, notes, part, rows, airframe, known, k, scale)
 
 
@@ -100,7 +103,7 @@ def _inertia(
 ) -> None:
     names = part.names
     moments: dict[str, tuple[float, float]] = {}
-    for axis, (row, moment) in enumerate((("p", "xx"), ("q", "yy"), ("r", "zz"))):
+    for axis, moment in enumerate(("xx", "yy", "zz")):
         name = f"inertia.{moment}"
         if name in known:
             given = known[name]
@@ -113,7 +116,9 @@ def _inertia(
         if arms is None or k is None:
             last = ("position.y", "position.x", "torque_ratio")[axis]
             partners = tuple(f"rotors.{r}.{last}" for r in names) + (("mass",) if k is None else ())
-            fix = f"give --airframe or --known rotors.*.{last}=..." + (" and --known mass=..." if k is None else "")
+            fix = f"give --airframe or --known rotors.*.{last}=..." + (
+                " and --known mass=..." if k is None else ""
+            )
             found.append(together(name, I_UNIT, partners, fix))
             continue
         moments[name] = _moment(rows, axis, k * arms, k, scale, float(np.max(np.abs(arms))))

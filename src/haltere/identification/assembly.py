@@ -100,7 +100,9 @@ def validated(airframe: Airframe, changes: Mapping[str, Any], notes: list[str]) 
 
 def with_numbers(airframe: Airframe, parameters: list[Parameter], notes: list[str]) -> Airframe | None:
     """The nominal airframe with the numbers that were identified or are weak in their places."""
-    told = {p.name: p.value for p in parameters if p.value is not None and p.verdict in ("identified", "weak")}
+    told = {
+        p.name: p.value for p in parameters if p.value is not None and p.verdict in ("identified", "weak")
+    }
     if not any(name == "mass" or name.startswith(("inertia", "rotors")) for name in told):
         return None
     rotors = []

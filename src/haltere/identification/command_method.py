@@ -1,6 +1,8 @@
 """The result of a log with motor commands and no rotor speeds: authority, lag, ratios, and what to log next time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +11,17 @@ from haltere.flight.fault import Values
 from haltere.foundation.gravity import STANDARD_GRAVITY
 from haltere.identification import laws
 from haltere.identification.absolute import I_UNIT, K_UNIT, arms_of, nominal_mass, physical
-from haltere.identification.command_rows import CLEAR, Form, Moved, Node, forms, grid, moved, motion_terms, predicted
+from haltere.identification.command_rows import (
+    CLEAR,
+    Form,
+    Moved,
+    Node,
+    forms,
+    grid,
+    motion_terms,
+    moved,
+    predicted,
+)
 from haltere.identification.excerpt import Excerpt
 from haltere.identification.judgement import parameter, together, unknown
 from haltere.identification.known import Known, of_rotors
@@ -17,8 +29,12 @@ from haltere.identification.result import Parameter, Prediction
 from haltere.identification.rotor_method import AXES, LIVELY, SLOW, Told
 from haltere.identification.rotor_rows import ROWS
 
-LOG = "log rotor speeds: bidirectional DShot (PX4 DSHOT_BIDIR_EN, ArduPilot SERVO_BLH_BDMASK) or ESC telemetry"
+LOG = (
+    "log rotor speeds: bidirectional DShot (PX4 DSHOT_BIDIR_EN, ArduPilot SERVO_BLH_BDMASK) or ESC telemetry"
+)
 FLOOR = 0.03
+Number = Callable[[Form], Any]
+"""A number, or an array of numbers, of a form."""
 LAG_FLOOR = 0.12
 """Relative, of a lag: motors speed up faster than they slow down."""
 
@@ -39,7 +55,9 @@ def identify_commands(part: Excerpt, airframe: Airframe | None, known: Mapping[s
         cutoff=signals.cutoff,
         forms=len(found),
         best={"curve": best.curve, "time_constant": best.time_constant, "delay": best.delay, "sag": best.sag},
-        explained={n: float(x) for n, x in zip(("fz", "p", "q", "r"), _mean(found, lambda f: f.told), strict=True)},
+        explained={
+            n: float(x) for n, x in zip(("fz", "p", "q", "r"), _mean(found, lambda f: f.told), strict=True)
+        },
     )
     told.notes.append(
         "no rotor speeds in this log: the form of the thrust curve is not known, and the intervals admit it"
@@ -47,11 +65,11 @@ def identify_commands(part: Excerpt, airframe: Airframe | None, known: Mapping[s
     return told
 
 
-def _mean(found: Sequence[Form], value) -> Values:  # type: ignore[no-untyped-def]
+def _mean(found: Sequence[Form], value: Number) -> Values:
     return np.asarray(sum(f.weight * np.asarray(value(f), np.float64) for f in found))
 
 
-def _both(found: Sequence[Form], halves: Sequence[Sequence[Form]], value) -> tuple[Values, Values]:  # type: ignore[no-untyped-def]
+def _both(found: Sequence[Form], halves: Sequence[Sequence[Form]], value: Number) -> tuple[Values, Values]:
     """Mean over the forms, and the deviation of the forms together with that between parts of the flight."""
     mean = _mean(found, value)
     spread = np.sqrt(np.maximum(_mean(found, lambda f: (np.asarray(value(f)) - mean) ** 2), 0.0))
@@ -81,7 +99,7 @@ def _halves(signals: Moved, made: dict[Node, Values]) -> list[list[Form]]:
 
 def _motors(part: Excerpt, found: list[Form], halves: list[list[Form]]) -> list[Parameter]:
     numbers, sigma = _both(found, halves, lambda f: [f.curve, f.time_constant, f.delay])
-    # Dead time and lag look alike where nothing but motion shows them, and part of the dead time is the sensors' filters.
+    # Dead time and lag look alike where nothing but motion shows them; some of it is the sensors' filters.
     floor = np.array([0.12, np.hypot(LAG_FLOOR * numbers[1], numbers[2]), 0.003 + 0.5 * numbers[2]])
     sigma = np.hypot(sigma, floor)
     parameters = []
@@ -124,7 +142,9 @@ def _authority(
                 value, sigma, _, _ = numbers[row]
                 w = top[i].value
                 relative = np.hypot(sigma / max(abs(value), 1e-300), 2.0 * top[i].sigma / w)
-                parameters.append(parameter(name, float(value / w**2), float(relative * abs(value) / w**2), unit, LOG))
+                parameters.append(
+                    parameter(name, float(value / w**2), float(relative * abs(value) / w**2), unit, LOG)
+                )
             elif row in numbers:
                 parameters.append(together(name, unit, (f"rotors.{rotor}.max_speed",), LOG))
             else:
@@ -140,10 +160,10 @@ def _authority(
         parameters.append(unknown(f"rotors.{rotor}.idle_speed", "rad/s", LOG))
     total, sigma = _both(found, halves, lambda f: np.sum(f.lift) / STANDARD_GRAVITY)
     spread = float(np.hypot(sigma, FLOOR * total))
-    parameters.append(parameter("thrust_to_weight", float(total), spread, "1", "fly with more throttle", True))
-    for axis in "xyz":
-        parameters.append(unknown(f"imu.position.{axis}", "m", LOG))
-    return parameters
+    parameters.append(
+        parameter("thrust_to_weight", float(total), spread, "1", "fly with more throttle", True)
+    )
+    return parameters + [unknown(f"imu.position.{axis}", "m", LOG) for axis in "xyz"]
 
 
 def _absolute(
@@ -173,8 +193,10 @@ def _absolute(
             partners = tuple(n for n in ("mass", f"rotors.{names[i]}.max_speed") if n not in known)
             told.parameters.append(together(path, K_UNIT, partners, f"{fix}, and {LOG}"))
             continue
-        value, sigma = _both(found, halves, lambda f, i=i: f.lift[i])
-        share = np.sqrt((sigma / value) ** 2 + relative**2 + 0.15**2 + (2.0 * top[i].sigma / top[i].value) ** 2)
+        value, sigma = _both(found, halves, partial(_lift, i))
+        share = np.sqrt(
+            (sigma / value) ** 2 + relative**2 + 0.15**2 + (2.0 * top[i].sigma / top[i].value) ** 2
+        )
         k = mass.value * float(value) / top[i].value ** 2
         told.parameters.append(parameter(path, k, float(share) * k, K_UNIT, LOG, True))
     share = _clear(found)
@@ -199,13 +221,19 @@ def _absolute(
             )
         else:
             moments[name] = _moment(found, halves, axis, arms, mass.value, float(share[1 + axis]), relative)
-    for name, (value, sigma) in physical(moments, told.notes).items():
-        entry = parameter(name, value, sigma, I_UNIT, f"{LOG}; the form of the thrust curve is not known", True)
+    for name, (moment_, spread) in physical(moments, told.notes).items():
+        entry = parameter(
+            name, moment_, spread, I_UNIT, f"{LOG}; the form of the thrust curve is not known", True
+        )
         if not firm:
             entry = Parameter(
                 name, entry.value, entry.sigma, entry.interval, I_UNIT, "combination", ("mass",), fix
             )
         told.parameters.append(entry)
+
+
+def _lift(rotor: int, form: Form) -> float:
+    return float(form.lift[rotor])
 
 
 def _moment(
@@ -222,12 +250,15 @@ def _moment(
     def moment(form: Form) -> float:
         thrust = mass * np.mean(form.lift)
         slope = float(np.sum(arms * form.turns[axis]) / np.sum(arms**2))
-        return float(np.log(max(thrust / abs(slope), 1e-300)))
+        return float(np.log(max(float(thrust) / abs(slope), 1e-300)))
 
-    value, sigma = _both(found, halves, moment)
-    direction = -0.5 * np.log(max(share, 0.1))  # forward and backward regression lie this far to both sides
+    log_value, sigma = _both(found, halves, moment)
+    value = float(np.exp(log_value))
+    direction = -0.5 * float(
+        np.log(max(share, 0.1))
+    )  # forward and backward regression lie this far to both sides
     spread = float(np.sqrt(sigma**2 + relative**2 + (direction / np.sqrt(3.0)) ** 2 + 0.1**2))
-    return float(np.exp(value)), float(np.exp(value)) * spread
+    return value, value * spread
 
 
 def _predictions(part: Excerpt, signals: Moved, made: dict[Node, Values]) -> list[Prediction]:
@@ -251,5 +282,7 @@ def _predictions(part: Excerpt, signals: Moved, made: dict[Node, Values]) -> lis
         measured, computed = (
             x[:, k] - laws.smoothed(x[:, k], signals.rate, SLOW) for x in (signals.turn, turn)
         )
-        found.append(Prediction(f"angular_acceleration.{axis}", "rad/s2", time, measured[late], computed[late]))
+        found.append(
+            Prediction(f"angular_acceleration.{axis}", "rad/s2", time, measured[late], computed[late])
+        )
     return found

@@ -1,13 +1,13 @@
-"""Identification from motor commands alone: thrust curve, lag and dead time by averaging over forms that fit about alike.
+"""Identification from motor commands alone: thrust curve, lag and dead time, averaged over forms that fit alike.
 
 With command d in 0..1, curve and lag of the speed, w over its highest value,
 
     w = G(s) v^b (k d + (1 - k) sqrt d),   G = exp(-s T) / (1 + tau s),   u = w^2                            (1)
     f_z = sum F_i u_i,      W' = sum T_i u_i + Q (W W) + D W + e                                             (2)
 
-F_i (m/s2), T_i (rad/s2) = what rotor i does at full command; v = battery voltage over its mean, b = 0 or 1; D W = what a lag
-of another form leaves (for predictions only). No log tells the form of the curve for sure, and it moves the inertia by a third. Every form on a
-grid of (k, tau, T, b) is fitted, and the result is the mean over them with weights
+F_i (m/s2), T_i (rad/s2) = what rotor i does at full command; v = battery voltage over its mean, b = 0 or 1; D W = what
+a lag of another form leaves (for predictions only). No log tells the form of the curve for sure, and it moves the
+inertia by a third. Every form on a grid of (k, tau, T, b) is fitted, and the result is the mean over them with weights
 
     exp(-n/2 sum_rows log((1 - R2) / (1 - R2_best))),   n = `DOUBT`                                          (3)
 
@@ -134,7 +134,9 @@ def squares(found: Moved, k: float, tau: float, dead: float, sag: float) -> Valu
         y = laws.late(y, -dead, found.rate)
     keep = np.exp(-1.0 / (found.rate * tau))
     # The mean over a sample's interval stands at its middle: the lag over half of it is taken before and after.
-    w = signal.lfilter([0.5 * (1.0 - keep), 0.5 * (1.0 - keep)], [1.0, -keep], y, axis=0, zi=_begin(y, keep))[0]
+    w = signal.lfilter([0.5 * (1.0 - keep), 0.5 * (1.0 - keep)], [1.0, -keep], y, axis=0, zi=_begin(y, keep))[
+        0
+    ]
     return laws.smoothed(w**2, found.rate, found.cutoff)
 
 
@@ -194,7 +196,9 @@ def _more(rates: Values) -> list[Values]:
     """For each row (n, 3): product of the rates, one, own rate."""
     ones = np.ones(len(rates))
     pairs = ((1, 2), (0, 2), (0, 1))
-    return [np.stack([rates[:, a] * rates[:, b], ones, rates[:, k]], axis=1) for k, (a, b) in enumerate(pairs)]
+    return [
+        np.stack([rates[:, a] * rates[:, b], ones, rates[:, k]], axis=1) for k, (a, b) in enumerate(pairs)
+    ]
 
 
 def predicted(form: Form, u: Values, more: Values, axis: int) -> Values:

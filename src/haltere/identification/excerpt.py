@@ -1,8 +1,8 @@
 """The part of a flight in which rotors carry the vehicle, on one regular clock: what the laws are fitted to.
 
 Every signal is put on the clock of the gyro (at most `FASTEST`, low-passed before that where it was faster); nothing is
-made up within gaps. Flying is where the rotors pull: squared speeds, or commands, beyond a share of their usual sum, some
-time after they came there and before they leave it.
+made up within gaps. Flying is where the rotors pull: squared speeds, or commands, beyond a share of their usual sum,
+some time after they came there and before they leave it.
 """
 
 from dataclasses import dataclass, replace

@@ -19,6 +19,7 @@ from haltere.identification.known import Known, check_rotors
 from haltere.identification.result import Identification, Parameter
 from haltere.identification.rotor_method import Told, identify_rotors
 from haltere.identification.thrown_method import identify_throw, throw_window
+from haltere.identification.vehicle_method import identify_vehicle
 
 Method = Literal["auto", "filter", "batch", "effectiveness", "command", "throw"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -55,7 +56,9 @@ def identify(
     chosen = _chosen(method, part, window is not None, airframe is not None and "pose.position" in mended)
     if chosen == "throw":
         if window is None:
-            raise IdentifyError("the log holds no throw: no free fall before the motors start; use --method auto")
+            raise IdentifyError(
+                "the log holds no throw: no free fall before the motors start; use --method auto"
+            )
         turned = "imu-rotated" in diagnosis.kinds()
         told = identify_throw(mended, part, window, airframe, given, turned)
     else:
@@ -103,8 +106,6 @@ def _told(
         raise IdentifyError(f"--method {method} needs rotor speeds and a pose; the log has no rotor speeds")
     if airframe is None:
         raise IdentifyError(f"--method {method} starts from a nominal vehicle; give --airframe")
-    from haltere.identification.vehicle_method import identify_vehicle
-
     return identify_vehicle(flight, part, airframe, known, method)
 
 

@@ -1,7 +1,7 @@
 """From a value and its deviation to a parameter with verdict and interval.
 
-`identified`: the 95 % interval is narrower than half the value; `weak`: wider; `combination`: only together with partners;
-`unobservable`: the log says nothing about it. A number that must be above zero keeps its interval there.
+`identified`: the 95 % interval is narrower than half the value; `weak`: wider; `combination`: only together with
+partners; `unobservable`: the log says nothing about it. A number that must be above zero keeps its interval there.
 """
 
 import math
@@ -13,7 +13,13 @@ WIDE = 0.5
 
 
 def parameter(
-    name: str, value: float, sigma: float, unit: str, fix: str = "", positive: bool = False, least: float = 0.0
+    name: str,
+    value: float,
+    sigma: float,
+    unit: str,
+    fix: str = "",
+    positive: bool = False,
+    least: float = 0.0,
 ) -> Parameter:
     """A number that the log tells.
 
@@ -32,7 +38,9 @@ def parameter(
     if positive and low < least:
         low = least
     weak = high - low > WIDE * abs(value)
-    return Parameter(name, value, sigma, (low, high), unit, "weak" if weak else "identified", (), fix if weak else "")
+    return Parameter(
+        name, value, sigma, (low, high), unit, "weak" if weak else "identified", (), fix if weak else ""
+    )
 
 
 def unknown(name: str, unit: str, fix: str) -> Parameter:

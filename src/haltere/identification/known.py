@@ -1,7 +1,7 @@
 """What the user knows beside the log: `NAME=VALUE` or `NAME=VALUE+-SIGMA`, with patterns for all rotors.
 
-Names are those of the airframe's numbers (`mass`, `inertia.xx`, `rotors.m1.thrust_coefficient`, `rotors.*.position.x`). A
-number without sigma is taken for exact. With `*` the position counts as distance: the log tells on which side a rotor is.
+Names are those of the airframe's numbers (`mass`, `inertia.xx`, `rotors.m1.thrust_coefficient`, `rotors.*.position.x`).
+A number without sigma is taken for exact. A position counts as distance: the log tells on which side a rotor is.
 """
 
 import difflib
@@ -13,13 +13,25 @@ from typing import NamedTuple
 
 from haltere.identification.excerpt import IdentifyError
 
-WHOLE = ("mass", *(f"inertia.{a}" for a in ("xx", "yy", "zz", "xy", "xz", "yz")), *(f"com.{a}" for a in "xyz"))
+WHOLE = (
+    "mass",
+    *(f"inertia.{a}" for a in ("xx", "yy", "zz", "xy", "xz", "yz")),
+    *(f"com.{a}" for a in "xyz"),
+)
 SENSORS = tuple(f"{s}.position.{a}" for s in ("imu", "pose") for a in "xyz")
 ROTOR = (
     "thrust_coefficient", "torque_ratio", "position.x", "position.y", "position.z", "axis.x", "axis.y", "axis.z",
     "max_speed", "idle_speed", "curve", "time_constant", "delay", "inertia", "mass",
 )  # fmt: skip
-ABOVE_ZERO = ("mass", "inertia.xx", "inertia.yy", "inertia.zz", "thrust_coefficient", "max_speed", "time_constant")
+ABOVE_ZERO = (
+    "mass",
+    "inertia.xx",
+    "inertia.yy",
+    "inertia.zz",
+    "thrust_coefficient",
+    "max_speed",
+    "time_constant",
+)
 _FORM = re.compile(r"\s*([\w.*-]+)\s*=\s*([^=]+?)\s*")
 
 
@@ -56,7 +68,9 @@ def _number(word: str, text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise IdentifyError(f"--known {word!r}: {text.strip()!r} is no number; give one such as 0.037, in SI units")
+        raise IdentifyError(
+            f"--known {word!r}: {text.strip()!r} is no number; give one such as 0.037, in SI units"
+        )
     return value
 
 
@@ -71,7 +85,11 @@ def _check(word: str, name: str, entry: Known) -> None:
     elif name not in (*WHOLE, *SENSORS):
         known = (*WHOLE, *SENSORS, *(f"rotors.*.{r}" for r in ROTOR))
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
-        hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(known[:4])}, rotors.*.thrust_coefficient"
+        hint = (
+            f"did you mean {near[0]}?"
+            if near
+            else f"known are: {', '.join(known[:4])}, rotors.*.thrust_coefficient"
+        )
         raise IdentifyError(f"--known {word!r}: no number is called {name!r}; {hint}")
     if entry.sigma < 0.0:
         raise IdentifyError(f"--known {word!r}: sigma {entry.sigma:g} is negative; give zero or more")
@@ -84,7 +102,9 @@ def check_rotors(known: Mapping[str, Known], names: tuple[str, ...]) -> None:
     for name in known:
         parts = name.split(".", 2)
         if parts[0] == "rotors" and not any(fnmatchcase(rotor, parts[1]) for rotor in names):
-            raise IdentifyError(f"--known {name}: no rotor is called {parts[1]!r}; they are {', '.join(names)}")
+            raise IdentifyError(
+                f"--known {name}: no rotor is called {parts[1]!r}; they are {', '.join(names)}"
+            )
 
 
 def of_rotors(known: Mapping[str, Known], names: tuple[str, ...], last: str) -> tuple[Known, ...] | None:
@@ -95,7 +115,12 @@ def of_rotors(known: Mapping[str, Known], names: tuple[str, ...], last: str) -> 
         if exact is None:
             for name, entry in known.items():
                 parts = name.split(".", 2)
-                if len(parts) == 3 and parts[0] == "rotors" and parts[2] == last and fnmatchcase(rotor, parts[1]):
+                if (
+                    len(parts) == 3
+                    and parts[0] == "rotors"
+                    and parts[2] == last
+                    and fnmatchcase(rotor, parts[1])
+                ):
                     exact = entry
         if exact is None:
             return None

@@ -1,13 +1,13 @@
-"""The laws of force and torque as regressions: the same low-pass on every signal, delays profiled, errors on both sides.
+"""The laws of force and torque as regressions: the same low-pass on every signal, delays profiled, robust.
 
 With squared rotor speeds u = w^2, rotor accelerations w', body rate W, IMU at r from the centre of mass,
 
     f = F u + X(W, W') r + c,       W' = T u + B w' + Q (W W) + e                                           (1)
 
-f = specific force; F, T, B (3, m) = effectiveness; Q = what the products of the rates do (one product for each row); c =
-bias across, none along the thrust because an intercept there takes the place of mass; e slow torques of the air. Torque
-rows are whitened by the difference y_k - a y_(k-s) with a the correlation of what is left at lag s: with a near 1 that
-is a regression of differences.
+f = specific force; F, T, B (3, m) = effectiveness; Q = what the products of the rates do (one product for each row);
+c = bias across, none along the thrust because an intercept there takes the place of mass; e slow torques of the air.
+Torque rows are whitened by the difference y_k - a y_(k-s) with a the correlation of what is left at lag s: with a near
+1 that is a regression of differences.
 
 Errors in variables: with instruments Z (the same signals, of rotor speeds as the commands make them), theta = (Z'X)^-1
 Z'y has no attenuation; without commands Z = X.                                                             (2)
@@ -16,7 +16,6 @@ Outliers are weighed down (Huber), deviations come from leaving out one block of
 needs no model of correlation.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -100,7 +99,9 @@ def regress(
     left = y - A @ theta
     power = float(np.sum(weight * (y - np.average(y, weights=weight)) ** 2))
     explained = 1.0 - float(np.sum(weight * left**2)) / power if power > 0.0 else 0.0
-    return Regression(theta / scale, cov / np.outer(scale, scale), explained, float(np.sqrt(np.mean(left**2))))
+    return Regression(
+        theta / scale, cov / np.outer(scale, scale), explained, float(np.sqrt(np.mean(left**2)))
+    )
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,9 @@ def _filled(values: Values) -> Values:
     columns = []
     for column in values.reshape(len(values), -1).T:
         there = np.isfinite(column)
-        columns.append(np.interp(places, places[there], column[there]) if there.any() else np.zeros(len(column)))
+        columns.append(
+            np.interp(places, places[there], column[there]) if there.any() else np.zeros(len(column))
+        )
     return np.stack(columns, axis=1).reshape(values.shape)
 
 
@@ -332,7 +335,7 @@ def pull(found: Signals, weights: Values) -> tuple[float, float, float]:
 
 
 def best_delay(
-    part: Excerpt, speeds: Values, cutoff: float, delays: Sequence[float], lag: float = 0.0
+    part: Excerpt, speeds: Values, cutoff: float, delays: Values, lag: float = 0.0
 ) -> tuple[float, float]:
     """The delay of the rotor speeds against gyro and accelerometer that leaves least, and its deviation, s."""
     left = []

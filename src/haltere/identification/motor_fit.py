@@ -5,7 +5,8 @@ With command d in 0..1, lag tau, dead time T and, if the curve needs it, battery
     w' = (y(d(t - T)) - w) / tau,       y = w_0 + (w_1 - w_0) (k d + (1 - k) sqrt d)     "kappa" [Blaha2024]   (1)
 
 is linear in the three numbers of the curve for given tau and T: lag and dead time are searched, the curve is solved for
-each of them (variable projection). Speeds arrive late by telemetry, too; T holds both. Dropouts are weighed down (Huber).
+each of them (variable projection). Speeds arrive late by telemetry, too; T holds both. Dropouts are weighed down
+(Huber).
 """
 
 from collections.abc import Callable
@@ -68,7 +69,7 @@ class MotorFit:
 
     @property
     def share(self) -> float:
-        """k of equation (1)."""
+        """The share k of equation (1)."""
         return float(self.curve[1] / (self.curve[1] + self.curve[2]))
 
 

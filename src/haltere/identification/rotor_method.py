@@ -6,13 +6,13 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.flight.fault import Values
-from haltere.foundation.gravity import STANDARD_GRAVITY
 from haltere.identification import laws
 from haltere.identification.absolute import absolute
 from haltere.identification.excerpt import Excerpt
-from haltere.identification.judgement import parameter, together, unknown
+from haltere.identification.judgement import parameter, unknown
 from haltere.identification.known import Known
 from haltere.identification.motor_fit import MotorFit
+from haltere.identification.ratios import inertia_ratios, thrust_to_weight
 from haltere.identification.result import Parameter, Prediction
 from haltere.identification.rotor_rows import ROWS, TELLING, RotorRows, rotor_rows
 
@@ -50,6 +50,7 @@ def identify_rotors(
     told.parameters += effectiveness(part, rows)
     told.parameters += motor_parameters(part.names, rows.motors, part.rate)
     told.parameters += places(rows)
+    told.parameters += [*inertia_ratios(rows), thrust_to_weight(rows)]
     absolute(told.parameters, told.notes, part, rows, airframe, known, exact_force)
     told.predictions += _predictions(part, rows)
     told.fit.update(
@@ -59,8 +60,11 @@ def identify_rotors(
         accelerometer_lag=rows.lag,
         explained={name: float(np.clip(x, 0.0, 1.0)) for name, x in zip(ROWS, rows.told, strict=True)},
         both_ways_sigma={name: float(x) for name, x in zip(ROWS, rows.both_ways, strict=True)},
-        motors=[{"name": n, "rms": f.residual, "explained": f.explained} for n, f in zip(part.names, rows.motors)],
-    )  # fmt: skip
+        motors=[
+            {"name": n, "rms": f.residual, "explained": f.explained}
+            for n, f in zip(part.names, rows.motors, strict=False)
+        ],
+    )
     return told
 
 
@@ -103,9 +107,7 @@ def _total(rows: RotorRows) -> float:
     return laws.pull(rows.signals, np.full(m, 1.0))[0]
 
 
-def motor_parameters(
-    names: tuple[str, ...], motors: tuple[MotorFit, ...], rate: float
-) -> list[Parameter]:
+def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate: float) -> list[Parameter]:
     """Curve, lag and dead time of every motor."""
     found = []
     if not motors:
@@ -122,7 +124,9 @@ def motor_parameters(
         if fit.explained < 0.5:
             for last, unit in (("max_speed", "rad/s"), ("idle_speed", "rad/s"), ("curve", "1"), ("time_constant", "s"),
                                ("delay", "s")):  # fmt: skip
-                found.append(unknown(f"{path}.{last}", unit, "the speeds do not follow the commands; check the order"))
+                found.append(
+                    unknown(f"{path}.{last}", unit, "the speeds do not follow the commands; check the order")
+                )
             continue
         beyond = max(1.0 - fit.reach[1], 0.0)
         top = float(np.hypot(fit.sigma[0], (0.02 + 0.15 * beyond) * fit.top))
@@ -135,7 +139,9 @@ def motor_parameters(
             parameter(f"{path}.max_speed", fit.top, top, "rad/s", reach + "fly with more throttle", True),
             parameter(f"{path}.idle_speed", fit.idle, idle, "rad/s", reach + "fly with less throttle", True),
             parameter(f"{path}.curve", fit.share, shape, "1", reach + "use the whole range of the throttle"),
-            parameter(f"{path}.time_constant", fit.time_constant, tau, "s", "log faster, excite with steps", True),
+            parameter(
+                f"{path}.time_constant", fit.time_constant, tau, "s", "log faster, excite with steps", True
+            ),
             parameter(f"{path}.delay", fit.delay, dead, "s", "log commands and speeds faster", True),
         ]
     return found
@@ -186,11 +192,3 @@ def _fast(values: Values, rate: float) -> Values:
 
 def _swirl(rates: Values) -> Values:
     return np.stack([rates[:, 1] * rates[:, 2], rates[:, 0] * rates[:, 2], rates[:, 0] * rates[:, 1]], axis=1)
-
-
-def weight_share(rows: RotorRows) -> float | None:
-    """Thrust of all rotors at full command over weight, if the motors are known."""
-    if not rows.motors:
-        return None
-    tops = np.array([fit.top for fit in rows.motors])
-    return float(_total(rows) * np.sum(tops**2) / STANDARD_GRAVITY)

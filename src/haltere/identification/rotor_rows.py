@@ -19,7 +19,7 @@ CUTOFF = 25.0
 """Hz, where the log allows it."""
 SPREAD = (0.6, 1.0, 1.5)
 """Cutoffs that are compared, in the chosen one."""
-DELAYS = np.arange(-6, 13) * 0.002
+DELAYS: Values = np.linspace(-0.012, 0.024, 19)
 """s, of the rotor speeds against the motion, tried."""
 LAGS = (0.0, 0.004, 0.008, 0.013, 0.018)
 """s, time constants of a PT2 that the accelerometer may have passed, tried."""
@@ -99,11 +99,14 @@ def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
     without = _rows(replace(found, made=None), dots)[0] if made is not None else rows
     spread = np.std(np.array(tables), axis=0)
     spin = np.array([row.value[m : 2 * m] if dots else np.full(m, np.nan) for row in rows[3:]])
-    spins = np.array([[r.value[m : 2 * m] if dots else np.zeros(m) for r in each[1][3:]] for each in regressions])
+    spins = np.array(
+        [[r.value[m : 2 * m] if dots else np.zeros(m) for r in each[1][3:]] for each in regressions]
+    )
     spread = np.concatenate([spread, np.std(spins, axis=0)])
     table = np.concatenate([tables[1], spin])
     scatter = np.array(
-        [row.sigma[:m] for row in rows] + [r.sigma[m : 2 * m] if dots else np.full(m, np.nan) for r in rows[3:]]
+        [row.sigma[:m] for row in rows]
+        + [r.sigma[m : 2 * m] if dots else np.full(m, np.nan) for r in rows[3:]]
     )
     other = np.array([row.value[:m] for row in without])
     gap = np.zeros_like(spread)
@@ -112,17 +115,24 @@ def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
         [
             np.repeat(FLOOR_FORCE * np.max(np.abs(table[2])), 3),
             FLOOR_TORQUE * np.max(np.abs(table[3:6]), axis=1),
-            FLOOR_TORQUE * np.max(np.abs(np.nan_to_num(table[6:])), axis=1),
+            np.full(3, FLOOR_TORQUE * np.max(np.abs(np.nan_to_num(table[6:])))),
         ]
     )[:, None] * np.ones(m)
     floor[2], floor[3:6] = FLOOR_FORCE * np.abs(table[2]), np.maximum(floor[3:6], 0.0)
     sigma = np.sqrt(scatter**2 + spread**2 + gap**2 + floor**2)
+    # Speeds that come later than assumed: T w^2 is then seen with a share of its slope, 2 T w w'.
+    usual = np.mean(speeds[part.good], axis=0)
+    sigma[6:] = np.hypot(sigma[6:], 2.0 * np.abs(table[3:6]) * usual * delay[1])
     places = np.std([each[2] for each in regressions], axis=0)
     place_sigma = np.sqrt(place_sigma**2 + places**2 + 5e-4**2)
-    if np.isfinite(place_sigma).all():  # An IMU off its place feels torque as force, and the rows across take it.
+    if np.isfinite(
+        place_sigma
+    ).all():  # An IMU off its place feels torque as force, and the rows across take it.
         sigma[0] = np.hypot(sigma[0], table[4] * place_sigma[2])
         sigma[1] = np.hypot(sigma[1], table[3] * place_sigma[2])
-        sigma[2] = np.sqrt(sigma[2] ** 2 + (table[3] * place_sigma[1]) ** 2 + (table[4] * place_sigma[0]) ** 2)
+        sigma[2] = np.sqrt(
+            sigma[2] ** 2 + (table[3] * place_sigma[1]) ** 2 + (table[4] * place_sigma[0]) ** 2
+        )
     return RotorRows(
         table[:3],
         table[3:6],
@@ -146,7 +156,7 @@ def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
 
 def _with(cov: Values, sigma: Values) -> Values:
     """A covariance whose deviations are enlarged to `sigma`; what is added is independent."""
-    return cov + np.diag(np.maximum(sigma**2 - np.diagonal(cov), 0.0))
+    return np.asarray(cov + np.diag(np.maximum(sigma**2 - np.diagonal(cov), 0.0)))
 
 
 def _follow(fits: tuple[MotorFit, ...]) -> bool:

@@ -1,11 +1,12 @@
 """The result of a recorded throw: the rows and motors of `throw_log` and `throw_motors`, with deviations that cover.
 
-Deviations are floors of the method, as shares of the largest number of a row, from simulated throws with exact truth and
-from throws of one vehicle after the other, together with what the residuals say: sigma^2 = floor^2 + rms^2 / (N std(u)^2),
-N = independent samples of the low-passed signals.
+Deviations are floors of the method, as shares of the largest number of a row, from simulated throws with exact truth
+and from throws of one vehicle after the other, together with what the residuals say: sigma^2 = floor^2 + rms^2 / (N
+std(u)^2), N = independent samples of the low-passed signals.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -94,8 +95,6 @@ def identify_throw(
 
 def as_rows(part: Excerpt, found: LogRows, start: float, end: float) -> RotorRows:
     """The rows of a throw with deviations, as those of a flight."""
-    from dataclasses import replace
-
     assert part.speeds is not None
     inside = (part.time >= start) & (part.time <= end)
     finite = np.isfinite(part.gyro).all(axis=1) & np.isfinite(part.speeds).all(axis=1)
@@ -109,7 +108,9 @@ def as_rows(part: Excerpt, found: LogRows, start: float, end: float) -> RotorRow
     size[[0, 1]], size[[6, 7]] = size[2], np.maximum(size[8], size[[6, 7]])
     independent = max(float(end - start) * CUTOFF, 4.0)
     spread = np.std(whole.squares[whole.good], axis=0), np.std(whole.rises[whole.good], axis=0)
-    noise = np.concatenate([np.outer(found.residual, 1.0 / spread[0]), np.outer(found.residual[3:], 1.0 / spread[1])])
+    noise = np.concatenate(
+        [np.outer(found.residual, 1.0 / spread[0]), np.outer(found.residual[3:], 1.0 / spread[1])]
+    )
     sigma = np.sqrt((FLOORS * size)[:, None] ** 2 + noise**2 / independent)
     deviation = np.std(np.concatenate([whole.force, whole.turn], axis=1)[whole.good], axis=0)
     share = 1.0 - (found.residual / np.maximum(deviation, 1e-12)) ** 2
@@ -140,7 +141,9 @@ def _motors(names: tuple[str, ...], motors: list[LogMotor]) -> list[Parameter]:
     for rotor, motor in zip(names, motors, strict=True):
         path, top = f"rotors.{rotor}", motor.max_speed
         rough = min(motor.residual / max(top, 1.0), 0.1)
-        tau = float(np.sqrt((0.04 * motor.time_constant) ** 2 + 1.2e-3**2 + (rough * motor.time_constant) ** 2))
+        tau = float(
+            np.sqrt((0.04 * motor.time_constant) ** 2 + 1.2e-3**2 + (rough * motor.time_constant) ** 2)
+        )
         found += [
             parameter(f"{path}.max_speed", top, (0.03 + rough) * top, "rad/s", "use more throttle", True),
             parameter(f"{path}.idle_speed", motor.idle_speed, (0.03 + rough) * top, "rad/s", "", True),

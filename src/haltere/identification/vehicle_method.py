@@ -13,6 +13,8 @@ import numpy as np
 
 from haltere.airframe import Airframe, Imu, PoseSensor
 from haltere.estimation import VehicleEstimate, VehicleFilter
+from haltere.estimation.vehicle_description import describe_vehicle
+from haltere.estimation.vehicle_estimate import Row
 from haltere.flight import Channel, Flight
 from haltere.flight.fault import Values
 from haltere.identification import laws
@@ -78,7 +80,9 @@ def identify_vehicle(
 def equipped(airframe: Airframe, flight: Flight, notes: list[str]) -> Airframe:
     """The airframe with sensors and noise that it does not state, from the log."""
     if "pose.position" not in flight or len(flight["pose.position"]) < 20:
-        raise IdentifyError("the log has no pose; use --method effectiveness, or log motion capture or vision")
+        raise IdentifyError(
+            "the log has no pose; use --method effectiveness, or log motion capture or vision"
+        )
     imu = airframe.imu[0] if airframe.imu else Imu(position=(0.0, 0.0, 0.0))
     changes: dict[str, float] = {}
     for kind in ("accel", "gyro"):
@@ -91,13 +95,14 @@ def equipped(airframe: Airframe, flight: Flight, notes: list[str]) -> Airframe:
     if "pose.wxyz" in flight:
         turn = max(2.0 * _noise(flight["pose.wxyz"]), turn)
     if not airframe.pose and not airframe.position:
-        sensors["pose"] = (
-            PoseSensor(position=(0.0, 0.0, 0.0), sigma_position=place, sigma_rotation=turn),
-        )
+        sensors["pose"] = (PoseSensor(position=(0.0, 0.0, 0.0), sigma_position=place, sigma_rotation=turn),)
         notes.append("the airframe states no pose sensor: one at the body's origin is taken")
     elif airframe.pose:
         first = airframe.pose[0]
-        stated = {"sigma_position": first.sigma_position or place, "sigma_rotation": first.sigma_rotation or turn}
+        stated = {
+            "sigma_position": first.sigma_position or place,
+            "sigma_rotation": first.sigma_rotation or turn,
+        }
         sensors["pose"] = (first.model_copy(update=stated), *airframe.pose[1:])
     return airframe.model_copy(update=sensors)
 
@@ -129,8 +134,6 @@ def _hands(
     airframe: Airframe, known: Mapping[str, Known]
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Hand measurements of the filter, and sentences on what it cannot take."""
-    from haltere.estimation.vehicle_description import describe_vehicle
-
     names = describe_vehicle(airframe).chart.names
     hands, notes = {}, []
     for pattern, number in known.items():
@@ -149,7 +152,8 @@ def _grown(estimate: VehicleEstimate) -> float:
 
 
 def _parameters(estimate: VehicleEstimate, grown: float, misfit: bool) -> list[Parameter]:
-    found, tilts = [], {}
+    found: list[Parameter] = []
+    tilts: dict[str, list[Row]] = {}
     for row in estimate.table():
         if ".axis." in row.name:
             tilts.setdefault(row.name.rsplit(".", 1)[0], []).append(row)
@@ -160,7 +164,7 @@ def _parameters(estimate: VehicleEstimate, grown: float, misfit: bool) -> list[P
         found.append(_entry(row.name, row.value, sigma, row.verdict, row.partners))
     axes = np.asarray(estimate.chart.thrust_axes(estimate.printed["rotor_tilt"]))
     for axis, (path, rows) in zip(axes, tilts.items(), strict=True):
-        spread = grown * float(np.hypot(*(row.sigma for row in rows)))
+        spread = grown * float(np.linalg.norm([row.sigma for row in rows]))
         verdict = "identified" if all(r.verdict == "identified" for r in rows) else rows[0].verdict
         for value, component in zip(axis, "xyz", strict=True):
             across = spread * float(np.sqrt(max(1.0 - value**2, spread**2)))
@@ -189,7 +193,7 @@ def _entry(
 
 
 def _predictions(vehicle: VehicleFilter, flight: Flight, part: Excerpt) -> list[Prediction]:
-    """What the estimate of the early part says of the late one: force and angular acceleration at the centre of mass."""
+    """What the estimate of the early part says of the late one, in principal axes."""
     begin = part.time[part.good][0]
     split = part.split - begin
     late = part.late()
@@ -208,15 +212,20 @@ def _predictions(vehicle: VehicleFilter, flight: Flight, part: Excerpt) -> list[
     moment = found.squares @ torque - np.cross(rates, rates * p["inertia"])
     made = moment / p["inertia"]
     arm = p["imu_position"]
-    force = found.squares @ thrust / p["mass"][0] + np.cross(turn, arm) + np.cross(rates, np.cross(rates, arm))
+    force = (
+        found.squares @ thrust / p["mass"][0] + np.cross(turn, arm) + np.cross(rates, np.cross(rates, arm))
+    )
     measured = found.force @ R.T
     time, good = found.time[found.good], found.good
     predicted = [
-        Prediction(f"imu.accel.{a}", "m/s2", time, measured[good, k], force[good, k]) for k, a in enumerate("xyz")
+        Prediction(f"imu.accel.{a}", "m/s2", time, measured[good, k], force[good, k])
+        for k, a in enumerate("xyz")
     ]
     for k, a in enumerate("xyz"):
         both = [x[:, k] - laws.smoothed(x[:, k], found.rate, SLOW) for x in (turn, made)]
-        predicted.append(Prediction(f"angular_acceleration.{a}", "rad/s2", time, both[0][good], both[1][good]))
+        predicted.append(
+            Prediction(f"angular_acceleration.{a}", "rad/s2", time, both[0][good], both[1][good])
+        )
     return predicted
 
 

@@ -80,20 +80,32 @@ def unknown_vehicle(seed: int, nominal: Airframe | None = None) -> Airframe:
     )
 
 
-def flown(vehicle: Airframe, seed: int) -> Flight:
-    """A random figure, flown with wrong beliefs, read by noisy sensors."""
-    with tempfile.TemporaryDirectory(prefix="haltere-") as folder:
-        path = Path(folder) / "unknown.toml"
-        save(vehicle, path)
-        scenario = Scenario(
-            airframe=str(path),
-            duration=DURATION,
-            seed=seed,
-            trajectory=TrajectoryPart(kind="lissajous", amplitude=(1.0, 1.0, 0.6, 1.2)),
-            controller=ControllerPart(parameter_error=0.1),
-            noise=NoisePart(rotor_sigma=1.0, gyro_bias=0.005),
-        )
-        return simulate(scenario)
+def flown(vehicle: Airframe, believed: Airframe, seed: int) -> Flight:
+    """A lively figure, flown by a controller that believes in another vehicle, read by noisy sensors."""
+    plant, controller = Vehicle.from_airframe(vehicle), GeometricController.from_airframe(believed)
+    path = lissajous(CYCLES, DURATION, AMPLITUDE, (0.0, 0.0, 2.0), 0.0)
+    timing = Timing(DURATION, STEP_RATE, CONTROL_RATE)
+
+    def flight(begin: State, plant: Vehicle, controller: GeometricController, path: Trajectory) -> Trace:
+        def pilot(integral: Integral, time: Array, state: State) -> tuple[Integral, Command]:
+            squares, later = step(controller, integral, state, path.at(time), 1.0 / CONTROL_RATE)
+            return later, Command(plant.motors.command(jnp.sqrt(squares)), jnp.zeros(0))
+
+        return fly(plant, begin, pilot, Integral.zero(), timing)
+
+    first = path.at(0.0)
+    rest = State.rest(plant.model)
+    speeds = jnp.sqrt(controller.hover.command)
+    begin = replace(
+        rest,
+        position=first.position,
+        twist=jnp.concatenate([first.velocity, jnp.zeros(3)]),
+        rotor_rates=jnp.asarray(speeds, rest.rotor_rates.dtype),
+    )
+    trace = jax.jit(flight)(begin, plant, controller, path)
+    sensing = Sensing(rotor_rate=RATE, rotor_sigma=ROTOR_SIGMA)
+    note = f"flown by a controller that believes in {believed.name}"
+    return record(vehicle, plant.model, trace, Environment(), sensing, jax.random.key(seed), "", (note,))
 
 
 def truth_of(vehicle: Airframe) -> dict[str, float]:

@@ -1,0 +1,111 @@
+"""`haltere identify`: JSON, tables, folders that are never overwritten unasked, fleets, and errors of one line."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.unit.identification.made_vehicle import draw, record
+
+from haltere.cli.app import main
+from haltere.flight import write_mcap
+from haltere.identification.result import read_result
+
+KEYS = {"parameters", "fit", "findings", "report", "file", "method", "notes", "steps"}
+
+
+def call(capsys, *words):
+    with pytest.raises(SystemExit) as end:
+        main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    return end.value.code or 0, out, err
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("identify")
+    rng = np.random.default_rng(11)
+    truth = draw(rng)
+    write_mcap(record(rng, truth, 4.0), folder / "one.mcap")
+    write_mcap(record(rng, truth, 4.0, speeds=False), folder / "two.mcap")
+    (folder / "bad.mcap").write_bytes(b"\x89MCAP0\r\nnothing")
+    return folder
+
+
+def test_json_and_files(folder, capsys, tmp_path):
+    out = tmp_path / "found"
+    code, text, _ = call(capsys, "identify", folder / "one.mcap", "--known", "mass=0.5+-0.01", "--out", out, "--json")
+    assert code == 0
+    result = json.loads(text)
+    assert set(result) >= KEYS
+    for entry in result["parameters"]:
+        assert set(entry) >= {"name", "value", "sigma", "interval", "unit", "verdict"}
+        assert len(entry["interval"]) == 2
+        assert entry["verdict"] in ("identified", "weak", "combination", "unobservable")
+        assert entry["fix"] or entry["verdict"] == "identified" or entry["value"] is not None
+    assert {"residuals"} <= set(result["fit"])
+    assert all({"rms", "whiteness"} <= set(r) for r in result["fit"]["residuals"])
+    back = read_result(out / "result.json")
+    assert back.parameter("mass").value == pytest.approx(0.5)
+    code, _, err = call(capsys, "identify", folder / "one.mcap", "--out", out)
+    assert code == 1
+    assert err.count("\n") == 1
+    assert "--overwrite" in err
+    assert call(capsys, "identify", folder / "one.mcap", "--out", out, "--overwrite", "--json")[0] == 0
+
+
+def test_table_and_the_next_free_folder(folder, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, text, _ = call(capsys, "identify", folder / "two.mcap")
+    assert code == 0
+    assert "thrust_to_weight" in text
+    assert "next:" in text
+    assert call(capsys, "identify", folder / "two.mcap", "--json")[0] == 0
+    assert (tmp_path / "two-identified" / "result.json").exists()
+    assert (tmp_path / "two-identified-2" / "result.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--known", "mas=1"], "did you mean mass?"),
+        (["--known", "rotors.m9.torque_ratio=0.1"], "no rotor is called 'm9'"),
+        (["--airframe", "no-such-vehicle"], "no-such-vehicle"),
+        (["--method", "filter"], "--airframe"),
+        (["--method", "throw"], "no throw"),
+    ],
+)
+def test_slips_are_one_line(folder, capsys, tmp_path, words, said):
+    code, out, err = call(capsys, "identify", folder / "one.mcap", "--out", tmp_path / "x", *words)
+    assert code == 1
+    assert out == ""
+    assert said in err
+    assert not (tmp_path / "x").exists()
+
+
+def test_wrong_usage(folder, capsys):
+    assert call(capsys, "identify")[0] == 2
+    assert call(capsys, "identify", folder / "one.mcap", "--method", "magic")[0] == 2
+
+
+@pytest.mark.slow
+def test_a_bad_log_stops_no_other(folder, capsys, tmp_path):
+    out = tmp_path / "fleet"
+    logs = [folder / name for name in ("one.mcap", "bad.mcap", "two.mcap")]
+    code, text, err = call(capsys, "identify", *logs, "--out", out, "--json")
+    assert code == 0
+    result = json.loads(text)
+    assert [entry["method"] for entry in result["flights"]] == ["effectiveness", "command"]
+    (failed,) = result["failed"]
+    assert "bad.mcap" in failed["file"]
+    assert "bad.mcap" in err
+    assert (out / "one" / "result.json").exists()
+    assert (out / "fleet.json").exists()
+
+
+def test_a_fleet_of_bad_logs_is_an_error(capsys, tmp_path):
+    from haltere.cli.fleet import collected, table, unique
+
+    assert unique(["a", "b", "a", "a"]) == ["a", "b", "a-2", "a-3"]
+    content, results = collected([tmp_path / "a.ulg"], ["a"], tmp_path, {0: "is empty"})
+    assert results == []
+    assert table(content)[1][0][-1] == "is empty"
