@@ -1,38 +1,60 @@
 """An unknown vehicle: a catalogue vehicle changed in every number, flown and identified by what it felt.
 
-Nobody but the simulator knows the truth. The controller flies with numbers that are up to 10 % wrong, the identification
-starts from the catalogue and two measurements by hand, the mass on a scale and the yaw inertia by a swing. The truth
-is told in the terms of the filter: from the centre of mass, along the principal axes.
+Nobody but the simulator knows the truth. The controller believes in the catalogue's vehicle and shakes the rotors a
+little, so that each of them is felt. The identification has the IMU, rotor speeds and motor commands, and two things
+from outside: the mass from a scale, and the catalogue's drawing of where the rotors were meant to be.
 """
 
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from haltere.airframe import Airframe, from_catalogue, save
-from haltere.estimation.vehicle_description import describe_vehicle
+from haltere.airframe import Airframe, Curve, from_catalogue
+from haltere.control import GeometricController, Integral, step
+from haltere.dynamics import Environment, State
+from haltere.export import Subject, physics
 from haltere.flight import Flight
+from haltere.foundation.arrays import Array
 from haltere.identification.identify import identify
 from haltere.identification.known import Known
 from haltere.identification.result import Identification
-from haltere.lie import so3
-from haltere.simulation.scenario import ControllerPart, NoisePart, Scenario, TrajectoryPart
-from haltere.studies.scenario import simulate
+from haltere.simulation import Command, Timing, Trace, Vehicle, fly
+from haltere.simulation.record import Sensing, record
+from haltere.trajectory import Trajectory, lissajous
 
 VEHICLE = "hummingbird"
-DURATION = 12.0
-SCALE, SWING = 1e-3, 0.01
-"""Deviations of the scale (kg) and, relative, of the swing that gives the yaw inertia."""
-SPREAD = {"mass": 0.12, "inertia": 0.1, "thrust": 0.08, "torque": 0.1}
+DURATION, STEP_RATE, CONTROL_RATE, RATE = 15.0, 1000.0, 500.0, 500.0
+"""s; Hz of the plant, of the controller, and of IMU and telemetry."""
+CYCLES, AMPLITUDE = (2.0, 2.5, 3.0, 2.0), (1.0, 1.0, 0.5, 1.0)
+"""Of x, y, z (m) and yaw (rad) in the whole time."""
+SHAKE = 0.08
+"""Size of the shaking of each rotor's command."""
+TONES = (3.1, 4.3, 5.9, 7.3, 8.7, 10.1, 11.3, 12.7)
+"""Of the shaking, one for each rotor, Hz."""
+NOISE = {
+    "sigma_accel": 0.15,
+    "sigma_gyro": 0.003,
+    "sigma_accel_walk": 1e-3,
+    "sigma_gyro_walk": 1e-5,
+    "rate": RATE,
+}
+"""Of a small MEMS unit on a vehicle, m/s2 and rad/s."""
+ROTOR_SIGMA = 1.0
+"""Of the telemetry, rad/s."""
+SCALE = 1e-3
+"""Deviation of the scale, kg."""
+SPREAD = {"mass": 0.12, "inertia": 0.1, "thrust": 0.08, "torque": 0.1, "lag": 0.3}
 """Relative changes of the unknown vehicle, evenly distributed to both sides."""
-SHIFT = {"com": 0.01, "rotor": 0.008, "imu": 0.01}
+SHIFT = {"com": 0.004, "rotor": 0.004, "imu": 0.01}
 """Changes of places, m."""
-TILT = 0.04
+TILT = 0.03
 """Changes of thrust axes, rad."""
+CURVE, IDLE = 0.55, 90.0
+"""Of its motors; idle in rad/s."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +94,19 @@ def unknown_vehicle(seed: int, nominal: Airframe | None = None) -> Airframe:
             "axis": tuple(float(x) for x in axis / np.linalg.norm(axis)),
             "thrust_coefficient": rotor.thrust_coefficient * factor("thrust"),
             "torque_ratio": rotor.torque_ratio * factor("torque"),
+            "time_constant": (rotor.time_constant or 0.02) * factor("lag"),
+            "curve": Curve(kind="kappa", value=CURVE),
+            "idle_speed": IDLE,
         }
         rotors.append(rotor.model_copy(update=changes))
-    imu = airframe.imu[0].model_copy(update={"position": moved(airframe.imu[0].position, "imu")})
+    imu = airframe.imu[0].model_copy(update={"position": moved(airframe.imu[0].position, "imu"), **NOISE})
     return airframe.model_copy(
-        update={"name": f"unknown-{seed}", "body": body, "rotors": tuple(rotors), "imu": (imu, *airframe.imu[1:])}
+        update={
+            "name": f"unknown-{seed}",
+            "body": body,
+            "rotors": tuple(rotors),
+            "imu": (imu, *airframe.imu[1:]),
+        }
     )
 
 
@@ -89,7 +119,8 @@ def flown(vehicle: Airframe, believed: Airframe, seed: int) -> Flight:
     def flight(begin: State, plant: Vehicle, controller: GeometricController, path: Trajectory) -> Trace:
         def pilot(integral: Integral, time: Array, state: State) -> tuple[Integral, Command]:
             squares, later = step(controller, integral, state, path.at(time), 1.0 / CONTROL_RATE)
-            return later, Command(plant.motors.command(jnp.sqrt(squares)), jnp.zeros(0))
+            shake = SHAKE * jnp.sin(2.0 * jnp.pi * jnp.asarray(TONES[: squares.shape[0]]) * time)
+            return later, Command(plant.motors.command(jnp.sqrt(squares)) + shake, jnp.zeros(0))
 
         return fly(plant, begin, pilot, Integral.zero(), timing)
 
@@ -109,18 +140,23 @@ def flown(vehicle: Airframe, believed: Airframe, seed: int) -> Flight:
 
 
 def truth_of(vehicle: Airframe) -> dict[str, float]:
-    """Every number by the names of a result with pose."""
-    described = describe_vehicle(vehicle)
-    chart, values = described.chart, []
-    for block in chart.printed.blocks:
-        value = described.printed[block.name]
-        values.append(np.asarray(so3.log_wxyz(value) if block.kind == "rotation" else value).reshape(-1))
-    named = dict(zip(chart.names, np.concatenate(values).tolist(), strict=True))
-    told = {name: value for name, value in named.items() if ".axis" not in name}
-    axes = np.asarray([rotor.axis for rotor in vehicle.rotors]) @ described.R_BM
-    for rotor, axis in zip(vehicle.rotors, axes, strict=True):
-        told |= {f"rotors.{rotor.name}.axis.{x}": float(a) for x, a in zip("xyz", axis, strict=True)}
+    """Every number of the vehicle by the names of a result; places count from the centre of mass."""
+    subject = Subject.from_airframe(vehicle)
+    numbers = dict(subject.numbers)
+    told = {n: v for n, v in numbers.items() if ".position." not in n and not n.startswith("com.")}
+    for head in ("imu", *(f"rotors.{r}" for r in subject.rotors)):
+        told |= _named(f"{head}.position", "xyz", physics.lever(numbers, head))
+    for rotor in subject.rotors:
+        head = f"rotors.{rotor}.effectiveness"
+        told |= _named(head, ("fx", "fy", "fz"), physics.force(numbers, rotor))
+        told |= _named(head, "pqr", physics.torque(numbers, rotor))
+        told |= _named(head, ("p_dot", "q_dot", "r_dot"), physics.rate(numbers, rotor))
+        told[f"rotors.{rotor}.delay"] = numbers.get(f"rotors.{rotor}.delay", 0.0)
     return told
+
+
+def _named(head: str, tails: Sequence[str], values: physics.Floats) -> dict[str, float]:
+    return {f"{head}.{tail}": float(value) for tail, value in zip(tails, values, strict=True)}
 
 
 def meet(seed: int = 0, say: Callable[[str], None] | None = None) -> Unknown:
@@ -129,13 +165,10 @@ def meet(seed: int = 0, say: Callable[[str], None] | None = None) -> Unknown:
     nominal = from_catalogue(VEHICLE)
     vehicle = unknown_vehicle(seed, nominal)
     tell(f"flying an unknown vehicle for {DURATION:g} s")
-    flight = flown(vehicle, seed)
-    truth = truth_of(vehicle)
-    draw = np.random.default_rng([seed, 1])
-    known = {
-        "mass": Known(truth["mass"] + SCALE * float(draw.standard_normal()), SCALE),
-        "inertia.zz": Known(truth["inertia.zz"] * (1.0 + SWING * float(draw.standard_normal())), SWING * truth["inertia.zz"]),
-    }
+    flight = flown(vehicle, nominal, seed)
     tell("finding out what it is")
-    result = identify(flight, nominal, known, "filter", source=vehicle.name)
+    truth = truth_of(vehicle)
+    weighed = truth["mass"] + SCALE * float(np.random.default_rng([seed, 1]).standard_normal())
+    known = {"mass": Known(weighed, SCALE)}
+    result = identify(flight, nominal, known, "effectiveness", source=vehicle.name)
     return Unknown(vehicle, flight, result, truth)
