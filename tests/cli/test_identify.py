@@ -33,7 +33,9 @@ def folder(tmp_path_factory):
 
 def test_json_and_files(folder, capsys, tmp_path):
     out = tmp_path / "found"
-    code, text, _ = call(capsys, "identify", folder / "one.mcap", "--known", "mass=0.5+-0.01", "--out", out, "--json")
+    code, text, _ = call(
+        capsys, "identify", folder / "one.mcap", "--known", "mass=0.5+-0.01", "--out", out, "--json"
+    )
     assert code == 0
     result = json.loads(text)
     assert set(result) >= KEYS

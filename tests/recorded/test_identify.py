@@ -28,7 +28,8 @@ def found(path, known="", airframe=None, method="auto"):
 
 
 @pytest.mark.parametrize(
-    ("name", "mass"), [("crazyflie_rpm/brushless_eckart36", 0.0370), ("crazyflie_rpm/payload_eckart32", 0.0444)]
+    ("name", "mass"),
+    [("crazyflie_rpm/brushless_eckart36", 0.0370), ("crazyflie_rpm/payload_eckart32", 0.0444)],
 )
 def test_mass_by_a_thrust_stand(recorded, name, mass):
     result = found(recorded(name, "mass from a thrust-stand coefficient"), STAND)
@@ -69,7 +70,10 @@ def test_gazebo_mass_alone_is_a_combination(recorded):
 
 def test_an_airframe_does_not_make_inertia_of_nothing(recorded):
     result = found(
-        recorded(TABLE, "inertia from weak motion"), "rotors.*.thrust_coefficient=4e-6", "x500", "effectiveness"
+        recorded(TABLE, "inertia from weak motion"),
+        "rotors.*.thrust_coefficient=4e-6",
+        "x500",
+        "effectiveness",
     )
     for moment in ("xx", "yy"):
         assert result.parameter(f"inertia.{moment}").verdict == "unobservable"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from haltere.airframe import Airframe, AirframeError
+from haltere.airframe import Airframe, AirframeError, Curve
 from haltere.airframe.inertia import tensor
 from haltere.estimation import VehicleEstimate
 from haltere.flight.fault import Values
@@ -120,7 +120,7 @@ def with_numbers(airframe: Airframe, parameters: list[Parameter], notes: list[st
                 changes["speed_limits"] = (low, top)
         curve = told.get(f"{path}.curve")
         if curve is not None:
-            changes["curve"] = {"kind": "kappa", "value": float(np.clip(curve, 0.0, 1.0))}
+            changes["curve"] = Curve(kind="kappa", value=float(np.clip(curve, 0.0, 1.0)))
         rotors.append(rotor.model_copy(update=changes))
     spinning = sum(r.mass for r in airframe.rotors) + sum(link.mass for link in airframe.links)
     inertia = list(airframe.body.inertia)

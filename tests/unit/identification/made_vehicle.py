@@ -66,7 +66,7 @@ def draw(rng):
 def fly(rng, truth, duration=15.0, lively=1.0):
     """(time, rates, force at the IMU, speeds, commands) at 1 / STEP."""
     count = int(duration / STEP)
-    T, spin, I = truth.torque, truth.spin, truth.inertia
+    T, spin, J = truth.torque, truth.spin, truth.inertia
     mix = np.linalg.pinv(np.vstack([truth.lift, T]))
     w = np.full(4, np.sqrt(9.81 / truth.lift.sum()))
     grid = np.linspace(0.0, 1.0, 2001)
@@ -85,7 +85,7 @@ def fly(rng, truth, duration=15.0, lively=1.0):
             command = np.interp(np.sqrt(np.clip(wanted, (0.15 * truth.top) ** 2, truth.top**2)), curve, grid)
         queue.append(command)
         rise = (np.interp(queue.pop(0), grid, curve) - w) / truth.tau
-        turn = T @ w**2 - W[TURNED[0]] * W[TURNED[1]] * (I[TURNED[1]] - I[TURNED[0]]) / I
+        turn = T @ w**2 - W[TURNED[0]] * W[TURNED[1]] * (J[TURNED[1]] - J[TURNED[0]]) / J
         turn[2] += spin @ rise
         rows.append((W, turn, w, command))
         W, w = W + STEP * turn, w + STEP * rise

@@ -70,7 +70,7 @@ def test_what_is_too_short_is_refused():
     flight = record(rng, draw(rng), 1.0)
     with pytest.raises(IdentifyError, match="of flight"):
         excerpt(flight)
-    with pytest.raises(IdentifyError, match="no imu.accel"):
+    with pytest.raises(IdentifyError, match=r"no imu\.accel"):
         excerpt(flight.without("imu.accel"))
     with pytest.raises(IdentifyError, match="neither rotor speeds nor motor commands"):
         excerpt(flight.without("rotors.command").without("rotors.speed"))
