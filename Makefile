@@ -42,7 +42,7 @@ $(LOWEST_READY): pyproject.toml constraints.txt
 		jax==$(LOWEST_JAX) jaxlib==$(LOWEST_JAX) numpy scipy pydantic tomli-w pytest casadi
 	@touch $@
 
-demo: setup  ## write report.html: a catalogue vehicle and its dynamics, drawn
+demo: setup  ## simulate an unknown vehicle, identify it, write report.html
 	$(BIN)/haltere demo --out report.html
 
 test: test-fast test-lowest  ## run the tests, and those of `algebra` on the lowest JAX too

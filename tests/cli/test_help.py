@@ -23,6 +23,7 @@ COMMANDS = [
     ["reproduce"],
     ["simulate"],
     ["doctor"],
+    ["export"],
     ["identify"],
     ["plot"],
     ["throw"],

@@ -1,12 +1,14 @@
-"""`haltere demo`: the report is written, its numbers hold, and it looks right in a real browser."""
+"""`haltere demo`: an unknown vehicle is identified, the truth lies where it says, and the report looks right."""
 
 import re
 
+import numpy as np
 import pytest
 
 from haltere.foundation import HaltereError
 from haltere.report import browser, picture
 from haltere.report.demo import write_demo
+from haltere.studies.unknown import truth_of, unknown_vehicle
 
 needs_browser = pytest.mark.skipif(
     browser.find() is None,
@@ -21,19 +23,26 @@ def demo(tmp_path_factory):
     return path, write_demo(path, said.append), said
 
 
-def test_the_numbers_hold(demo):
+def test_the_truth_lies_inside_the_intervals(demo):
     path, result, said = demo
     assert result["report"] == str(path)
-    assert result["vehicle"] == "hong-tilt-wing"
-    assert (result["rotors"], result["joints"]) == (4, 4)
-    assert result["mass"] == pytest.approx(2.08)
-    assert result["power_balance_error"] < 1e-9
-    assert result["energy_balance_error"] < 1e-8
-    assert result["convergence_order"] == pytest.approx(4.0, abs=0.1)
-    assert result["parameters"] == 122
-    assert result["rank"] == 98
-    assert result["final_position"][0] > 3.0
+    assert {"parameters", "fit", "findings", "truth", "report"} <= result.keys()
+    told = [p for p in result["parameters"] if p["name"] in result["truth"] and p["sigma"]]
+    told = [p for p in told if p["verdict"] in ("identified", "weak")]
+    errors = np.array([(p["value"] - result["truth"][p["name"]]) / p["sigma"] for p in told])
+    assert len(told) >= 40
+    assert np.mean(np.abs(errors) <= 1.96) >= 0.85
+    assert result["findings"] == []
+    names = {p["name"] for p in told if p["verdict"] == "identified"}
+    assert {"mass", "rotors.front.effectiveness.q", "rotors.left.effectiveness.p"} <= names
     assert len(said) >= 3
+
+
+def test_the_vehicle_is_not_the_catalogues():
+    truth = truth_of(unknown_vehicle(0))
+    other = truth_of(unknown_vehicle(1))
+    assert truth["mass"] != pytest.approx(0.716, rel=1e-3)
+    assert sum(abs(truth[n] - other[n]) > 1e-9 * abs(truth[n]) for n in truth) > 40
 
 
 def test_every_figure_says_what_one_sees(demo):
@@ -60,24 +69,21 @@ CUT_OFF = """[...document.querySelectorAll('.plot')].filter((plot) => {
   const svg = plot.querySelector('.main-svg');
   return !svg || svg.getBoundingClientRect().width > plot.clientWidth + 1;
 }).map((plot) => plot.id)"""
-FIGURES = "document.querySelectorAll('.plot').length"
 SCENES = "document.querySelectorAll('.plot canvas').length"
 
 
 @needs_browser
 @pytest.mark.parametrize("width", [1280, 390])
-def test_it_looks_right_in_a_browser(demo, tmp_path, width):
+def test_it_looks_right_in_a_browser(demo, width):
     with browser.tab(width, 900, timeout=120.0) as tab:
         tab.open(demo[0])
         scroll, inner = tab.evaluate(WIDTHS)
         assert inner == width
         assert scroll <= inner
         assert tab.evaluate(CUT_OFF) == []
-        assert tab.evaluate(FIGURES) >= 12
-        assert tab.evaluate(SCENES) >= 3
+        assert tab.evaluate(SCENES) >= 2
         image = tab.screenshot()
         complaints = tab.complaints()
-    assert image.startswith(b"\x89PNG")
     assert int.from_bytes(image[16:20], "big") == width
     assert len(image) > 100_000  # an empty page of this size has a few thousand bytes
     assert complaints == []
@@ -88,8 +94,7 @@ def test_it_can_be_printed(demo):
     with browser.tab(timeout=120.0) as tab:
         tab.open(demo[0])
         pdf = tab.pdf()
-    pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
-    assert 4 <= pages <= 12
+    assert 4 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 16
 
 
 @needs_browser

@@ -18,6 +18,7 @@ from haltere.cli import (
     design,
     doctor,
     dynamics,
+    export,
     identify,
     observe,
     plot,
@@ -47,6 +48,7 @@ app.command("design", epilog=design.EXAMPLE)(design.design)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("identify", epilog=identify.EXAMPLE)(identify.identify)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
+app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("plot", epilog=plot.EXAMPLE)(plot.plot)
 app.command("throw", epilog=throw.EXAMPLE)(throw.throw)
 app.command("bench", epilog=bench.EXAMPLE)(bench.bench)

@@ -1,4 +1,4 @@
-"""`haltere demo`: a catalogue vehicle and its dynamics, drawn into one HTML file."""
+"""`haltere demo`: an unknown vehicle is simulated, flown and identified, and the report written."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,15 +14,22 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="The HTML file to write.", metavar="FILE")] = Path(
         "report.html"
     ),
+    seed: Annotated[
+        int, typer.Option("--seed", help="Of the vehicle, its flight and its sensors.", min=0)
+    ] = 0,
     json: JsonFlag = False,
 ) -> None:
-    """Draw a vehicle and how it moves as report.html."""
+    """Simulate a vehicle that nobody knows, identify it, and write report.html."""
     prepare_jax()
     from haltere.report.demo import write_demo
 
-    with progress("drawing a catalogue vehicle") as report:
-        result = write_demo(out, report)
+    with progress("making an unknown vehicle") as report:
+        result = write_demo(out, report, seed)
     if json:
         emit_json(result)
-    else:
-        typer.echo(f"wrote {out}; open it in a browser")
+        return
+    parameters = [p for p in result["parameters"] if p["name"] in result["truth"]]
+    told = [p for p in parameters if p["verdict"] in ("identified", "weak") and p["sigma"]]
+    inside = sum(abs(p["value"] - result["truth"][p["name"]]) <= 1.96 * p["sigma"] for p in told)
+    typer.echo(f"{len(told)} numbers identified; {inside} intervals of 95 % hold the truth")
+    typer.echo(f"wrote {out}; open it in a browser")

@@ -52,14 +52,23 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A cell with a coloured mark; `kind` is a class of the style sheet, the text says the same in words."""
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True)
 class Table:
-    """Rows of text cells with one sentence; the first column names the row."""
+    """Rows of text cells with one sentence; the first column names the row. Cells of `prose` ones break their lines."""
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[str | Mark]]
     sentence: str
     wide: bool = False
+    prose: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,8 @@ class Section:
     title: str
     text: str
     items: Sequence[Picture | Table] = ()
+    points: Sequence[str] = ()
+    """Sentences of a numbered list."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,7 @@ class Page:
             generator=f"{GENERATOR} {__version__}",
             plotly=Markup(get_plotlyjs()),
             is_picture=lambda item: isinstance(item, Picture),
+            is_mark=lambda cell: isinstance(cell, Mark),
         )
 
     def write(self, path: Path) -> Path:

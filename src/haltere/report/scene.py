@@ -15,6 +15,8 @@ from haltere.report.vehicle import Drawing, Label, Part, draw
 _LIGHT = {"ambient": 0.72, "diffuse": 0.5, "specular": 0.08, "roughness": 0.7, "fresnel": 0.05}
 _LIGHT_FROM = {"x": 2000, "y": -3000, "z": 6000}
 _CASTS_SHADOW = ("hull", "arm", "wing", "rotor")
+_GHOSTED = ("arm", "wing", "rotor")
+_PALE = "#6b7680"
 _IN_FLIGHT = ("hull", "arm", "wing", "rotor", "thrust")
 
 
@@ -23,14 +25,29 @@ def vehicle_figure(
     joint_angles: ArrayLike | None = None,
     rotor_rates: ArrayLike | None = None,
     height: int = 520,
+    ghost: Airframe | None = None,
+    beside: Sequence[Part] = (),
 ) -> go.Figure:
-    """The vehicle at `joint_angles` (J,) rad on a ground, with thrust and sense of rotation of its rotors."""
+    """The vehicle at `joint_angles` (J,) rad on a ground, with thrust and sense of rotation of its rotors.
+
+    Args:
+        airframe: what to draw.
+        joint_angles: (J,) rad.
+        rotor_rates: (R,) rad/s.
+        height: of the figure, in pixels.
+        ghost: another vehicle, drawn faintly in the same frame.
+        beside: further parts in the body frame.
+    """
     drawing = draw(airframe, joint_angles, rotor_rates)
     ground = drawing.lowest - 0.22 * drawing.size
     reach = 1.2 * drawing.size
     figure = go.Figure(_ground(drawing.com - reach, drawing.com + reach, ground))
     figure.add_trace(_shadow(drawing.of_kind(*_CASTS_SHADOW), ground))
-    for part in drawing.parts:
+    if ghost is not None:
+        for part in draw(ghost).of_kind(*_GHOSTED):
+            pale = Part("ghost", f"nominal {part.name}", part.mesh, _PALE, 0.28)
+            figure.add_trace(_solid([pale], pale.kind, pale.name, pale.opacity))
+    for part in (*drawing.parts, *beside):
         figure.add_trace(_solid([part], part.kind, part.name, part.opacity))
     foot = np.array([*drawing.com[:2], ground])
     figure.add_trace(_curve(np.stack([drawing.com, foot]), theme.INK, "plumb line", 1.5))
@@ -103,7 +120,7 @@ def _solid(parts: Sequence[Part], kind: str, name: str, opacity: float) -> go.Me
         lightposition=_LIGHT_FROM,
         name=name,
         meta=kind,
-        hoverinfo="name" if kind in {"rotor", "wing", "hull", "sensor", "com"} else "skip",
+        hoverinfo="name" if kind in {"rotor", "wing", "hull", "sensor", "com", "doubt", "ghost"} else "skip",
     )
 
 

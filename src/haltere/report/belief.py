@@ -1,0 +1,147 @@
+"""The vehicle as identified, in three dimensions: with the nominal one as a ghost, and how sure each place is.
+
+Around the centre of mass, every rotor and the IMU stands the 95 % ellipsoid of its place (axes of the body,
+deviations of the three coordinates). Places are known to millimetres on vehicles of decimetres, so all ellipsoids are
+enlarged by one round factor, which the caption tells. Without a whole airframe the rotors are drawn from above, as
+they act: with angular acceleration p about x and q about y, a rotor pulls at (-q, p), in units of the largest of
+each.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import plotly.graph_objects as go
+
+from haltere.export.subject import Subject
+from haltere.identification.result import Identification
+from haltere.report import shapes, theme
+from haltere.report.page import Picture
+from haltere.report.scene import vehicle_figure
+from haltere.report.shapes import Floats, Mesh
+from haltere.report.vehicle import Part
+
+SURE = 1.96
+FACTORS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+VISIBLE = 0.13
+"""Half axis that the largest ellipsoid shall have about, as a share of the vehicle's size."""
+DOUBT = "#8e5ea2"
+XYZ = ("x", "y", "z")
+
+
+def picture(result: Identification) -> Picture | None:
+    """The vehicle in 3D, or its rotors from above; None if the result has neither."""
+    return _whole(result) if result.airframe is not None else _above(result)
+
+
+def _whole(result: Identification) -> Picture:
+    airframe = result.airframe
+    assert airframe is not None
+    subject = Subject.from_result(result) if airframe.rotors else None
+    sigmas = _sigmas(result)
+    numbers: Mapping[str, float] = {} if subject is None else subject.numbers
+    size = _size(numbers)
+    factor = _factor(sigmas, size)
+    clouds = []
+    for head, sigma in sigmas.items():
+        place = "com" if head == "com" else f"{head}.position"
+        if all(f"{place}.{x}" in numbers for x in XYZ):
+            centre = np.array([numbers[f"{place}.{x}"] for x in XYZ])
+            clouds.append(_ellipsoid(head, centre, SURE * factor * sigma))
+    ghost = result.nominal if result.nominal != airframe else None
+    words = "Blue rotors turn counter-clockwise, orange ones clockwise, seen against the thrust arrow. "
+    if clouds:
+        times = "in true size" if factor == 1.0 else f"enlarged {factor:g} times"
+        words += f"Purple clouds are where each place is with 95 % certainty, {times}. "
+    if ghost is not None:
+        words += "The pale vehicle is the nominal one. "
+    return Picture(
+        "As identified",
+        vehicle_figure(airframe, height=480, ghost=ghost, beside=clouds),
+        words + "Drag to turn.",
+        wide=True,
+        name="vehicle",
+    )
+
+
+def _sigmas(result: Identification) -> dict[str, Floats]:
+    """(3,) deviations of each place that the log tells, by the path of what sits there."""
+    found: dict[str, Floats] = {}
+    for p in result.parameters:
+        parts = p.name.split(".")
+        if parts[-1] not in XYZ or p.sigma is None or p.verdict in ("combination", "unobservable"):
+            continue
+        head = "com" if parts[0] == "com" else ".".join(parts[:-2])
+        if parts[0] == "com" or parts[-2] == "position":
+            found.setdefault(head, np.zeros(3))[XYZ.index(parts[-1])] = p.sigma
+    return found
+
+
+def _size(numbers: Mapping[str, float]) -> float:
+    """Distance of the farthest part from the origin, m."""
+    heads = [name.removesuffix(".x") for name in numbers if name.endswith(".position.x")]
+    reach = [float(np.linalg.norm([numbers[f"{head}.{x}"] for x in XYZ])) for head in heads]
+    return max(reach, default=0.0) or 0.2
+
+
+def _factor(sigmas: dict[str, Floats], size: float) -> float:
+    largest = max((float(np.max(s)) for s in sigmas.values()), default=0.0) * SURE
+    fitting = [f for f in FACTORS if f * largest <= VISIBLE * size]
+    return max(fitting, default=1.0) if largest > 0.0 else 1.0
+
+
+def _ellipsoid(head: str, centre: Floats, half: Floats) -> Part:
+    ball = shapes.ball((0.0, 0.0, 0.0), 1.0, rings=10, corners=20)
+    flat = np.maximum(half, 0.05 * float(np.max(half)))
+    mesh = Mesh(ball.vertices * flat + centre, ball.faces)
+    return Part("doubt", f"{head.removeprefix('rotors.')}, 95 %", mesh, DOUBT, 0.3)
+
+
+def _above(result: Identification) -> Picture | None:
+    rotors = effectiveness(result)
+    if not rotors:
+        return None
+    table = np.array([[r.get(n, 0.0) for n in ("q", "p", "r", "fz")] for r in rotors.values()])
+    scale = np.max(np.abs(table), axis=0)
+    share = table / np.where(scale > 0.0, scale, 1.0)
+    figure = go.Figure()
+    reach = 1.45
+    for (name, _), (q, p, r, fz) in zip(rotors.items(), share, strict=True):
+        colour = theme.SPIN["ccw" if r < 0.0 else "cw"]  # a ccw rotor turns the body clockwise
+        figure.add_trace(
+            go.Scatter(
+                x=[-p],
+                y=[-q],
+                mode="markers+text",
+                text=[f"<b>{name}</b>"],
+                textposition="middle center",
+                textfont={"color": "#ffffff", "size": 13},
+                marker={"size": 30 + 30 * abs(fz), "color": colour, "opacity": 0.85},
+                hovertemplate=f"{name}: roll {p:+.2f}, pitch {q:+.2f}, yaw {r:+.2f}, up {fz:+.2f}<extra></extra>",
+                showlegend=False,
+            )
+        )
+        figure.add_shape(
+            type="line", x0=0, y0=0, x1=-p, y1=-q, line={"color": theme.HAIRLINE, "width": 5}, layer="below"
+        )
+    figure.add_annotation(x=0, y=1.38, text="front", showarrow=False, font={"color": theme.MUTED, "size": 13})
+    theme.apply(figure, 400, hovermode="closest", margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    figure.update_xaxes(range=[-reach, reach], visible=False)
+    figure.update_yaxes(range=[-reach, reach], visible=False, scaleanchor="x")
+    return Picture(
+        "Rotors from above, as they act",
+        figure,
+        "How strongly each rotor rolls (sideways) and pitches (lengthwise) the vehicle, each against the strongest; "
+        "larger discs lift more. Blue rotors turn counter-clockwise, orange ones clockwise. Lengths need a mass and an "
+        "airframe.",
+        name="vehicle",
+    )
+
+
+def effectiveness(result: Identification) -> dict[str, dict[str, float]]:
+    """By rotor: `fx` ... `r`, as far as the log tells them."""
+    found: dict[str, dict[str, float]] = {}
+    for p in result.parameters:
+        parts = p.name.split(".")
+        if len(parts) == 4 and parts[0] == "rotors" and parts[2] == "effectiveness" and p.value is not None:
+            found.setdefault(parts[1], {})[parts[3]] = p.value
+    return found

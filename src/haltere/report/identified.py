@@ -1,0 +1,245 @@
+"""What a log told of a vehicle, on one page: the vehicle, its numbers, how well they predict, and what to do next."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from haltere.identification.result import Identification
+from haltere.report import fits
+from haltere.report.belief import effectiveness, picture
+from haltere.report.page import Fact, Page, Picture, Section, Table
+from haltere.report.verdicts import nice, pair, tables
+
+METHODS = {
+    "effectiveness": "from rotor speeds and IMU, without pose",
+    "command": "from motor commands and IMU, without rotor speeds",
+    "throw": "from a throw",
+    "filter": "by the self-calibrating filter, with pose",
+    "batch": "by the batch smoother, with pose",
+}
+HELD = "On time that the fit has not seen. "
+WHITE = 0.5
+"""Correlation of neighbouring residuals from which they are called coloured."""
+FAR = 12.0
+"""Largest deviation from truth that is drawn, sigma."""
+
+
+def page(result: Identification, truth: Mapping[str, float] | None = None) -> Page:
+    """The whole page; with `truth` by name (of a simulated flight) also how far off the numbers are."""
+    sections: list[Section | None] = [_vehicle(result), _numbers(result)]
+    if truth is not None:
+        sections.append(_truth(result, truth))
+    sections += [_prediction(result), _excitation(result), _doctor(result), _next(result)]
+    counts = Counter(str(p.verdict) for p in result.parameters)
+    told = counts["identified"] + counts["weak"]
+    how = METHODS.get(result.method, f"by the method {result.method}")
+    first = f" What would help most: {_sentence(result.steps[0])}" if result.steps else ""
+    return Page(
+        title=f"What {result.source} tells of its vehicle",
+        text=(
+            f"Identified {how}, from {result.duration:.0f} s of flight: {told} of {len(result.parameters)} numbers, "
+            f"each with an interval that is meant to hold.{first}"
+        ),
+        facts=_facts(result, counts),
+        sections=[section for section in sections if section is not None],
+    )
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else text + "."
+
+
+def _facts(result: Identification, counts: Counter[str]) -> list[Fact]:
+    found = [Fact(f"{counts['identified']} of {len(result.parameters)}", "", "numbers identified")]
+    mass = result.parameter("mass")
+    if mass is not None and mass.value is not None and mass.verdict in ("identified", "weak"):
+        found.append(Fact(pair(mass.value, mass.sigma), "kg", "mass"))
+    rotors = {p.name.split(".")[1] for p in result.parameters if p.name.startswith("rotors.")}
+    if rotors:
+        found.append(Fact(str(len(rotors)), "", "rotors"))
+    found.append(Fact(f"{result.duration:.1f}", "s", "of flight"))
+    shares = [p.to_dict()["share"] for p in result.predictions]
+    known = [s for s in shares if s is not None]
+    if known:
+        found.append(Fact(f"{100.0 * float(np.median(known)):.0f}", "%", "unpredicted, median signal"))
+    found.append(Fact(str(len(result.findings)), "", "findings of the doctor"))
+    return found
+
+
+def _vehicle(result: Identification) -> Section:
+    items: list[Picture | Table] = []
+    shown = picture(result)
+    if shown is not None:
+        items.append(shown)
+    items += _strengths(result)
+    text = (
+        "As far as this log tells it; places are in the body frame, x forward, y left, z up."
+        if result.airframe is not None
+        else "Without pose and a known mass a log tells ratios: how strongly each rotor pushes and turns the vehicle."
+    )
+    return Section("The vehicle", text, items)
+
+
+def _strengths(result: Identification) -> list[Picture | Table]:
+    """What each rotor does at the speed that carries the weight, if the log tells it."""
+    rotors = effectiveness(result)
+    lift = sum(r.get("fz", 0.0) for r in rotors.values())
+    if not rotors or lift <= 0.0:
+        return []
+    square = 9.80665 / lift
+    found: list[Picture | Table] = []
+    for key, title, unit, words in (
+        ("fz", "Upward push at hover", "m/s²", "Together they carry the weight, 9.81 m/s²."),
+        ("p", "Rolling", "rad/s²", "Right rotors roll the vehicle to the left, which is negative here."),
+        (
+            "q",
+            "Pitching",
+            "rad/s²",
+            "Front rotors lift the nose, which is negative about an axis that points left.",
+        ),
+        ("r", "Yawing", "rad/s²", "Rotors that turn clockwise push the nose to the left, which is positive."),
+    ):
+        values = {n: square * r[key] for n, r in rotors.items() if key in r}
+        if len(values) == len(rotors):
+            sigmas = {n: square * _sigma(result, f"rotors.{n}.effectiveness.{key}") for n in values}
+            found.append(
+                Picture(title, fits.bars(values, unit, sigmas), f"{words} Whiskers hold 95 %.", wide=False)
+            )
+    return found
+
+
+def _sigma(result: Identification, name: str) -> float:
+    p = result.parameter(name)
+    return 0.0 if p is None or p.sigma is None else p.sigma
+
+
+def _numbers(result: Identification) -> Section:
+    counts = Counter(str(p.verdict) for p in result.parameters)
+    said = ", ".join(f"{counts[v]} {v}" for v in fits.VERDICTS if counts[v])
+    bar = Picture(
+        "Verdicts", fits.verdict_chart(counts), f"Of {len(result.parameters)} numbers: {said}.", wide=True
+    )
+    return Section(
+        "The numbers",
+        "Each with its standard deviation, systematic part included, and what this log can say of it.",
+        [bar, *tables(result)],
+    )
+
+
+def _truth(result: Identification, truth: Mapping[str, float]) -> Section | None:
+    """How far the numbers are from the simulated vehicle's own."""
+    names, errors, colours = [], [], []
+    for p in result.parameters:
+        if p.name in truth and p.value is not None and p.sigma and p.verdict in ("identified", "weak"):
+            names.append(p.name.removeprefix("rotors."))
+            errors.append((p.value - truth[p.name]) / p.sigma)
+            colours.append(fits.VERDICTS[p.verdict])
+    if not names:
+        return None
+    inside = int(np.sum(np.abs(errors) <= 1.96))
+    shown = np.clip(errors, -FAR, FAR)
+    chart = fits.interval_chart(
+        names, list(shown), [1.96] * len(names), colours, "error, in standard deviations"
+    )
+    return Section(
+        "Against the truth",
+        "This flight was simulated, so the truth is known; the identification has not seen it.",
+        [
+            Picture(
+                "Error of each number",
+                chart,
+                f"{inside} of {len(names)} intervals of 95 % hold the truth (whiskers that reach zero).",
+                wide=True,
+            )
+        ],
+    )
+
+
+def _prediction(result: Identification) -> Section | None:
+    if not result.predictions:
+        return None
+    items: list[Picture | Table] = []
+    for p in result.predictions:
+        share = p.to_dict()["share"]
+        part = "" if share is None else f", {100.0 * share:.0f} % of the signal's own deviation"
+        words = f"{HELD}What is left is {p.rms:.3g} {nice(p.unit)} rms{part}."
+        items.append(Picture(p.name, fits.prediction_chart(p), words))
+    coloured = [p.name for p in result.predictions if abs(p.whiteness) > WHITE]
+    words = "White residuals stay in the grey band: then nothing is left that a model could use."
+    if coloured:
+        words = (
+            f"Neighbouring residuals of {', '.join(coloured)} are alike: something slow is not in the model, "
+            "such as wind, and the intervals allow for it."
+        )
+    items.append(Picture("What is left: is it white?", fits.whiteness_chart(result.predictions), words))
+    return Section("Measured and predicted", "The identified vehicle is asked what it will feel.", items)
+
+
+def _excitation(result: Identification) -> Section | None:
+    if not result.excitation:
+        return None
+    by_unit: dict[str, dict[str, float]] = {}
+    for name, value in result.excitation.items():
+        head, _, unit = name.replace(", ", " ").rpartition(" ")
+        by_unit.setdefault(unit if head else "", {})[head or name] = float(value)
+    items: list[Picture | Table] = []
+    for unit, values in by_unit.items():
+        least = min(values, key=lambda n: values[n])
+        words = (
+            f"{_sentence(least)[:-1]} moved least."
+            if len(values) > 1
+            else "Standard deviation over the flight."
+        )
+        items.append(Picture(f"In {nice(unit)}", fits.bars(values, nice(unit)), words))
+    return Section(
+        "Excitation",
+        "What does not move cannot be told: how much each axis moved, as a standard deviation.",
+        items,
+    )
+
+
+def _doctor(result: Identification) -> Section | None:
+    if not result.findings and not result.unknown:
+        return Section(
+            "The log's health", "The doctor found nothing wrong in the log, and nothing it could not judge."
+        )
+    items: list[Picture | Table] = []
+    if result.findings:
+        rows = [
+            (str(f["kind"]), str(f["evidence"]), str(f["remedy"]), "yes" if f.get("certain") else "no")
+            for f in result.findings
+        ]
+        items.append(
+            Table(
+                "Findings",
+                ("what", "evidence", "remedy", "certain"),
+                rows,
+                "Certain ones were mended before identification.",
+                wide=True,
+                prose=True,
+            )
+        )
+    if result.unknown:
+        lines = [(str(u["kind"]), str(u["reason"]), str(u["remedy"])) for u in result.unknown]
+        items.append(
+            Table(
+                "What the log cannot tell",
+                ("what", "why", "what would"),
+                lines,
+                "None of these is a fault; the data are silent on them.",
+                wide=True,
+                prose=True,
+            )
+        )
+    return Section("The log's health", "What the doctor saw in the data themselves.", items)
+
+
+def _next(result: Identification) -> Section | None:
+    points = [_sentence(step) for step in result.steps]
+    points += [f"Note: {_sentence(note)}" for note in result.notes]
+    if not points:
+        return None
+    return Section("What to do next", "The most useful first.", (), points)

@@ -1,0 +1,158 @@
+"""Tables of identified numbers: the whole vehicle's one below the other, those of rotors side by side."""
+
+import math
+from collections.abc import Sequence
+
+from haltere.identification.result import Identification, Parameter
+from haltere.report.page import Mark, Table
+
+MOST_PARTNERS = 3
+
+
+def tables(result: Identification) -> list[Table]:
+    """The whole vehicle and its sensors; then what each rotor has; then what would help."""
+    others = [p for p in result.parameters if not p.name.startswith("rotors.")]
+    rotors = [p for p in result.parameters if p.name.startswith("rotors.") and p.name.count(".") >= 2]
+    found = []
+    if others:
+        found.append(
+            Table(
+                "The whole vehicle and its sensors",
+                ("", "value and sigma", "verdict", "95 %"),
+                [_row(p) for p in others],
+                "Green is identified, yellow weak (an interval wider than half the value), blue known only together "
+                "with others, red not to be told from this log.",
+                wide=True,
+            )
+        )
+    if rotors:
+        found.append(_rotors(rotors))
+    helps = _helps(result.parameters)
+    if helps:
+        found.append(
+            Table(
+                "What is open, and what would close it",
+                ("numbers", "verdict", "what helps"),
+                helps,
+                "Numbers that are known only together share one line.",
+                wide=True,
+                prose=True,
+            )
+        )
+    return found
+
+
+def _row(p: Parameter) -> tuple[str | Mark, ...]:
+    return labelled(p.name, p.unit), _cell(p), p.verdict, interval(p.interval)
+
+
+def _rotors(parameters: Sequence[Parameter]) -> Table:
+    names = list(dict.fromkeys(p.name.split(".")[1] for p in parameters))
+    kinds = list(dict.fromkeys(p.name.split(".", 2)[2] for p in parameters))
+    by_name = {p.name: p for p in parameters}
+    rows: list[tuple[str | Mark, ...]] = []
+    for kind in kinds:
+        cells = [by_name.get(f"rotors.{name}.{kind}") for name in names]
+        units = {p.unit for p in cells if p is not None}
+        rows.append((labelled(kind, next(iter(units), "")), *(_cell(p) for p in cells)))
+    return Table(
+        "The rotors",
+        ("", *names),
+        rows,
+        "Value and standard deviation; the colour on the left is the verdict, as above.",
+        wide=True,
+    )
+
+
+def labelled(name: str, unit: str) -> str:
+    """A name with its unit."""
+    return name if unit in ("", "1") else f"{name}, {nice(unit)}"
+
+
+def nice(unit: str) -> str:
+    """A unit with raised digits."""
+    return unit.replace("^2", "²").replace("s2", "s²").replace("m2", "m²")
+
+
+def _cell(p: Parameter | None) -> Mark:
+    if p is None:
+        return Mark("", "none")
+    if p.value is None:
+        return Mark("–", p.verdict)
+    return Mark(pair(p.value, p.sigma), p.verdict)
+
+
+def _helps(parameters: Sequence[Parameter]) -> list[tuple[str | Mark, ...]]:
+    groups: dict[tuple[str, str], list[Parameter]] = {}
+    for p in parameters:
+        if p.verdict != "identified":
+            groups.setdefault((p.verdict, p.fix), []).append(p)
+    rows: list[tuple[str | Mark, ...]] = []
+    for (verdict, fix), members in groups.items():
+        names = [p.name for p in members]
+        rows.append((brief(names), Mark(verdict, verdict), fix or "nothing needed for most uses"))
+    return rows
+
+
+def brief(names: Sequence[str]) -> str:
+    """Names in short: rotors of the same kind are written once."""
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        parts = name.split(".", 2)
+        key = parts[2] if parts[0] == "rotors" and len(parts) == 3 else name
+        kinds.setdefault(key, []).append(parts[1] if key != name else "")
+    words = []
+    for key, rotors in kinds.items():
+        words.append(key if rotors == [""] else f"rotors.{rotors[0] if len(rotors) == 1 else '*'}.{key}")
+    return ", ".join(words)
+
+
+def number(value: float | None, sigma: float | None = None) -> str:
+    """A value with as many digits as its deviation leaves sense to."""
+    if value is None:
+        return "–"
+    return _fixed(value, _places(value, sigma)) if _handy(value, sigma) else _scientific(value, sigma)
+
+
+def pair(value: float, sigma: float | None) -> str:
+    """A value and its deviation, to the same place."""
+    if not sigma:
+        return number(value)
+    if _handy(value, sigma):
+        places = _places(value, sigma)
+        return f"{_fixed(value, places)} ± {_fixed(sigma, places)}"
+    return f"{_scientific(value, sigma)} ± {sigma:.1e}".replace("-", "−")
+
+
+def _handy(value: float, sigma: float | None) -> bool:
+    """Whether a number is easier to read without a power of ten."""
+    size = max(abs(value), sigma or 0.0)
+    return size == 0.0 or 1e-3 <= size < 1e6
+
+
+def _places(value: float, sigma: float | None) -> int:
+    """Decimal places: two digits of the deviation, or four of the value."""
+    size = 10.0 * sigma if sigma else 1e-2 * abs(value)
+    return 0 if size == 0.0 else min(max(2 - math.floor(math.log10(size)), 0), 7)
+
+
+def _fixed(value: float, places: int) -> str:
+    return f"{round(value, places) + 0.0:.{places}f}".replace("-", "−")
+
+
+def _scientific(value: float, sigma: float | None) -> str:
+    if sigma and abs(value) < 0.05 * sigma:
+        return "0"
+    digits = 3 if not sigma else min(max(math.floor(math.log10(abs(value) / sigma)) + 2, 1), 6)
+    return f"{value:.{digits - 1}e}".replace("-", "−")
+
+
+def interval(sides: tuple[float | None, float | None]) -> str:
+    """An interval in words a reader takes in at a glance; an open side is left open."""
+    low, high = sides
+    if low is None and high is None:
+        return "–"
+    if low is None or high is None:
+        return f"below {number(high)}" if low is None else f"above {number(low)}"
+    doubt = (high - low) / 4.0
+    return f"{number(low, doubt)} … {number(high, doubt)}"

@@ -1,0 +1,158 @@
+"""Vehicles as they may be: drawn from what is known of one.
+
+Each number is drawn with its own sigma; numbers that are known only together move together, by one factor, because
+the flight has told their ratios. A log without pose tells accelerations per squared rotor speed only: then a vehicle
+of 1 kg with these accelerations is made. With specific force b and angular acceleration t per squared speed, mass m
+and inertia I, a rotor
+
+    k = m |b|,   n = b / |b|,   q e = -n . I t / k,   r = n x I t / k                                      (1)
+
+has force k n and torque r x k n - q k e n = I t.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from haltere.airframe import Airframe, AirframeError, Body, Curve, Rotor
+from haltere.airframe.inertia import principal_moments
+from haltere.export import ExportError, Subject, physics
+
+MASS, INERTIA = 1.0, 0.01
+"""Of the vehicle that stands for ratios, kg and kg m2: any would do."""
+SHARE = 0.2
+"""A drawn number keeps at least this share of its value where it must be above zero."""
+POSITIVE = ("mass", "xx", "yy", "zz", "thrust_coefficient", "torque_ratio", "time_constant", "max_speed")
+
+
+def flyable(subject: Subject) -> Airframe:
+    """The identified vehicle, or one of 1 kg with the accelerations that a log without pose tells: equation (1)."""
+    if subject.airframe is not None:
+        return subject.airframe
+    return from_ratios(subject.numbers, subject.rotors, dict(subject.curves), subject.name)
+
+
+def from_ratios(
+    numbers: Mapping[str, float], rotors: tuple[str, ...], curves: Mapping[str, str], name: str
+) -> Airframe:
+    """Equation (1) for every rotor; turning that the log does not tell is taken as none."""
+    made = []
+    for rotor in rotors:
+        head = f"rotors.{rotor}"
+        try:
+            b, t = (np.nan_to_num(f(numbers, rotor)) for f in (physics.force, physics.torque))
+        except KeyError as error:
+            raise ExportError(
+                f"{name}: it cannot be flown before export, because {error.args[0]} is not told; "
+                "identify it with what is missing, or insist with --unchecked"
+            ) from None
+        k = MASS * float(np.linalg.norm(b))
+        n, moment = b / np.linalg.norm(b), INERTIA * t / k
+        along = -float(n @ moment)
+        limits = numbers.get(f"{head}.max_speed")
+        shape = numbers.get(f"{head}.curve")
+        made.append(
+            Rotor.model_validate(
+                {
+                    "name": rotor,
+                    "position": tuple(np.cross(n, moment)),
+                    "axis": tuple(n),
+                    "spin": "ccw" if along >= 0.0 else "cw",
+                    "thrust_coefficient": k,
+                    "torque_ratio": abs(along),
+                    "time_constant": numbers.get(f"{head}.time_constant"),
+                    "delay": max(numbers.get(f"{head}.delay", 0.0), 0.0),
+                    "idle_speed": numbers.get(f"{head}.idle_speed"),
+                    "speed_limits": None if limits is None else (0.0, limits),
+                    "curve": None
+                    if shape is None
+                    else Curve(kind=_kind(curves.get(rotor)), value=min(max(shape, 0.0), 1.0)),
+                }
+            )
+        )
+    body = Body(mass=MASS, inertia=(INERTIA, INERTIA, INERTIA, 0.0, 0.0, 0.0))
+    return Airframe(name=name, body=body, rotors=tuple(made))
+
+
+def _kind(kind: str | None) -> Any:
+    return kind if kind in ("kappa", "quadratic") else "quadratic"
+
+
+def drawn(subject: Subject, believed: Airframe, draws: int, generator: np.random.Generator) -> list[Airframe]:
+    """Vehicles as they may be: `draws` of them, none but possible bodies."""
+    return [_draw(subject, believed, generator) for _ in range(draws)]
+
+
+def _draw(subject: Subject, believed: Airframe, generator: np.random.Generator) -> Airframe:
+    for shrink in 0.5 ** np.arange(12):
+        numbers = _numbers(subject, generator, float(shrink))
+        try:
+            if subject.airframe is None:
+                return from_ratios(numbers, subject.rotors, dict(subject.curves), subject.name)
+            return _with_numbers(believed, numbers, dict(subject.numbers))
+        except (
+            AirframeError,
+            ValueError,
+        ):  # no body has these numbers (the latter is pydantic's): draw nearer
+            continue
+    return believed
+
+
+def _numbers(subject: Subject, generator: np.random.Generator, shrink: float) -> dict[str, float]:
+    """Named numbers drawn from what is known of them."""
+    numbers = dict(subject.numbers)
+    groups = {name: i for i, left in enumerate(subject.open) if left.together for name in left.names}
+    common = shrink * generator.standard_normal(len(subject.open))
+    own = shrink * generator.standard_normal(len(subject.sigma))
+    for z, (name, sigma) in zip(own, subject.sigma.items(), strict=True):
+        if name not in numbers:
+            continue
+        if name in groups:
+            relative = _relative(subject, groups[name]) * float(common[groups[name]])
+            numbers[name] += relative * abs(numbers[name])
+        else:
+            numbers[name] += sigma * float(z)
+        if name.rsplit(".", 1)[-1] in POSITIVE:
+            numbers[name] = max(numbers[name], SHARE * abs(subject.numbers[name]))
+    return numbers
+
+
+def _relative(subject: Subject, group: int) -> float:
+    """One relative deviation for all numbers of a group: the median of theirs."""
+    names = [n for n in subject.open[group].names if subject.numbers.get(n) and n in subject.sigma]
+    return float(np.median([subject.sigma[n] / abs(subject.numbers[n]) for n in names])) if names else 0.0
+
+
+def _with_numbers(believed: Airframe, numbers: Mapping[str, float], before: Mapping[str, float]) -> Airframe:
+    """The airframe with other numbers; mass, centre of mass and inertia change those of the body by as much."""
+    body = believed.body
+    mass = body.mass + numbers["mass"] - before["mass"]
+    com = tuple(c + numbers[f"com.{x}"] - before[f"com.{x}"] for c, x in zip(body.com, "xyz", strict=True))
+    six = ("xx", "yy", "zz", "xy", "xz", "yz")
+    inertia = tuple(
+        i + numbers[f"inertia.{x}"] - before[f"inertia.{x}"] for i, x in zip(body.inertia, six, strict=True)
+    )
+    smallest, middle, largest = principal_moments(inertia)
+    if mass <= 0.0 or smallest <= 0.0 or smallest + middle < largest:
+        raise AirframeError(f"{believed.name}: no body has these numbers")
+    rotors = []
+    for rotor in believed.rotors:
+        head = f"rotors.{rotor.name}"
+
+        def moved(name: str, value: tuple[float, ...], head: str = head) -> tuple[float, ...]:
+            return tuple(
+                v + numbers[f"{head}.{name}.{x}"] - before[f"{head}.{name}.{x}"]
+                for v, x in zip(value, "xyz", strict=True)
+            )
+
+        plain = {
+            "thrust_coefficient": numbers[f"{head}.thrust_coefficient"],
+            "torque_ratio": numbers[f"{head}.torque_ratio"],
+            "time_constant": numbers.get(f"{head}.time_constant"),
+        }
+        axis = np.asarray(moved("axis", rotor.axis))
+        plain |= {"position": moved("position", rotor.position), "axis": tuple(axis / np.linalg.norm(axis))}
+        rotors.append(rotor.model_copy(update=plain))
+    changed = body.model_copy(update={"mass": mass, "com": com, "inertia": inertia})
+    return believed.model_copy(update={"body": changed, "rotors": tuple(rotors)})
