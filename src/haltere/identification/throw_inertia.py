@@ -35,6 +35,9 @@ LAG = 0.005
 """s, where a rotor is spun up: see equation (1)."""
 LONG_LAG = 0.1
 """s, where none is."""
+RISEN = 1.05
+"""Of the largest speed before: a rotor that turns faster is speeding up."""
+_IDLE = 400
 _SHORTEST = 40
 _APART = 5.0
 _WEAK = 0.3
@@ -101,6 +104,24 @@ def throw_inertia(
     if best is None:
         raise TumbleError("got no delay to try; give (0.0,)")
     return best
+
+
+def spin_up(speed: Values, first: int) -> int:
+    """The sample from which a rotor's report shows that it speeds up: the start of what `throw_inertia` should get.
+
+    Telemetry falters for some milliseconds when a motor is kicked, and before there is nothing to learn the scale from.
+
+    Args:
+        speed: (N,) of the rotor, rad/s.
+        first: sample at which it was commanded to.
+    """
+    before = np.asarray(speed[max(first - _IDLE, 0) : first + 1], np.float64)
+    risen = np.flatnonzero(np.asarray(speed[first:]) > RISEN * float(before.max()) + 1.0)
+    if not len(risen):
+        raise TumbleError(
+            f"the rotor that is commanded at sample {first} never turns faster than before; give another throw"
+        )
+    return first + int(risen[0])
 
 
 def inertia_shape(throws: Sequence[Values], rate: float, cutoff: float = SMOOTH) -> Values:
