@@ -1,0 +1,147 @@
+"""An arm with servos on a base that moves as told: what its servos report.
+
+The base's motion is that of its IMU at the body origin: specific force f, rate w and angular acceleration w'. Seen so,
+gravity is part of f, and with A = (f, w') the inverse dynamics (`haltere.dynamics.solve`) of the arm alone is
+
+    torque(q'') = h(q, q', f, w, w') + M(q) q''                                                            (1)
+
+from which h and M follow for the servos (`haltere.dynamics.servo`). What the arm holds is added to the ten inertial
+parameters of its outermost link, in shares between 0 and 1 that may change with time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+
+from haltere.airframe import Airframe
+from haltere.algebra import join_single, soa, split_single
+from haltere.dynamics import Environment, Model, State
+from haltere.dynamics.loads import LinearParameters
+from haltere.dynamics.model import leaves
+from haltere.dynamics.servo import Servos, ServoState, reported, servo_step
+from haltere.dynamics.solve import solve_inverse
+from haltere.dynamics.tree import kinematics
+from haltere.foundation.arrays import Array
+
+SUBSTEP = 1e-3
+"""s, the longest step of the servos."""
+WEIGHTLESS = Environment(gravity=(0.0, 0.0, 0.0))
+"""Gravity is part of the specific force."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """A vehicle's links without its rotors.
+
+    Attributes:
+        model: the links; known when a function of it is compiled, so that its zeros cost nothing.
+        link: number of the link that holds the payload, in the model's order, body 0.
+    """
+
+    model: Model
+    link: int
+
+    @classmethod
+    def from_airframe(cls, airframe: Airframe, link: str | None = None) -> Self:
+        """The arm of a vehicle; the payload hangs on the last link unless another is named."""
+        model = Model.from_airframe(airframe.model_copy(update={"rotors": ()}))
+        names = model.topology.link_names
+        number = len(names) - 1 if link is None else names.index(airframe.link(link).name)
+        return cls(model, number)
+
+    @property
+    def bodies(self) -> Array:
+        """(L, 10) inertial parameters of body and links, each in its own frame."""
+        return self.model.bodies
+
+
+@leaves("goal", "force", "rate", "angular", "held")
+@dataclass(frozen=True)
+class ArmDrive:
+    """What is done to the arm at each of T reports.
+
+    Attributes:
+        goal: (T, J) rad.
+        force: (T, 3) specific force of the body origin, body axes, m/s2.
+        rate: (T, 3) rad/s.
+        angular: (T, 3) rad/s2.
+        held: (T,) share of the payload that hangs on the arm, 0 to 1.
+    """
+
+    goal: Array
+    force: Array
+    rate: Array
+    angular: Array
+    held: Array
+
+
+@leaves("angle", "load", "true_angle", "torque")
+@dataclass(frozen=True)
+class ArmTrace:
+    """At each report, (T, J): `angle` rad and `load` as reported; true angle and the torque the load asks for, N m."""
+
+    angle: Array
+    load: Array
+    true_angle: Array
+    torque: Array
+
+
+def effort(
+    model: Model, bodies: Array, angle: Array, joint_rate: Array, force: Array, rate: Array, angular: Array
+) -> tuple[Array, Array]:
+    """h (J,) N m and M (J, J) kg m2 of equation (1), with the inertial parameters `bodies` (L, 10)."""
+    rest = State.rest(model)
+    twist = jnp.concatenate([jnp.zeros(3), rate])
+    state = replace(rest, twist=twist, joint_angles=angle, joint_rates=joint_rate)
+    base = jnp.concatenate([force, angular])
+    nodes = kinematics(model, state)
+    none = jnp.zeros(0)
+    parameters = LinearParameters(bodies, none, none, ())
+
+    def torque(acceleration: Array) -> Array:
+        motion = (base, acceleration, none)
+        return solve_inverse(model, state, nodes, motion, WEIGHTLESS, parameters)[1]
+
+    still = jnp.zeros_like(angle)
+    return torque(still), jax.jacfwd(torque)(still)
+
+
+Tracer = Callable[[Servos, Array, Array, ArmDrive, Array], ArmTrace]
+
+
+def arm_tracer(arm: Arm, period: float = 0.01) -> Tracer:
+    """A function of (servos, bodies, payload, drive, start) that gives what the servos report every `period` seconds.
+
+    Its arguments: the servos' numbers; (L, 10) the links' inertial parameters; (10,) those of what the arm holds, in the
+    frame of the link that holds it; T reports of what is done; (J,) rad, the angles at the beginning, from where the
+    servos need about half a second to settle. It is pure: compile and map it as needed.
+    """
+    substeps = max(1, round(period / SUBSTEP))
+    dt = period / substeps
+    known = partial(effort, jax.tree.map(jnp.asarray, arm.model))
+
+    def trace(servos: Servos, bodies: Array, payload: Array, drive: ArmDrive, start: Array) -> ArmTrace:
+        def report(state: ServoState, given: ArmDrive) -> tuple[ServoState, ArmTrace]:
+            now_bodies = bodies.at[arm.link].add(given.held * payload)
+            fixed = split_single((given.force, given.rate, given.angular))
+            masses = split_single(now_bodies)
+
+            def small(_: int, carry: tuple[ServoState, Array]) -> tuple[ServoState, Array]:
+                now, _ = carry
+                joints = split_single((now.angle, now.rate))
+                load, mass_matrix = join_single(soa(known)(masses, *joints, *fixed))
+                return servo_step(servos, now, given.goal, mass_matrix, load, dt), load
+
+            state, load = jax.lax.fori_loop(0, substeps, small, (state, jnp.zeros_like(state.angle)))
+            angle, share = reported(servos, state)
+            return state, ArmTrace(angle, share, state.angle, load)
+
+        zero = jnp.zeros_like(start)
+        _, found = jax.lax.scan(report, ServoState(start, zero, zero, zero), drive)
+        return found
+
+    return trace
