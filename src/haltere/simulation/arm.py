@@ -1,62 +1,25 @@
 """An arm with servos on a base that moves as told: what its servos report.
 
-The base's motion is that of its IMU at the body origin: specific force f, rate w and angular acceleration w'. Seen so,
-gravity is part of f, and with A = (f, w') the inverse dynamics (`haltere.dynamics.solve`) of the arm alone is
-
-    torque(q'') = h(q, q', f, w, w') + M(q) q''                                                            (1)
-
-from which h and M follow for the servos (`haltere.dynamics.servo`). What the arm holds is added to the ten inertial
-parameters of its outermost link, in shares between 0 and 1 that may change with time.
+Weight, base acceleration and mass matrix come from `haltere.dynamics.arm`, the servos from `haltere.dynamics.servo`.
+What the arm holds is added to the ten inertial parameters of the link that holds it, in shares between 0 and 1 that may
+change with time.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Self
 
 import jax
 import jax.numpy as jnp
 
-from haltere.airframe import Airframe
 from haltere.algebra import join_single, soa, split_single
-from haltere.dynamics import Environment, Model, State
-from haltere.dynamics.loads import LinearParameters
+from haltere.dynamics.arm import Arm, effort
 from haltere.dynamics.model import leaves
 from haltere.dynamics.servo import Servos, ServoState, reported, servo_step
-from haltere.dynamics.solve import solve_inverse
-from haltere.dynamics.tree import kinematics
 from haltere.foundation.arrays import Array
 
 SUBSTEP = 1e-3
 """s, the longest step of the servos."""
-WEIGHTLESS = Environment(gravity=(0.0, 0.0, 0.0))
-"""Gravity is part of the specific force."""
-
-
-@dataclass(frozen=True, eq=False)
-class Arm:
-    """A vehicle's links without its rotors.
-
-    Attributes:
-        model: the links; known when a function of it is compiled, so that its zeros cost nothing.
-        link: number of the link that holds the payload, in the model's order, body 0.
-    """
-
-    model: Model
-    link: int
-
-    @classmethod
-    def from_airframe(cls, airframe: Airframe, link: str | None = None) -> Self:
-        """The arm of a vehicle; the payload hangs on the last link unless another is named."""
-        model = Model.from_airframe(airframe.model_copy(update={"rotors": ()}))
-        names = model.topology.link_names
-        number = len(names) - 1 if link is None else names.index(airframe.link(link).name)
-        return cls(model, number)
-
-    @property
-    def bodies(self) -> Array:
-        """(L, 10) inertial parameters of body and links, each in its own frame."""
-        return self.model.bodies
 
 
 @leaves("goal", "force", "rate", "angular", "held")
@@ -88,26 +51,6 @@ class ArmTrace:
     load: Array
     true_angle: Array
     torque: Array
-
-
-def effort(
-    model: Model, bodies: Array, angle: Array, joint_rate: Array, force: Array, rate: Array, angular: Array
-) -> tuple[Array, Array]:
-    """h (J,) N m and M (J, J) kg m2 of equation (1), with the inertial parameters `bodies` (L, 10)."""
-    rest = State.rest(model)
-    twist = jnp.concatenate([jnp.zeros(3), rate])
-    state = replace(rest, twist=twist, joint_angles=angle, joint_rates=joint_rate)
-    base = jnp.concatenate([force, angular])
-    nodes = kinematics(model, state)
-    none = jnp.zeros(0)
-    parameters = LinearParameters(bodies, none, none, ())
-
-    def torque(acceleration: Array) -> Array:
-        motion = (base, acceleration, none)
-        return solve_inverse(model, state, nodes, motion, WEIGHTLESS, parameters)[1]
-
-    still = jnp.zeros_like(angle)
-    return torque(still), jax.jacfwd(torque)(still)
 
 
 Tracer = Callable[[Servos, Array, Array, ArmDrive, Array], ArmTrace]
