@@ -3,9 +3,10 @@
 Readings of sliding joints are linear in features phi, y = phi . beta(x) (`haltere.estimation.payload_model`), so all that
 a record says is kept, for each joint and kind of motion, in
 
-    G = sum w phi phi^T,  b = sum w phi y,   w = (period / correlation) / sigma^2                                (1)
+    G = s s^T / n + e (sum w phi phi^T - s s^T / n),  s = sum w phi,  n = sum w,   b likewise                  (1)
 
-and the estimate is the most likely x under the belief (x_0, P_0) of the servos' constants, by Gauss-Newton steps:
+with w = (period / correlation) / sigma^2: the means of a pose count fully, the changes within its sweep hardly (e =
+`within`), because friction that ripples over the angle looks like them. The estimate is the most likely x under the belief (x_0, P_0) of the servos' constants, by Gauss-Newton steps:
 
     (D^T G D + P_0^-1) dx = D^T (b - G beta) - P_0^-1 (x - x_0),   D = dbeta/dx                                  (2)
 
@@ -36,7 +37,7 @@ from haltere.estimation.payload_signals import ArmSignals, SignalSettings, condi
 class PayloadSettings:
     """How a payload is estimated."""
 
-    place: float = 0.003
+    place: float = 0.0005
     """m: standard deviation of the centre of mass from the gripper, before any reading."""
     heaviest: float = 1.0
     """kg: standard deviation of the mass before any reading."""
@@ -44,8 +45,12 @@ class PayloadSettings:
     """kg m2: standard deviation of the payload's own inertia before any reading."""
     correlation: float = 0.1
     """s: readings closer together than this are one."""
-    floor: float = 0.003
+    floor: float = 0.002
     """Deviation of a filtered reading beside the encoder's steps, share of the stall torque."""
+    within: float = 0.01
+    """Weight of changes within a sweep beside its mean, e of equation (1)."""
+    pose_change: float = 0.35
+    """rad by which a joint must have moved for a new pose."""
     weak_lever: float = 0.25
     """N m/kg: lever times specific force below which a joint does not show the mass."""
     weak_load: float = 0.01
@@ -62,8 +67,10 @@ class PayloadBelief:
     """All that was read so far; leading axes are runs.
 
     Attributes:
-        matrix: (..., J, 4, F, F) G of equation (1).
+        matrix: (..., J, 4, F, F) G of equation (1) for poses that were left.
         vector: (..., J, 4, F) b.
+        sums: (..., J, 4, F+2, F+2) of w z z^T with z = (phi, y, 1), in the present pose.
+        pose: (..., J) rad; NaN before the first reading in it.
         count: (..., J, 4) readings, those closer together than their correlation counted as one.
         lever: (..., J) largest torque over mass seen, N m/kg.
         age: (...) s since the last counted reading.
@@ -72,6 +79,8 @@ class PayloadBelief:
 
     matrix: Numbers
     vector: Numbers
+    sums: Numbers
+    pose: Numbers
     count: Numbers
     lever: Numbers
     age: Numbers
@@ -131,6 +140,8 @@ class PayloadFilter:
         return PayloadBelief(
             np.zeros((*runs, joints, CLASSES, size, size)),
             np.zeros((*runs, joints, CLASSES, size)),
+            np.zeros((*runs, joints, CLASSES, size + 2, size + 2)),
+            np.full((*runs, joints), np.nan),
             np.zeros((*runs, joints, CLASSES)),
             np.zeros((*runs, joints)),
             np.full(runs, np.inf),
@@ -160,19 +171,52 @@ class PayloadFilter:
         kinds = np.where(sliding, np.where(lifts, UP, DOWN), np.where(lifts, REST_UP, REST_DOWN))
         chosen = usable[..., None] & (kinds[..., None] == np.arange(CLASSES))
         weight = chosen / (self.sigma[:, None] ** 2 * self.settings.correlation * signals.rate)
-        matrix = np.einsum("...tjk,...tjf,...tjg->...jkfg", weight, phi, phi, optimize=True)
-        vector = np.einsum("...tjk,...tjf,...tj->...jkf", weight, phi, torque, optimize=True)
+        belief = self._at_pose(belief, signals.angle[..., at, :].mean(axis=-2))
         lever = np.abs(phi[..., :10] @ np.concatenate([[1.0], self.arm.gripper, np.zeros(6)])).max(axis=-2)
         fresh = (usable & sliding).any(axis=(-1, -2))
         renewed = replace(
             belief,
-            matrix=belief.matrix + matrix,
-            vector=belief.vector + vector,
+            sums=belief.sums + _sums(weight, phi, torque),
             count=belief.count + chosen.sum(axis=-3) / (self.settings.correlation * signals.rate),
             lever=np.maximum(belief.lever, lever),
             age=np.where(fresh, 0.0, belief.age + (last - first) / signals.rate),
         )
         return replace(renewed, x=self._solve(renewed)[0])
+
+    def _at_pose(self, belief: PayloadBelief, angle: Numbers) -> PayloadBelief:
+        """The belief with a pose that was left put away."""
+        left = np.any(np.abs(angle - belief.pose) > self.settings.pose_change, axis=-1)
+        fresh = np.isnan(belief.pose).any(axis=-1)
+        pose = np.where((left | fresh)[..., None], angle, belief.pose)
+        if not np.any(left):
+            return replace(belief, pose=pose)
+        matrix, vector = self._read(belief.sums)
+        keep = left[..., None, None, None]
+        return replace(
+            belief,
+            matrix=belief.matrix + np.where(keep[..., None], matrix, 0.0),
+            vector=belief.vector + np.where(keep, vector, 0.0),
+            sums=np.where(keep[..., None], 0.0, belief.sums),
+            pose=pose,
+        )
+
+    def readings(self, belief: PayloadBelief) -> tuple[Numbers, Numbers]:
+        """G (..., J, 4, F, F) and b (..., J, 4, F) of equation (1) over all poses."""
+        matrix, vector = self._read(belief.sums)
+        return matrix + belief.matrix, vector + belief.vector
+
+    def _read(self, sums: Numbers) -> tuple[Numbers, Numbers]:
+        """Equation (1) from sums of w z z^T."""
+        weight = np.maximum(sums[..., -1, -1], 1e-300)[..., None, None]
+        mean = sums[..., :-2, -1:] * sums[..., None, -1, :-1] / weight
+        # What joints tell at rest does not become better by waiting: it counts as one reading.
+        share = np.ones(sums.shape[:-2])
+        single = 1.0 / self.sigma**2
+        for kind in (REST_UP, REST_DOWN):
+            share[..., kind] = single / np.maximum(sums[..., kind, -1, -1], single)
+        whole = mean + self.settings.within * (sums[..., :-2, :-1] - mean)
+        whole = whole * share[..., None, None]
+        return whole[..., :-1], whole[..., -1]
 
     def estimate(self, belief: PayloadBelief) -> PayloadEstimate:
         """What is held."""
@@ -220,12 +264,7 @@ class PayloadFilter:
             ],
             axis=-1,
         )
-        # What joints tell at rest does not become better by waiting: it counts as one reading.
-        share = np.ones((*lead, constants.joints, CLASSES))
-        for kind in (REST_UP, REST_DOWN):
-            share[..., kind] = 1.0 / np.maximum(belief.count[..., kind], 1.0)
-        matrix = belief.matrix * share[..., None, None]
-        vector = belief.vector * share[..., None]
+        matrix, vector = self.readings(belief)
         x = belief.x
         for _ in range(4):
             beta, slope = coefficients(constants, x)
@@ -236,3 +275,13 @@ class PayloadFilter:
             gradient -= np.einsum("...xy,...y->...x", precision, x - start)
             x = x + np.linalg.solve(H, gradient[..., None])[..., 0]
         return x, np.linalg.inv(H)
+
+
+def _sums(weight: Numbers, phi: Numbers, torque: Numbers) -> Numbers:
+    """(..., J, 4, F+2, F+2): sums of w z z^T over T from (..., T, J, 4), (..., T, J, F) and (..., T, J)."""
+    joint_first = np.moveaxis(phi, -2, -3)
+    reading = np.moveaxis(torque, -1, -2)[..., None]
+    z = np.concatenate([joint_first, reading, np.ones_like(reading)], axis=-1)
+    weights = np.moveaxis(weight, -3, -1)
+    kinds = range(weight.shape[-1])
+    return np.stack([np.swapaxes(z * weights[..., k, :, None], -1, -2) @ z for k in kinds], axis=-3)

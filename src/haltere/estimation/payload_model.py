@@ -35,7 +35,7 @@ class DriftBudget:
 
     friction: float = 0.03
     voltage: float = 0.01
-    ripple: float = 0.015
+    ripple: float = 0.01
     """What is left of the ripple over the angle after averaging over a sweep, relative to the losses."""
 
 
@@ -46,8 +46,10 @@ class HandMeasured:
     friction: float = 0.2 / np.sqrt(3.0)
     arm: float = 0.05 / np.sqrt(3.0)
     back_emf: float = 0.03
-    rest: float = 0.06
-    """Absolute, of e in equation (2): how far from the edge of the friction a joint stops."""
+    rest: float = 0.03
+    """Absolute, of e in equation (2)."""
+    rest_mean: float = 0.02
+    """How far from the edge of the friction a joint stops, e in equation (2), by its momentum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,7 @@ class ArmBelief:
         mean, sigma = [], []
         for j in range(joints):
             up, down, dry = (float(x[j]) for x in (servos.loss_up, servos.loss_down, servos.coulomb))
-            mean += [up, down, dry, 1.0, 0.0]
+            mean += [up, down, dry, 1.0, known.rest_mean]
             spread = np.hypot(known.friction, drift.ripple)
             sigma += [spread * up, spread * down, known.friction * dry, known.back_emf, known.rest]
         mean += [1.0] * joints + [1.0]

@@ -12,16 +12,15 @@ it is stuck the reading may be anything within the friction and says nothing. A 
 slide stands at the edge of its friction, which is a poor measurement, marked `rest`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import signal
 
+from haltere.algebra import batched
 from haltere.dynamics.arm import Arm, torque_rows
 from haltere.dynamics.servo import Servos
 from haltere.estimation.payload_record import ArmRecord, Numbers
@@ -106,7 +105,8 @@ def conditioned(
         smooth(record.gyro, 1),
     )
     rows = arm_rows(arm, motion)
-    slides, rests = _slides(record, servos, settings)
+    shaken = _shaken(record.force, record.rate, settings)
+    slides, rests = _slides(record, servos, settings, shaken)
     return ArmSignals(
         record.rate,
         torque,
@@ -115,7 +115,7 @@ def conditioned(
         rows,
         slides,
         rests,
-        _shaken(record.force, record.rate, settings),
+        shaken,
     )
 
 
@@ -135,8 +135,8 @@ def arm_rows(arm: Arm, motion: tuple[Numbers, ...]) -> Numbers:
 
 
 @lru_cache(maxsize=8)
-def _rows(arm: Arm) -> Callable[..., Any]:
-    return jax.jit(jax.vmap(lambda *motion: torque_rows(arm.model, *motion)))
+def _rows(arm: Arm) -> Any:
+    return batched(partial(torque_rows, arm.model))
 
 
 def _filtered(values: Numbers, rate: float, constant: float, order: int, lag: float) -> Numbers:
@@ -162,7 +162,9 @@ def _shaken(force: Numbers, rate: float, settings: SignalSettings) -> Numbers:
     return np.asarray(np.sqrt(spread.sum(-1)) > settings.shaken)
 
 
-def _slides(record: ArmRecord, servos: Servos, settings: SignalSettings) -> tuple[Numbers, Numbers]:
+def _slides(
+    record: ArmRecord, servos: Servos, settings: SignalSettings, shaken: Numbers
+) -> tuple[Numbers, Numbers]:
     """Directions (..., T, J) of sliding and of the slide before a rest."""
     angle, step = record.angle, np.asarray(servos.resolution)
     need = 2.0 * np.asarray(servos.presliding) + settings.travel * step
@@ -195,5 +197,6 @@ def _slides(record: ArmRecord, servos: Servos, settings: SignalSettings) -> tupl
         since = np.where(goes, since + period, 0.0)
         slides[..., t, :] = np.where(since >= settings.settle, way, 0.0)
         last = np.where(goes, way, np.where(ahead & ~goes & (way != last), 0.0, last))
+        last = np.where(shaken[..., t, None], 0.0, last)
         rests[..., t, :] = np.where(~goes & (still > 0.3), last, 0.0)
     return slides, rests

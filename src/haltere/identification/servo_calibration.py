@@ -52,17 +52,19 @@ def calibrate(
     if min(masses) < 0.0:
         raise PayloadError(f"got a mass of {min(masses):g} kg, expected zero or more; give kg")
     filter_ = PayloadFilter(belief, replace(settings or PayloadSettings(), still=False))
-    parts = []
+    parts: list[tuple[Numbers, Numbers, float]] = []
+    slid: Numbers | float = 0.0
     for record, mass in zip(records, masses, strict=True):
         signals = filter_.signals(record)
         begun = filter_.begin(record.angle.shape[:-2])
         begun.x[..., 0] = mass
-        parts.append((filter_.update(begun, signals, 0, record.samples), mass))
-    slid = sum(part.count.sum(axis=(-1, -2)) for part, _ in parts)
+        read = filter_.update(begun, signals, 0, record.samples)
+        parts.append((*filter_.readings(read), mass))
+        slid = slid + read.count.sum(axis=(-1, -2))
     if np.any(np.asarray(slid) == 0.0):
         raise PayloadError("no joint slid in these records; sweep each joint by 5 degrees or more to and fro")
     size = belief.mean.shape[-1]
-    lead = parts[0][0].age.shape
+    lead = records[0].angle.shape[:-2]
     prior_cov = np.broadcast_to(belief.cov, (*lead, size, size)).copy()
     prior_cov[..., -1, :], prior_cov[..., :, -1] = 0.0, 0.0
     prior_cov[..., -1, -1] = EXACT
@@ -71,31 +73,33 @@ def calibrate(
     constants = start.copy()
     for _ in range(STEPS):
         H, gradient = precision.copy(), -np.einsum("...xy,...y->...x", precision, constants - start)
-        for part, mass in parts:
+        for matrix, vector, mass in parts:
             x = np.concatenate([np.zeros((*lead, PAYLOAD)), constants], axis=-1)
             x[..., 0] = mass
             beta, slope = coefficients(belief, x)
             slope = slope[..., PAYLOAD:]
-            turned = np.einsum("...jkfg,...jkgx->...jkfx", part.matrix, slope, optimize=True)
+            turned = np.einsum("...jkfg,...jkgx->...jkfx", matrix, slope, optimize=True)
             H = H + np.einsum("...jkfx,...jkfy->...xy", slope, turned, optimize=True)
-            miss = part.vector - np.einsum("...jkfg,...jkg->...jkf", part.matrix, beta)
+            miss = vector - np.einsum("...jkfg,...jkg->...jkf", matrix, beta)
             gradient = gradient + np.einsum("...jkfx,...jkf->...x", slope, miss)
         constants = constants + np.linalg.solve(H, gradient[..., None])[..., 0]
     residual = _residual(belief, parts, constants)
     return ServoCalibration(replace(belief, mean=constants, cov=np.linalg.inv(H)), belief, residual)
 
 
-def _residual(belief: ArmBelief, parts: Sequence[tuple[object, float]], constants: Numbers) -> Numbers:
-    """(..., J) N m: misfit of the sum of all features' projections, averaged over kinds of motion and records."""
+def _residual(
+    belief: ArmBelief, parts: Sequence[tuple[Numbers, Numbers, float]], constants: Numbers
+) -> Numbers:
+    """(..., J) N m: rms over records and kinds of motion of the mean misfit.
+
+    The feature `direction` is +-1, so its row of the sums holds the weights and the weighted errors.
+    """
     found = []
-    for part, mass in parts:
+    for matrix, vector, mass in parts:
         x = np.concatenate([np.zeros((*constants.shape[:-1], PAYLOAD)), constants], axis=-1)
         x[..., 0] = mass
         beta, _ = coefficients(belief, x)
-        matrix, vector = part.matrix, part.vector  # type: ignore[attr-defined]
-        miss = vector - np.einsum("...jkfg,...jkg->...jkf", matrix, beta)
-        # The feature `direction` is +-1: its row sums weights and errors of the readings.
-        place = -2
-        weight = np.maximum(matrix[..., place, place], 1e-300)
-        found.append(np.where(matrix[..., place, place] > 0.0, miss[..., place] / weight, 0.0))
+        miss = (vector - np.einsum("...jkfg,...jkg->...jkf", matrix, beta))[..., -2]
+        weight = matrix[..., -2, -2]
+        found.append(np.where(weight > 0.0, miss / np.where(weight > 0.0, weight, 1.0), 0.0))
     return np.asarray(np.sqrt(np.mean(np.square(found), axis=(0, -1))))
