@@ -99,7 +99,7 @@ class PayloadEstimate:
         inertia: (...) own inertia, kg m2.
         inertia_sigma: (...).
         observable: (...) whether the readings tell the mass.
-        place_observable: (...) whether they tell where the weight acts, in one direction at least.
+        place_observable: (...) whether they tell where the weight acts, across the joints' axes and gravity.
         inertia_observable: (...) whether they tell the own inertia.
         held: (...) whether the value is held from earlier readings.
         strain: (...) square sum of the servo constants' corrections in their deviations, over their number.
@@ -225,7 +225,10 @@ class PayloadFilter:
         change = x[..., PAYLOAD:] - constants.mean
         strain = np.einsum("...i,...ij,...j->...", change, np.linalg.inv(constants.cov), change)
         center = cov[..., 1:4, 1:4]
-        sharpest = np.sqrt(np.linalg.eigvalsh(center)[..., 0])
+        # The direction in which a shift of the weight turns the last joint most, in the present pose.
+        lever = belief.sums[..., -1, :, 1:4, -1].sum(axis=-2)
+        lever = lever / np.maximum(np.linalg.norm(lever, axis=-1, keepdims=True), 1e-300)
+        sharpest = np.sqrt(np.einsum("...i,...ij,...j->...", lever, center, lever))
         sigma = np.sqrt(cov[..., 0, 0])
         read = belief.count.sum(axis=(-1, -2)) > 0
         return PayloadEstimate(
@@ -236,7 +239,7 @@ class PayloadFilter:
             inertia=x[..., 4],
             inertia_sigma=np.sqrt(cov[..., 4, 4]),
             observable=read & (belief.lever.max(axis=-1) > s.weak_lever) & (sigma < 0.3 * s.heaviest),
-            place_observable=read & (sharpest < 0.5 * s.place),
+            place_observable=read & (sharpest > 0.0) & (sharpest < 0.5 * s.place),
             inertia_observable=read & (np.sqrt(cov[..., 4, 4]) < 0.5 * s.own_inertia),
             held=belief.age > s.freshness,
             strain=strain / change.shape[-1],

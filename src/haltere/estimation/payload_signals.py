@@ -150,6 +150,12 @@ def _filtered(values: Numbers, rate: float, constant: float, order: int, lag: fl
     return np.asarray(signal.lfilter(b, a, values, axis=-1, zi=state)[0])
 
 
+def slide_directions(record: ArmRecord, servos: Servos, settings: SignalSettings | None = None) -> Numbers:
+    """(..., T, J) +1, -1 or 0: the direction in which each joint slides."""
+    settings = settings or SignalSettings()
+    return _slides(record, servos, settings, _shaken(record.force, record.rate, settings))[0]
+
+
 def _shaken(force: Numbers, rate: float, settings: SignalSettings) -> Numbers:
     decay = np.exp(-1.0 / (rate * settings.memory))
     b, a = [1.0 - decay], [1.0, -decay]

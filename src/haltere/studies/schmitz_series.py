@@ -15,7 +15,16 @@ from haltere.estimation.payload import PayloadBelief, PayloadEstimate, PayloadFi
 from haltere.estimation.payload_model import ArmBelief, DriftBudget
 from haltere.estimation.payload_record import ArmRecord, Numbers
 from haltere.identification.servo_calibration import calibrate
-from haltere.studies.schmitz_bench import GRAVITY, RATE, VEHICLE, Bench, sweep, trace
+from haltere.studies.schmitz_bench import (
+    AMPLITUDE,
+    FREQUENCIES,
+    GRAVITY,
+    RATE,
+    VEHICLE,
+    Bench,
+    sweep,
+    trace,
+)
 
 LOADING = 0.3
 """s from the first to the whole weight."""
@@ -77,12 +86,31 @@ def timeline(end: float = END) -> tuple[Numbers, Numbers]:
     return time, np.clip((time - LOADED) / LOADING + 1.0, 0.0, 1.0)
 
 
+@dataclass(frozen=True)
+class Sweep:
+    """A measuring motion: amplitude in degrees, frequency of each joint in Hz, s."""
+
+    amplitude: float = AMPLITUDE
+    frequencies: tuple[float, ...] = FREQUENCIES
+    duration: float = SWEEP_TIME
+
+
+QUICK, WIDE = Sweep(), Sweep(10.0, (0.25, 0.375), 4.0)
+"""For the mass; and for the place, where the ripple of the gears must be averaged out."""
+
+
 def series_record(
-    bench: Bench, pose: Sequence[float], mass: Numbers | float, motion: bool = True, offset: Numbers | None = None
+    bench: Bench,
+    pose: Sequence[float],
+    mass: Numbers | float,
+    motion: Sweep | None = QUICK,
+    offset: Numbers | None = None,
 ) -> ArmRecord:
-    """The reports of one loading, with or without the measuring motion."""
-    time, held = timeline()
-    moved = sweep(time, SWEEP, end=SWEEP + SWEEP_TIME) if motion else np.zeros((len(time), 2))
+    """The reports of one loading, with or without a measuring motion."""
+    time, held = timeline(END if motion is None else SWEEP + motion.duration + 0.5)
+    moved = np.zeros((len(time), 2))
+    if motion is not None:
+        moved = sweep(time, SWEEP, motion.amplitude, motion.frequencies, SWEEP + motion.duration)
     return trace(bench, pose, mass, moved, held, offset=offset)[0]
 
 
@@ -165,10 +193,11 @@ def wide_filter(belief: ArmBelief) -> PayloadFilter:
 
 
 def in_poses(
-    bench: Bench, filter_: PayloadFilter, poses: Sequence[Sequence[float]], mass: float, offset: Numbers
+    bench: Bench, filter_: PayloadFilter, poses: Sequence[Sequence[float]], mass: float, offset: Numbers,
+    motion: Sweep = WIDE,
 ) -> PayloadEstimate:
     """What readings in several poses tell together: a measuring motion in each."""
     belief: PayloadBelief | None = None
     for pose in poses:
-        found, belief = measured(filter_, series_record(bench, pose, mass, offset=offset), before=belief)
+        found, belief = measured(filter_, series_record(bench, pose, mass, motion, offset), before=belief)
     return found.last
