@@ -11,7 +11,8 @@ with w = (period / correlation) / sigma^2: the means of a pose count fully, the 
     (D^T G D + P_0^-1) dx = D^T (b - G beta) - P_0^-1 (x - x_0),   D = dbeta/dx                                  (2)
 
 Both joints and both directions are weighted by what is known of their friction; what calibration left open and what may
-have drifted since stands in P_0 and so in the deviation of the mass. `clear` forgets the readings at loading.
+have drifted since stands in P_0 and so in the deviation of the mass; where joints and directions disagree more than
+that, all deviations grow with the disagreement. `clear` forgets the readings at loading.
 """
 
 from dataclasses import dataclass, field, replace
@@ -71,6 +72,7 @@ class PayloadBelief:
         vector: (..., J, 4, F) b.
         sums: (..., J, 4, F+2, F+2) of w z z^T with z = (phi, y, 1), in the present pose.
         pose: (..., J) rad; NaN before the first reading in it.
+        poses: (...) poses that were left.
         count: (..., J, 4) readings, those closer together than their correlation counted as one.
         lever: (..., J) largest torque over mass seen, N m/kg.
         age: (...) s since the last counted reading.
@@ -81,6 +83,7 @@ class PayloadBelief:
     vector: Numbers
     sums: Numbers
     pose: Numbers
+    poses: Numbers
     count: Numbers
     lever: Numbers
     age: Numbers
@@ -102,7 +105,8 @@ class PayloadEstimate:
         place_observable: (...) whether they tell where the weight acts, across the joints' axes and gravity.
         inertia_observable: (...) whether they tell the own inertia.
         held: (...) whether the value is held from earlier readings.
-        strain: (...) square sum of the servo constants' corrections in their deviations, over their number.
+        strain: (...) square sum of the servo constants' corrections in their deviations, over the readings that could
+            make them: about 1 if they changed as budgeted, more if they changed more, which widens all deviations.
     """
 
     mass: Numbers
@@ -142,6 +146,7 @@ class PayloadFilter:
             np.zeros((*runs, joints, CLASSES, size)),
             np.zeros((*runs, joints, CLASSES, size + 2, size + 2)),
             np.full((*runs, joints), np.nan),
+            np.zeros(runs),
             np.zeros((*runs, joints, CLASSES)),
             np.zeros((*runs, joints)),
             np.full(runs, np.inf),
@@ -198,6 +203,7 @@ class PayloadFilter:
             vector=belief.vector + np.where(keep, vector, 0.0),
             sums=np.where(keep[..., None], 0.0, belief.sums),
             pose=pose,
+            poses=belief.poses + left,
         )
 
     def readings(self, belief: PayloadBelief) -> tuple[Numbers, Numbers]:
@@ -223,7 +229,10 @@ class PayloadFilter:
         x, cov = self._solve(belief)
         s, constants = self.settings, self.arm
         change = x[..., PAYLOAD:] - constants.mean
-        strain = np.einsum("...i,...ij,...j->...", change, np.linalg.inv(constants.cov), change)
+        moved = np.einsum("...i,...ij,...j->...", change, np.linalg.inv(constants.cov), change)
+        kinds = (belief.count > 0.0).sum(axis=(-1, -2)) * (belief.poses + 1.0)
+        strain = moved / np.maximum(kinds - 1.0, 1.0)
+        cov = cov * np.maximum(strain, 1.0)[..., None, None]
         center = cov[..., 1:4, 1:4]
         # The direction in which a shift of the weight turns the last joint most, in the present pose.
         lever = belief.sums[..., -1, :, 1:4, -1].sum(axis=-2)
@@ -242,7 +251,7 @@ class PayloadFilter:
             place_observable=read & (sharpest > 0.0) & (sharpest < 0.5 * s.place),
             inertia_observable=read & (np.sqrt(cov[..., 4, 4]) < 0.5 * s.own_inertia),
             held=belief.age > s.freshness,
-            strain=strain / change.shape[-1],
+            strain=strain,
         )
 
     def _load(self, belief: PayloadBelief, phi: Numbers) -> Numbers:
