@@ -33,6 +33,9 @@ from haltere.estimation.payload_model import (
 from haltere.estimation.payload_record import ArmRecord, Numbers
 from haltere.estimation.payload_signals import ArmSignals, SignalSettings, conditioned
 
+STEPS = 3
+"""Of Gauss and Newton, at each update, from the values before."""
+
 
 @dataclass(frozen=True)
 class PayloadSettings:
@@ -133,6 +136,7 @@ class PayloadFilter:
         self.sigma = np.sqrt(belief.steps**2 / 12.0 + (self.settings.floor * stall) ** 2)
         self.start = np.zeros(PAYLOAD)
         s = self.settings
+        self.constants_precision = np.linalg.inv(belief.cov)
         self.payload_cov = np.diag(np.square([s.heaviest, s.place, s.place, s.place, s.own_inertia]))
 
     def begin(self, runs: tuple[int, ...] = ()) -> PayloadBelief:
@@ -186,7 +190,7 @@ class PayloadFilter:
             lever=np.maximum(belief.lever, lever),
             age=np.where(fresh, 0.0, belief.age + (last - first) / signals.rate),
         )
-        return replace(renewed, x=self._solve(renewed)[0])
+        return replace(renewed, x=self._solve(renewed, STEPS)[0])
 
     def _at_pose(self, belief: PayloadBelief, angle: Numbers) -> PayloadBelief:
         """The belief with a pose that was left put away."""
@@ -226,10 +230,11 @@ class PayloadFilter:
 
     def estimate(self, belief: PayloadBelief) -> PayloadEstimate:
         """What is held."""
-        x, cov = self._solve(belief)
+        x, information = self._solve(belief, 1)
+        cov = np.linalg.inv(information)
         s, constants = self.settings, self.arm
         change = x[..., PAYLOAD:] - constants.mean
-        moved = np.einsum("...i,...ij,...j->...", change, np.linalg.inv(constants.cov), change)
+        moved = np.einsum("...i,...ij,...j->...", change, self.constants_precision, change)
         kinds = (belief.count > 0.0).sum(axis=(-1, -2)) * (belief.poses + 1.0)
         strain = moved / np.maximum(kinds - 1.0, 1.0)
         cov = cov * np.maximum(strain, 1.0)[..., None, None]
@@ -261,14 +266,14 @@ class PayloadFilter:
         place = np.concatenate([[1.0], self.arm.gripper, np.zeros(6)])
         return np.asarray(mass * (phi[..., :10] @ place) + phi[..., 10:-2].sum(-1))
 
-    def _solve(self, belief: PayloadBelief) -> tuple[Numbers, Numbers]:
-        """Equation (2): x (..., X) and its covariance."""
+    def _solve(self, belief: PayloadBelief, steps: int) -> tuple[Numbers, Numbers]:
+        """Equation (2): x (..., X) and the inverse of its covariance, after some steps."""
         constants = self.arm
         size = belief.x.shape[-1]
         lead = belief.age.shape
         precision = np.zeros((*lead, size, size))
         precision[..., :PAYLOAD, :PAYLOAD] = np.linalg.inv(self.payload_cov)
-        precision[..., PAYLOAD:, PAYLOAD:] = np.linalg.inv(constants.cov)
+        precision[..., PAYLOAD:, PAYLOAD:] = self.constants_precision
         start = np.concatenate(
             [
                 np.broadcast_to(self.start, (*lead, PAYLOAD)),
@@ -278,15 +283,15 @@ class PayloadFilter:
         )
         matrix, vector = self.readings(belief)
         x = belief.x
-        for _ in range(4):
+        for _ in range(steps):
             beta, slope = coefficients(constants, x)
-            turned = np.einsum("...jkfg,...jkgx->...jkfx", matrix, slope, optimize=True)
-            H = np.einsum("...jkfx,...jkfy->...xy", slope, turned, optimize=True) + precision
-            miss = vector - np.einsum("...jkfg,...jkg->...jkf", matrix, beta)
-            gradient = np.einsum("...jkfx,...jkf->...x", slope, miss)
-            gradient -= np.einsum("...xy,...y->...x", precision, x - start)
-            x = x + np.linalg.solve(H, gradient[..., None])[..., 0]
-        return x, np.linalg.inv(H)
+            turned = matrix @ slope
+            H = (np.swapaxes(slope, -1, -2) @ turned).sum(axis=(-3, -4)) + precision
+            miss = vector - (matrix @ beta[..., None])[..., 0]
+            gradient = (np.swapaxes(slope, -1, -2) @ miss[..., None]).sum(axis=(-3, -4))
+            gradient -= precision @ (x - start)[..., None]
+            x = x + np.linalg.solve(H, gradient)[..., 0]
+        return x, H
 
 
 def _sums(weight: Numbers, phi: Numbers, torque: Numbers) -> Numbers:

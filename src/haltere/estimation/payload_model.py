@@ -13,6 +13,7 @@ in the frame of the link that holds it; kappa scales the links' own. x stacks (m
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -92,10 +93,20 @@ class ArmBelief:
         gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]
         return cls(arm, servos, gripper, np.asarray(mean), np.diag(np.square(sigma)))
 
-    @property
+    @cached_property
     def joints(self) -> int:
         """J."""
         return len(np.asarray(self.servos.loss_up))
+
+    @cached_property
+    def own(self) -> Numbers:
+        """(J, 10) inertial parameters of the moving links by the file."""
+        return np.asarray(self.arm.bodies)[list(self.arm.model.topology.moving_links)]
+
+    @cached_property
+    def damping(self) -> Numbers:
+        """(J,) stall torque over speed without load, N m/(rad/s)."""
+        return np.asarray(self.servos.stall_torque / self.servos.no_load_speed)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -125,10 +136,9 @@ class ArmBelief:
 
 def features(belief: ArmBelief, rows: Numbers, direction: Numbers, speed: Numbers) -> Numbers:
     """(..., J, F): phi of equation (3) from rows (..., J, L, 10), directions (..., J) and speeds (..., J) in rad/s."""
-    arm, servos = belief.arm, belief.servos
-    moving = list(arm.model.topology.moving_links)
-    own = np.einsum("...lp,lp->...l", rows[..., moving, :], np.asarray(arm.bodies)[moving])
-    emf = np.asarray(servos.stall_torque / servos.no_load_speed) * speed
+    arm = belief.arm
+    own = (rows[..., list(arm.model.topology.moving_links), :] * belief.own).sum(axis=-1)
+    emf = belief.damping * speed
     return np.concatenate([rows[..., arm.link, :], own, direction[..., None], emf[..., None]], axis=-1)
 
 
