@@ -26,6 +26,9 @@ COMMANDS = [
     ["plot"],
     ["throw"],
     ["bench"],
+    ["payload"],
+    ["calibrate"],
+    ["calibrate", "servo"],
     ["demo"],
 ]
 

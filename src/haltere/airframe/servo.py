@@ -36,8 +36,12 @@ class Servo(Part):
     loss_up: NonNegative = Field(0.0, description="share of the load lost while it lifts")
     loss_down: Share = Field(0.0, description="share of the load held by friction while it gives way")
     coulomb: NonNegative = Field(0.0, description="friction without load, N m")
-    static_excess: NonNegative = Field(0.0, description="friction at the start over that of sliding, less one")
-    presliding: NonNegative = Field(0.0, description="angle by which the gears give way before they slide, rad")
+    static_excess: NonNegative = Field(
+        0.0, description="friction at the start over that of sliding, less one"
+    )
+    presliding: NonNegative = Field(
+        0.0, description="angle by which the gears give way before they slide, rad"
+    )
     ripple: NonNegative = Field(0.0, description="amplitude of the losses' change over the angle, relative")
     lag: NonNegative = Field(0.0, description="time constant of the reported load, s")
     inertia: NonNegative = Field(0.0, description="of rotor and gears, seen at the joint, kg m^2")

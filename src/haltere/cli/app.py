@@ -14,11 +14,13 @@ import typer
 from haltere.cli import (
     airframe,
     bench,
+    calibrate,
     demo,
     design,
     doctor,
     dynamics,
     observe,
+    payload,
     plot,
     reproduce,
     simulate,
@@ -39,6 +41,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(airframe.app, name="airframe")
+app.add_typer(calibrate.app, name="calibrate")
 app.command("dynamics", epilog=dynamics.EXAMPLE)(dynamics.dynamics)
 app.command("simulate", epilog=simulate.EXAMPLE)(simulate.simulate)
 app.command("observe", epilog=observe.EXAMPLE)(observe.observe)
@@ -47,6 +50,7 @@ app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command("plot", epilog=plot.EXAMPLE)(plot.plot)
 app.command("throw", epilog=throw.EXAMPLE)(throw.throw)
+app.command("payload", epilog=payload.EXAMPLE)(payload.payload)
 app.command("bench", epilog=bench.EXAMPLE)(bench.bench)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 

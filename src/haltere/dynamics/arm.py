@@ -76,7 +76,7 @@ def joint_torques(
 def effort(
     model: Model, bodies: Array, angle: Array, joint_rate: Array, force: Array, rate: Array, angular: Array
 ) -> tuple[Array, Array]:
-    """h (J,) N m and M (J, J) kg m2 of equation (1), with inertial parameters `bodies` (L, 10)."""
+    """H (J,) N m and M (J, J) kg m2 of equation (1), with inertial parameters `bodies` (L, 10)."""
 
     def torque(acceleration: Array) -> Array:
         return joint_torques(model, bodies, angle, joint_rate, acceleration, force, rate, angular)

@@ -77,13 +77,13 @@ class Servos:
     @classmethod
     def from_airframe(cls, airframe: Airframe) -> Self:
         """Those of all moving joints, in the order of the model; every one of them needs a `servo` table."""
-        moving = [
-            link for i in airframe.link_order() if not (link := airframe.links[i]).joint.fixed and link.joint
-        ]
+        moving = [link for i in airframe.link_order() if not (link := airframe.links[i]).joint.fixed]
         bare = [link.name for link in moving if link.joint.servo is None]
         if bare or not moving:
             what = f"joint of link {bare[0]!r} has no servo" if bare else "no link has a moving joint"
-            msg = f"airframe {airframe.name!r}: {what}; give joint.servo a table as in the catalogue's quad-arm"
+            msg = (
+                f"airframe {airframe.name!r}: {what}; give joint.servo a table as in the catalogue's quad-arm"
+            )
             raise AirframeError(msg)
         found = [link.joint.servo for link in moving if link.joint.servo is not None]
         columns = {

@@ -1,12 +1,13 @@
 """Mass of what an arm holds, and where its weight acts, by recursive estimation from servo loads.
 
-Readings of sliding joints are linear in features phi, y = phi . beta(x) (`haltere.estimation.payload_model`), so all that
-a record says is kept, for each joint and kind of motion, in
+Readings of sliding joints are linear in features phi, y = phi . beta(x) (`haltere.estimation.payload_model`), so all
+that a record says is kept, for each joint and kind of motion, in
 
     G = s s^T / n + e (sum w phi phi^T - s s^T / n),  s = sum w phi,  n = sum w,   b likewise                  (1)
 
 with w = (period / correlation) / sigma^2: the means of a pose count fully, the changes within its sweep hardly (e =
-`within`), because friction that ripples over the angle looks like them. The estimate is the most likely x under the belief (x_0, P_0) of the servos' constants, by Gauss-Newton steps:
+`within`), because friction that ripples over the angle looks like them. The estimate is the most likely x under the
+belief (x_0, P_0) of the servos' constants, by Gauss-Newton steps:
 
     (D^T G D + P_0^-1) dx = D^T (b - G beta) - P_0^-1 (x - x_0),   D = dbeta/dx                                  (2)
 

@@ -1,13 +1,13 @@
 """When something was gripped or released: readings that no longer fit what the arm is thought to hold.
 
-With the servo constants and their covariance P, a joint that slides under the believed payload reads phi . beta_k of its
-kind k of motion, and one that is stuck anything between giving way and lifting:
+With the servo constants and their covariance P, a joint that slides under the believed payload reads phi . beta_k of
+its kind k of motion, and one that is stuck anything between giving way and lifting:
 
     surprise = (y - nearest reading that fits) / sqrt(phi D P D^T phi + sigma^2),   D = dbeta/dx                (1)
 
-A surprise beyond `ALARM` in two blocks of a tenth of a second, or twice as much in one, is a change: more load than fits means gripped, less means
-released. The readings are then forgotten and the payload is measured anew. What stays within the friction of a joint
-at rest is told by the next measuring motion only.
+A surprise beyond `ALARM` in two blocks of a tenth of a second, or twice as much in one, is a change: more load than
+fits means gripped, less means released. The readings are then forgotten and the payload is measured anew. What stays
+within the friction of a joint at rest is told by the next measuring motion only.
 """
 
 from dataclasses import dataclass
@@ -126,9 +126,7 @@ def surprise(
             row = phi @ slope[j, kind]
             edges[kind] = (float(phi @ beta[j, kind]), float(np.sqrt(row @ spread @ row)))
         steady = bool(np.all(way == way[0]) and way[0] != 0.0)
-        found = _beyond(
-            torque, load, lifts, edges, way[0] if steady else 0.0, float(filter_.sigma[j])
-        )
+        found = _beyond(torque, load, lifts, edges, way[0] if steady else 0.0, float(filter_.sigma[j]))
         worst = found if abs(found) > abs(worst) else worst
     return worst
 
@@ -155,7 +153,9 @@ def _beyond(
     return 0.0
 
 
-def confidence_of_change(before: Numbers, sigma_before: Numbers, after: Numbers, sigma_after: Numbers) -> Numbers:
+def confidence_of_change(
+    before: Numbers, sigma_before: Numbers, after: Numbers, sigma_after: Numbers
+) -> Numbers:
     """(...) probability that a mass really changed, from two estimates with independent readings."""
     z = np.abs(after - before) / np.hypot(sigma_before, sigma_after)
     return np.asarray(2.0 * norm.cdf(z) - 1.0)

@@ -55,7 +55,7 @@ class HandMeasured:
 
 @dataclass(frozen=True, eq=False)
 class ArmBelief:
-    """What is believed of the servos and links of an arm: mean (..., C) and covariance (..., C, C) of x without payload.
+    """What is believed of an arm's servos and links: mean (..., C), covariance (..., C, C) of x without payload.
 
     Attributes:
         arm: the links.
@@ -143,7 +143,7 @@ def features(belief: ArmBelief, rows: Numbers, direction: Numbers, speed: Number
 
 
 def payload_parameters(gripper: Numbers, payload: Numbers) -> tuple[Numbers, Numbers]:
-    """pi (..., 10) of (m, c, i) = `payload` (..., 5), and its derivative (..., 10, 5)."""
+    """Pi (..., 10) of (m, c, i) = `payload` (..., 5), and its derivative (..., 10, 5)."""
     mass, spin = payload[..., 0], payload[..., 4]
     r = gripper + payload[..., 1:4]
     pi = np.zeros((*payload.shape[:-1], 10))
@@ -165,7 +165,7 @@ def payload_parameters(gripper: Numbers, payload: Numbers) -> tuple[Numbers, Num
 
 
 def coefficients(belief: ArmBelief, x: Numbers) -> tuple[Numbers, Numbers]:
-    """beta (..., J, 4, F) of equation (3) and its derivative (..., J, 4, F, X) at x (..., X)."""
+    """Beta (..., J, 4, F) of equation (3) and its derivative (..., J, 4, F, X) at x (..., X)."""
     joints, size = belief.joints, x.shape[-1]
     pi, slope = payload_parameters(belief.gripper, x[..., :PAYLOAD])
     kappa, volt = x[..., -1 - joints : -1], x[..., -1]

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import signal
 
 from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.foundation.gravity import GRAVITY
 
-GRAVITY = 9.81
 NO_LEVER = 5e-3
 """m: a lever shorter than this tells nothing."""
 

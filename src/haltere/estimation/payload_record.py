@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from haltere.foundation import HaltereError
+from haltere.foundation.gravity import GRAVITY
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -51,7 +52,7 @@ class ArmRecord:
     def on_bench(cls, rate: float, angle: Numbers, load: Numbers, goal: Numbers | None = None) -> Self:
         """The base at rest and level."""
         still = np.zeros((*angle.shape[:-1], 3))
-        return cls(rate, angle, load, still + [0.0, 0.0, 9.81], still, goal)
+        return cls(rate, angle, load, still + np.asarray([0.0, 0.0, GRAVITY]), still, goal)
 
     @property
     def samples(self) -> int:

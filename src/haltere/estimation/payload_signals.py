@@ -1,8 +1,8 @@
 """From an arm's readings to regression rows: one filter for every signal, and which joints slide which way.
 
-All signals pass the same low-pass filter, three equal lags of time constant `filter`; angles and the base's motion also
-pass the lag of the load register, so that all are equally late. Angle, rate and acceleration of a joint are the filter's
-own derivatives, without a difference quotient:
+All signals pass the same low-pass filter, three equal lags of time constant `filter`; angles and the base's motion
+also pass the lag of the load register, so that all are equally late. Angle, rate and acceleration of a joint are the
+filter's own derivatives, without a difference quotient:
 
     x_f = F x,  x_f' = s F x,  x_f'' = s^2 F x,   F = 1 / (1 + filter s)^3                                    (1)
 

@@ -198,7 +198,7 @@ def _straight(belief: ArmBelief, record: ArmRecord) -> list[Finding]:
     lever = float(np.abs(rows[:, :4] @ np.concatenate([[1.0], belief.gripper])).max())
     if lever > STRAIGHT:
         return []
-    shown = ", ".join(f"{np.rad2deg(a):.0f}" for a in middle)
+    shown = ", ".join(f"{np.rad2deg(a) + 0.0:.0f}" for a in np.round(middle, 3))
     return [
         Finding(
             "arm-straight-down",

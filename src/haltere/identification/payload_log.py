@@ -14,6 +14,7 @@ gripper's servo) are left out. Encoder steps count from the middle of the servo'
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import jax.numpy as jnp
@@ -101,9 +102,7 @@ def _angles(
     )
 
 
-def _loads(
-    flight: Flight, joints: Sequence[str], servos: Servos, effort: Effort, clock: Numbers
-) -> Numbers:
+def _loads(flight: Flight, joints: Sequence[str], servos: Servos, effort: Effort, clock: Numbers) -> Numbers:
     if "joints.load" in flight:
         channel, factor = flight["joints.load"], np.ones(len(joints))
     elif "joints.effort" in flight:
@@ -147,7 +146,7 @@ def _base(
     still = np.zeros((len(clock), 3))
     if "imu.accel" not in flight:
         notes.append("no imu.accel: the base is taken to be level and at rest")
-        return still + [0.0, 0.0, STANDARD_GRAVITY], still
+        return still + np.asarray([0.0, 0.0, STANDARD_GRAVITY]), still
     force = _interpolated(flight["imu.accel"], clock)
     gyro = _interpolated(flight["imu.gyro"], clock) if "imu.gyro" in flight else still
     if airframe.imu:
@@ -174,7 +173,7 @@ def weighings(log: ArmLog) -> tuple[list[ArmRecord], list[float]]:
         )
     edges = [0, *(np.flatnonzero(np.diff(log.mass) != 0.0) + 1), len(log.mass)]
     records, masses = [], []
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in pairwise(edges):
         if b - a >= 2.0 * log.record.rate:
             records.append(log.record.between(a / log.record.rate, b / log.record.rate))
             masses.append(float(log.mass[a]))

@@ -6,18 +6,25 @@ the servos' constants, with the airframe file's numbers and their doubt as prior
 The voltage at calibration defines voltage scale 1: what differs from the rated one is part of the losses found.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from haltere.estimation.payload import PayloadFilter, PayloadSettings
 from haltere.estimation.payload_model import PAYLOAD, ArmBelief, coefficients
 from haltere.estimation.payload_record import ArmRecord, Numbers, PayloadError
+from haltere.estimation.vehicle_verdicts import Verdict
+from haltere.identification.result import Parameter
 
 EXACT = 1e-9
 """Variance of the voltage scale at calibration."""
 STEPS = 6
+FORMAT = "haltere-servos-1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,3 +110,79 @@ def _residual(
         weight = matrix[..., -2, -2]
         found.append(np.where(weight > 0.0, miss / np.where(weight > 0.0, weight, 1.0), 0.0))
     return np.asarray(np.sqrt(np.mean(np.square(found), axis=(0, -1))))
+
+
+def to_dict(belief: ArmBelief, vehicle: str) -> dict[str, Any]:
+    """A calibration (of one arm) as plain data."""
+    return {
+        "format": FORMAT,
+        "vehicle": vehicle,
+        "names": list(belief.names),
+        "mean": belief.mean.tolist(),
+        "cov": belief.cov.tolist(),
+    }
+
+
+def from_dict(data: Any, belief: ArmBelief, source: str = "calibration") -> ArmBelief:
+    """The belief with the constants of `to_dict`; a `PayloadError` says why it does not fit."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise PayloadError(
+            f"{source}: is no servo calibration; give a file of `haltere calibrate servo --out`"
+        )
+    if data.get("names") != list(belief.names):
+        raise PayloadError(
+            f"{source}: is of an arm with other joints ({data.get('vehicle')!r}); calibrate this one"
+        )
+    mean, cov = np.asarray(data["mean"], float), np.asarray(data["cov"], float)
+    size = belief.mean.shape[-1]
+    if mean.shape != (size,) or cov.shape != (size, size) or not np.isfinite(cov).all():
+        raise PayloadError(f"{source}: its numbers are incomplete; calibrate again")
+    return replace(belief, mean=mean, cov=cov)
+
+
+def parameters(found: ServoCalibration) -> list[Parameter]:
+    """The constants of one arm with deviations and verdicts, without those that a calibration cannot tell."""
+    before = np.sqrt(np.diag(found.before.cov))
+    sigma = np.sqrt(np.diag(found.belief.cov))
+    rows = []
+    for i, name in enumerate(found.belief.names):
+        last = name.rsplit(".", 1)[-1]
+        if last in {"voltage_scale", "rest"}:
+            continue
+        value, told = float(found.belief.mean[i]), bool(sigma[i] < 0.5 * before[i])
+        verdict: Verdict = (
+            "unobservable" if not told else "weak" if 3.92 * sigma[i] > 0.5 * value else "identified"
+        )
+        interval = (value - 1.96 * float(sigma[i]), value + 1.96 * float(sigma[i]))
+        unit = "N m" if last == "coulomb" else "1"
+        fix = "" if told else "heavier weights, or wider and faster sweeps; the airframe file's value is kept"
+        rows.append(Parameter(name, value, float(sigma[i]), interval, unit, verdict, fix=fix))
+    return rows
+
+
+def save_calibration(
+    path: str | PathLike[str], belief: ArmBelief, vehicle: str, overwrite: bool = False
+) -> Path:
+    """Write a calibration as JSON, under another name first; an existing file stays unless `overwrite`."""
+    file = Path(path)
+    if file.exists() and not overwrite:
+        raise PayloadError(f"{file}: exists already; give another name, or --overwrite")
+    draft = file.with_name(f".{file.name}.new")
+    try:
+        draft.write_text(json.dumps(to_dict(belief, vehicle), indent=1), encoding="utf-8")
+        draft.replace(file)
+    except OSError as error:
+        raise PayloadError(f"{file}: cannot be written ({error.strerror}); try another folder") from None
+    return file
+
+
+def load_calibration(path: str | PathLike[str], belief: ArmBelief) -> ArmBelief:
+    """The belief with the constants in a file of `save_calibration`."""
+    file = Path(path)
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PayloadError(f"{file}: cannot be read ({error.strerror}); check the name") from None
+    except ValueError:
+        raise PayloadError(f"{file}: is no JSON; give a file of `haltere calibrate servo --out`") from None
+    return from_dict(data, belief, str(file))

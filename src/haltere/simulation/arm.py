@@ -59,9 +59,9 @@ Tracer = Callable[[Servos, Array, Array, ArmDrive, Array], ArmTrace]
 def arm_tracer(arm: Arm, period: float = 0.01) -> Tracer:
     """A function of (servos, bodies, payload, drive, start) that gives what the servos report every `period` seconds.
 
-    Its arguments: the servos' numbers; (L, 10) the links' inertial parameters; (10,) those of what the arm holds, in the
-    frame of the link that holds it; T reports of what is done; (J,) rad, the angles at the beginning, from where the
-    servos need about half a second to settle. It is pure: compile and map it as needed.
+    Its arguments: the servos' numbers; (L, 10) the links' inertial parameters; (10,) those of what the arm holds, in
+    the frame of the link that holds it; T reports of what is done; (J,) rad, the angles at the beginning, from where
+    the servos need about half a second to settle. It is pure: compile and map it as needed.
     """
     substeps = max(1, round(period / SUBSTEP))
     dt = period / substeps
@@ -74,7 +74,7 @@ def arm_tracer(arm: Arm, period: float = 0.01) -> Tracer:
             masses = split_single(now_bodies)
 
             def small(_: int, carry: tuple[ServoState, Array]) -> tuple[ServoState, Array]:
-                now, _ = carry
+                now = carry[0]
                 joints = split_single((now.angle, now.rate))
                 load, mass_matrix = join_single(soa(known)(masses, *joints, *fixed))
                 return servo_step(servos, now, given.goal, mass_matrix, load, dt), load

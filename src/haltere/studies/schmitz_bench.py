@@ -19,11 +19,11 @@ from haltere.dynamics.arm import Arm
 from haltere.dynamics.inertia import inertial_parameters
 from haltere.dynamics.servo import Servos
 from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.foundation.gravity import GRAVITY
 from haltere.simulation.arm import ArmDrive, ArmTrace, arm_tracer
 
 VEHICLE = "quad-arm"
 RATE = 100.0
-GRAVITY = 9.81
 POSES = ((0.0, 90.0), (45.0, 45.0), (90.0, 0.0))
 """deg, [Schmitz] Section IV-A."""
 FRICTION_SPREAD, MASS_SPREAD = 0.2, 0.05
@@ -97,9 +97,16 @@ def _arm() -> Arm:
     return Arm.from_airframe(from_catalogue(VEHICLE))
 
 
+def _shared_but_goal() -> Any:
+    """Which axes of a drive are mapped: goals differ from arm to arm, the base's motion does not."""
+    none: Any = None
+    first: Any = 0
+    return ArmDrive(first, none, none, none, none)
+
+
 @cache
 def _trace(period: float) -> Any:
-    mapped = jax.vmap(arm_tracer(_arm(), period), in_axes=(0, 0, 0, ArmDrive(0, None, None, None, None), 0))
+    mapped = jax.vmap(arm_tracer(_arm(), period), in_axes=(0, 0, 0, _shared_but_goal(), 0))
     return jax.jit(mapped)
 
 
@@ -131,7 +138,7 @@ def payloads(mass: Numbers | float, runs: int, offset: Numbers | None = None) ->
 
 def base_at_rest(time: Numbers) -> Numbers:
     """(T, 3) specific force of a level base at rest."""
-    return np.asarray(np.zeros((len(time), 3)) + [0.0, 0.0, GRAVITY])
+    return np.tile([0.0, 0.0, GRAVITY], (len(time), 1))
 
 
 def trace(

@@ -11,7 +11,8 @@ from haltere.dynamics.arm import Arm
 from haltere.dynamics.servo import Servos, friction_levels
 from haltere.estimation.payload_record import Numbers
 from haltere.estimation.payload_signals import arm_rows
-from haltere.studies.schmitz_bench import GRAVITY, VEHICLE
+from haltere.foundation.gravity import GRAVITY
+from haltere.studies.schmitz_bench import VEHICLE
 
 HEAVIEST = 0.45
 """kg, [Schmitz] Section IV-A."""
@@ -42,7 +43,7 @@ def shares(poses: Numbers, mass: float) -> Numbers:
     arm, servos = Arm.from_airframe(airframe), Servos.from_airframe(airframe)
     still = np.zeros_like(poses)
     base = np.zeros((len(poses), 3))
-    rows = arm_rows(arm, (poses, still, still, base + [0.0, 0.0, GRAVITY], base, base))
+    rows = arm_rows(arm, (poses, still, still, base + np.asarray([0.0, 0.0, GRAVITY]), base, base))
     gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]
     own = np.einsum("pjlk,lk->pj", rows, np.asarray(arm.bodies))
     load = own + mass * (rows[:, :, arm.link, :4] @ np.concatenate([[1.0], gripper]))

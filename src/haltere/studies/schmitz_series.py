@@ -14,11 +14,11 @@ from haltere.estimation import payload_paper as paper
 from haltere.estimation.payload import PayloadBelief, PayloadEstimate, PayloadFilter, PayloadSettings
 from haltere.estimation.payload_model import ArmBelief, DriftBudget
 from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.foundation.gravity import GRAVITY
 from haltere.identification.servo_calibration import calibrate
 from haltere.studies.schmitz_bench import (
     AMPLITUDE,
     FREQUENCIES,
-    GRAVITY,
     RATE,
     VEHICLE,
     Bench,
@@ -160,7 +160,7 @@ STAGES = {"slow": (4.0, 12.0), "fast": (13.0, 17.0), "after": (17.2, 21.0)}
 
 
 def series_b(bench: Bench, vertical: bool, motion: bool, mass: float = 0.273) -> ArmRecord:
-    """The reports of series B; with `motion` the joints sweep once before, during the slow stage and after the fast one."""
+    """The reports of series B; with `motion` the joints sweep before, during the slow stage and after the fast one."""
     time, held = timeline(STAGES["after"][1])
     shaken = oscillation(time, 4.0, 0.5, 4.0) + oscillation(time, 13.0, 2.0, 8.0)
     force = np.zeros((len(time), 3))
@@ -193,7 +193,11 @@ def wide_filter(belief: ArmBelief) -> PayloadFilter:
 
 
 def in_poses(
-    bench: Bench, filter_: PayloadFilter, poses: Sequence[Sequence[float]], mass: float, offset: Numbers,
+    bench: Bench,
+    filter_: PayloadFilter,
+    poses: Sequence[Sequence[float]],
+    mass: float,
+    offset: Numbers,
     motion: Sweep = WIDE,
 ) -> PayloadEstimate:
     """What readings in several poses tell together: a measuring motion in each."""
