@@ -28,6 +28,9 @@ COMMANDS = [
     ["plot"],
     ["throw"],
     ["bench"],
+    ["payload"],
+    ["calibrate"],
+    ["calibrate", "servo"],
     ["demo"],
 ]
 

@@ -11,6 +11,7 @@ from haltere.airframe.link import Link
 from haltere.airframe.reader import load, loads
 from haltere.airframe.rotor import Curve, Inflow, Rotor
 from haltere.airframe.sensor import Imu, PoseSensor, PositionSensor
+from haltere.airframe.servo import Servo
 from haltere.airframe.wing import Frame, Wing
 from haltere.airframe.writer import dumps, save
 
@@ -29,6 +30,7 @@ __all__ = [
     "PoseSensor",
     "PositionSensor",
     "Rotor",
+    "Servo",
     "Wing",
     "catalogue_names",
     "catalogue_text",

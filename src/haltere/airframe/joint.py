@@ -7,6 +7,7 @@ from pydantic import Field, StrictBool, model_validator
 from haltere.airframe.fault import fault
 from haltere.airframe.part import Part
 from haltere.airframe.quantity import Direction, Interval, Vector
+from haltere.airframe.servo import Servo
 
 
 class Joint(Part):
@@ -16,6 +17,9 @@ class Joint(Part):
     axis: Direction | None = Field(None, description="axis of rotation in the parent's axes")
     limits: Interval | None = Field(None, description="lower and upper angle, rad")
     fixed: StrictBool = Field(False, description="whether the link is held at angle zero")
+    servo: Servo | None = Field(
+        None, description="the servo that turns it", examples=["{ stall_torque = 2.5, ... }"]
+    )
 
     @model_validator(mode="after")
     def _moves(self) -> Self:

@@ -14,6 +14,7 @@ import typer
 from haltere.cli import (
     airframe,
     bench,
+    calibrate,
     demo,
     design,
     doctor,
@@ -21,6 +22,7 @@ from haltere.cli import (
     export,
     identify,
     observe,
+    payload,
     plot,
     reproduce,
     simulate,
@@ -41,6 +43,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(airframe.app, name="airframe")
+app.add_typer(calibrate.app, name="calibrate")
 app.command("dynamics", epilog=dynamics.EXAMPLE)(dynamics.dynamics)
 app.command("simulate", epilog=simulate.EXAMPLE)(simulate.simulate)
 app.command("observe", epilog=observe.EXAMPLE)(observe.observe)
@@ -51,6 +54,7 @@ app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("plot", epilog=plot.EXAMPLE)(plot.plot)
 app.command("throw", epilog=throw.EXAMPLE)(throw.throw)
+app.command("payload", epilog=payload.EXAMPLE)(payload.payload)
 app.command("bench", epilog=bench.EXAMPLE)(bench.bench)
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 

@@ -21,9 +21,10 @@ class Paper(StrEnum):
     BOEHM = "boehm"
     FRESK = "fresk"
     BLAHA = "blaha"
+    SCHMITZ = "schmitz"
 
 
-RUNS = {Paper.HONG: 20, Paper.BOEHM: 30, Paper.FRESK: 50, Paper.BLAHA: 100}
+RUNS = {Paper.HONG: 20, Paper.BOEHM: 30, Paper.FRESK: 50, Paper.BLAHA: 100, Paper.SCHMITZ: 100}
 """Where no number is given."""
 
 
@@ -36,7 +37,7 @@ def reproduce(
         Paper,
         typer.Argument(
             help="Which paper: hong (geometric dynamics, 2021), boehm (self-calibrating filter, 2022), "
-            "fresk (centre of gravity, 2017), blaha (thrown into the air, 2024)."
+            "fresk (centre of gravity, 2017), blaha (thrown into the air, 2024), schmitz (payload from servo loads)."
         ),
     ],
     runs: Annotated[
@@ -44,7 +45,7 @@ def reproduce(
         typer.Option(
             "--runs",
             min=1,
-            help="Random draws for each row (20), or flights (boehm 30, fresk 50, blaha 100).",
+            help="Random draws for each row (20), or flights (boehm 30, fresk 50, blaha 100), or arms (schmitz 100).",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,

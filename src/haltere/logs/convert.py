@@ -36,6 +36,11 @@ UNIT_BY_NAME = {
     "altitude": "m",
     "angle": "rad",
     "rate": "rad/s",
+    "goal": "rad",
+    "load": "1",
+    "effort": "N m",
+    "steps": "1",
+    "mass": "kg",
 }
 _WIDTH = {"accel": 3, "gyro": 3, "position": 3, "velocity": 3, "acceleration": 3, "field": 3, "wxyz": 4}
 _WORLD = {"position", "velocity", "acceleration", "altitude", "wxyz"}
@@ -65,7 +70,7 @@ def add_mapped(builder: Builder, name: str, part: ChannelPart, time: Times, raw:
     columns = part.names or (part.columns if last in {"speed", "command"} and part.columns else ())
     if last in {"speed", "command"} and not part.names:
         columns = tuple(f"m{number}" for number in range(1, raw.shape[1] + 1))
-    if raw.shape[1] == 1 and last not in {"speed", "command", "angle", "rate"}:
+    if raw.shape[1] == 1 and last not in {"speed", "command", "angle", "rate", "goal", "load", "effort"}:
         values, columns = values[:, 0], ()
     builder.add(name, time, values, si, frame, tuple(columns))
 

@@ -77,6 +77,8 @@ KINDS: dict[str, tuple[str, tuple[tuple[str, str, Pick], ...]]] = {
 KINDS["geometry_msgs/msg/PoseWithCovarianceStamped"] = KINDS["geometry_msgs/msg/PoseStamped"]
 KINDS["nav_msgs/msg/Odometry"] = ("odometry", KINDS["geometry_msgs/msg/PoseStamped"][1])
 _JOINTS = "sensor_msgs/msg/JointState"
+_DYNAMIXEL = "dynamixel_msgs/msg/MotorStateList"
+_PER_JOINT = {"speed", "command", "angle", "rate", "effort", "load", "steps", "goal_steps"}
 _FRAMES = {"position": "world", "wxyz": "world", "velocity": "world", "fix": "world"}
 
 
@@ -97,6 +99,8 @@ class _Series:
     def take(self, stamp: int, message: Any) -> None:
         """Add a message; one with another number of values than the first is counted and left out."""
         values = self.pick(message)
+        if not self.names and self.channel.startswith("joints."):
+            self.names = tuple(getattr(message, "name", ()))
         self.width = self.width or len(values)
         if len(values) != self.width or not values:
             self.odd += 1
@@ -158,6 +162,8 @@ def _planned(bag: Any) -> dict[int, list[_Series]]:
         topic = re.sub(r"[^\w/]", "_", connection.topic).strip("/").replace("/", ".")
         if connection.msgtype == _JOINTS:
             plan = _joints(topic)
+        elif connection.msgtype == _DYNAMIXEL:
+            plan = _dynamixel()
         elif connection.msgtype in KINDS:
             usual, parts = KINDS[connection.msgtype]
             first = usual if usual not in taken else topic
@@ -180,6 +186,20 @@ def _joints(topic: str) -> list[_Series]:
     return [
         _Series("joints.angle", "rad", lambda m: list(m.position)),
         _Series("joints.rate", "rad/s", lambda m: list(m.velocity)),
+        _Series("joints.effort", "N m", lambda m: list(m.effort)),
+    ]
+
+
+def _dynamixel() -> list[_Series]:
+    """Return the channels of a Dynamixel driver's motor states: positions in encoder steps, load as a share."""
+
+    def each(field_name: str) -> Pick:
+        return lambda m: [float(getattr(state, field_name)) for state in m.motor_states]
+
+    return [
+        _Series("joints.steps", "1", each("position")),
+        _Series("joints.goal_steps", "1", each("goal")),
+        _Series("joints.load", "1", each("load")),
     ]
 
 
@@ -258,10 +278,16 @@ def _add(builder: Builder, series: _Series) -> None:
         builder.add(f"{first}.position", time, place, "m", "world")
     elif last == "wxyz":
         builder.add(series.channel, time, unit(values), "1", "world")
-    elif last in {"speed", "command", "angle", "rate"}:
-        names = rotor_names(series.width) if first == "rotors" else ()
+    elif last in _PER_JOINT:
+        names = rotor_names(series.width) if first == "rotors" else _distinct(series)
         builder.add(series.channel, time, values, series.unit, "", names)
     else:
         shown = values[:, 0] if series.width == 1 else values
         frame = _FRAMES.get(last, first if last in {"accel", "gyro", "field"} else "")
         builder.add(series.channel, time, shown, series.unit, frame)
+
+
+def _distinct(series: _Series) -> tuple[str, ...]:
+    """Return the joints' names if there is one for each column, else none."""
+    names = series.names
+    return names if len(set(names)) == series.width == len(names) and all(names) else ()

@@ -39,6 +39,7 @@ UNITS: dict[str, tuple[str, float]] = {
     "mgauss": ("T", 1e-3 * GAUSS),
     "N": ("N", 1.0),
     "N m": ("N m", 1.0),
+    "kg": ("kg", 1.0),
 }
 
 #: Nanoseconds in each unit of time.

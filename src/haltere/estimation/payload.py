@@ -1,0 +1,305 @@
+"""Mass of what an arm holds, and where its weight acts, by recursive estimation from servo loads.
+
+Readings of sliding joints are linear in features phi, y = phi . beta(x) (`haltere.estimation.payload_model`), so all
+that a record says is kept, for each joint and kind of motion, in
+
+    G = s s^T / n + e (sum w phi phi^T - s s^T / n),  s = sum w phi,  n = sum w,   b likewise                  (1)
+
+with w = (period / correlation) / sigma^2: the means of a pose count fully, the changes within its sweep hardly (e =
+`within`), because friction that ripples over the angle looks like them. The estimate is the most likely x under the
+belief (x_0, P_0) of the servos' constants, by Gauss-Newton steps:
+
+    (D^T G D + P_0^-1) dx = D^T (b - G beta) - P_0^-1 (x - x_0),   D = dbeta/dx                                  (2)
+
+Both joints and both directions are weighted by what is known of their friction; what calibration left open and what may
+have drifted since stands in P_0 and so in the deviation of the mass; where joints and directions disagree more than
+that, all deviations grow with the disagreement. `clear` forgets the readings at loading.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from haltere.estimation.payload_model import (
+    CLASSES,
+    DOWN,
+    PAYLOAD,
+    REST_DOWN,
+    REST_UP,
+    UP,
+    ArmBelief,
+    coefficients,
+    features,
+)
+from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_signals import ArmSignals, SignalSettings, conditioned
+
+STEPS = 3
+"""Of Gauss and Newton, at each update, from the values before."""
+
+
+@dataclass(frozen=True)
+class PayloadSettings:
+    """How a payload is estimated."""
+
+    place: float = 0.0005
+    """m: standard deviation of the centre of mass from the gripper, before any reading."""
+    heaviest: float = 1.0
+    """kg: standard deviation of the mass before any reading."""
+    own_inertia: float = 3e-4
+    """kg m2: standard deviation of the payload's own inertia before any reading."""
+    correlation: float = 0.1
+    """s: readings closer together than this are one."""
+    floor: float = 0.002
+    """Deviation of a filtered reading beside the encoder's steps, share of the stall torque."""
+    within: float = 0.01
+    """Weight of changes within a sweep beside its mean, e of equation (1)."""
+    pose_change: float = 0.35
+    """rad by which a joint must have moved for a new pose."""
+    weak_lever: float = 0.25
+    """N m/kg: lever times specific force below which a joint does not show the mass."""
+    weak_load: float = 0.01
+    """N m: expected torque below which the direction of power flow is not known."""
+    freshness: float = 0.5
+    """s after the last counted reading from which a value is held, not measured."""
+    still: bool = True
+    """Whether joints at rest count, poorly."""
+    signals: SignalSettings = field(default_factory=SignalSettings)
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadBelief:
+    """All that was read so far; leading axes are runs.
+
+    Attributes:
+        matrix: (..., J, 4, F, F) G of equation (1) for poses that were left.
+        vector: (..., J, 4, F) b.
+        sums: (..., J, 4, F+2, F+2) of w z z^T with z = (phi, y, 1), in the present pose.
+        pose: (..., J) rad; NaN before the first reading in it.
+        poses: (...) poses that were left.
+        count: (..., J, 4) readings, those closer together than their correlation counted as one.
+        lever: (..., J) largest torque over mass seen, N m/kg.
+        age: (...) s since the last counted reading.
+        x: (..., X) most likely values.
+    """
+
+    matrix: Numbers
+    vector: Numbers
+    sums: Numbers
+    pose: Numbers
+    poses: Numbers
+    count: Numbers
+    lever: Numbers
+    age: Numbers
+    x: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadEstimate:
+    """What is held; leading axes are runs.
+
+    Attributes:
+        mass: (...) kg.
+        sigma: (...) its standard deviation, kg.
+        center_of_mass: (..., 3) in the frame of the link that holds it, m.
+        center_cov: (..., 3, 3) m2.
+        inertia: (...) own inertia, kg m2.
+        inertia_sigma: (...).
+        observable: (...) whether the readings tell the mass.
+        place_observable: (...) whether they tell where the weight acts, across the joints' axes and gravity.
+        inertia_observable: (...) whether they tell the own inertia.
+        held: (...) whether the value is held from earlier readings.
+        strain: (...) square sum of the servo constants' corrections in their deviations, over the readings that could
+            make them: about 1 if they changed as budgeted, more if they changed more, which widens all deviations.
+    """
+
+    mass: Numbers
+    sigma: Numbers
+    center_of_mass: Numbers
+    center_cov: Numbers
+    inertia: Numbers
+    inertia_sigma: Numbers
+    observable: Numbers
+    place_observable: Numbers
+    inertia_observable: Numbers
+    held: Numbers
+    strain: Numbers
+
+
+class PayloadFilter:
+    """The estimator of the module; it holds no state of its own."""
+
+    def __init__(self, belief: ArmBelief, settings: PayloadSettings | None = None) -> None:
+        """For an arm of which `belief` is known."""
+        self.arm = belief
+        self.settings = settings or PayloadSettings()
+        stall = np.asarray(belief.servos.stall_torque)
+        self.sigma = np.sqrt(belief.steps**2 / 12.0 + (self.settings.floor * stall) ** 2)
+        self.start = np.zeros(PAYLOAD)
+        s = self.settings
+        self.constants_precision = np.linalg.inv(belief.cov)
+        self.payload_cov = np.diag(np.square([s.heaviest, s.place, s.place, s.place, s.own_inertia]))
+
+    def begin(self, runs: tuple[int, ...] = ()) -> PayloadBelief:
+        """Nothing read, nothing held."""
+        joints = self.arm.joints
+        size = 12 + joints
+        mean = np.broadcast_to(self.arm.mean, (*runs, self.arm.mean.shape[-1]))
+        x = np.concatenate([np.broadcast_to(self.start, (*runs, PAYLOAD)), mean], axis=-1)
+        return PayloadBelief(
+            np.zeros((*runs, joints, CLASSES, size, size)),
+            np.zeros((*runs, joints, CLASSES, size)),
+            np.zeros((*runs, joints, CLASSES, size + 2, size + 2)),
+            np.full((*runs, joints), np.nan),
+            np.zeros(runs),
+            np.zeros((*runs, joints, CLASSES)),
+            np.zeros((*runs, joints)),
+            np.full(runs, np.inf),
+            x,
+        )
+
+    def clear(self, belief: PayloadBelief) -> PayloadBelief:
+        """Forget the readings: something was gripped or released."""
+        return self.begin(belief.age.shape)
+
+    def signals(self, record: ArmRecord) -> ArmSignals:
+        """Regression rows of a record."""
+        return conditioned(self.arm.arm, self.arm.servos, record, self.settings.signals)
+
+    def update(self, belief: PayloadBelief, signals: ArmSignals, first: int, last: int) -> PayloadBelief:
+        """Take the reports `first` to `last` (excluded) in, and find the most likely values."""
+        at = slice(first, last)
+        rows, torque = signals.rows[..., at, :, :, :], signals.torque[..., at, :]
+        slides, rests = signals.slides[..., at, :], signals.rests[..., at, :]
+        calm = ~signals.shaken[..., at, None]
+        way = np.where(slides != 0.0, slides, rests * self.settings.still)
+        phi = features(self.arm, rows, way, signals.speed[..., at, :])
+        expected = self._load(belief, phi)
+        usable = calm & (way != 0.0) & (np.abs(expected) > self.settings.weak_load)
+        lifts = way * np.sign(expected) > 0.0
+        sliding = slides != 0.0
+        kinds = np.where(sliding, np.where(lifts, UP, DOWN), np.where(lifts, REST_UP, REST_DOWN))
+        chosen = usable[..., None] & (kinds[..., None] == np.arange(CLASSES))
+        weight = chosen / (self.sigma[:, None] ** 2 * self.settings.correlation * signals.rate)
+        belief = self._at_pose(belief, signals.angle[..., at, :].mean(axis=-2))
+        lever = np.abs(phi[..., :10] @ np.concatenate([[1.0], self.arm.gripper, np.zeros(6)])).max(axis=-2)
+        fresh = (usable & sliding).any(axis=(-1, -2))
+        renewed = replace(
+            belief,
+            sums=belief.sums + _sums(weight, phi, torque),
+            count=belief.count + chosen.sum(axis=-3) / (self.settings.correlation * signals.rate),
+            lever=np.maximum(belief.lever, lever),
+            age=np.where(fresh, 0.0, belief.age + (last - first) / signals.rate),
+        )
+        return replace(renewed, x=self._solve(renewed, STEPS)[0])
+
+    def _at_pose(self, belief: PayloadBelief, angle: Numbers) -> PayloadBelief:
+        """The belief with a pose that was left put away."""
+        left = np.any(np.abs(angle - belief.pose) > self.settings.pose_change, axis=-1)
+        fresh = np.isnan(belief.pose).any(axis=-1)
+        pose = np.where((left | fresh)[..., None], angle, belief.pose)
+        if not np.any(left):
+            return replace(belief, pose=pose)
+        matrix, vector = self._read(belief.sums)
+        keep = left[..., None, None, None]
+        return replace(
+            belief,
+            matrix=belief.matrix + np.where(keep[..., None], matrix, 0.0),
+            vector=belief.vector + np.where(keep, vector, 0.0),
+            sums=np.where(keep[..., None], 0.0, belief.sums),
+            pose=pose,
+            poses=belief.poses + left,
+        )
+
+    def readings(self, belief: PayloadBelief) -> tuple[Numbers, Numbers]:
+        """G (..., J, 4, F, F) and b (..., J, 4, F) of equation (1) over all poses."""
+        matrix, vector = self._read(belief.sums)
+        return matrix + belief.matrix, vector + belief.vector
+
+    def _read(self, sums: Numbers) -> tuple[Numbers, Numbers]:
+        """Equation (1) from sums of w z z^T."""
+        weight = np.maximum(sums[..., -1, -1], 1e-300)[..., None, None]
+        mean = sums[..., :-2, -1:] * sums[..., None, -1, :-1] / weight
+        # What joints tell at rest does not become better by waiting: it counts as one reading.
+        share = np.ones(sums.shape[:-2])
+        single = 1.0 / self.sigma**2
+        for kind in (REST_UP, REST_DOWN):
+            share[..., kind] = single / np.maximum(sums[..., kind, -1, -1], single)
+        whole = mean + self.settings.within * (sums[..., :-2, :-1] - mean)
+        whole = whole * share[..., None, None]
+        return whole[..., :-1], whole[..., -1]
+
+    def estimate(self, belief: PayloadBelief) -> PayloadEstimate:
+        """What is held."""
+        x, information = self._solve(belief, 1)
+        cov = np.linalg.inv(information)
+        s, constants = self.settings, self.arm
+        change = x[..., PAYLOAD:] - constants.mean
+        moved = np.einsum("...i,...ij,...j->...", change, self.constants_precision, change)
+        kinds = (belief.count > 0.0).sum(axis=(-1, -2)) * (belief.poses + 1.0)
+        strain = moved / np.maximum(kinds - 1.0, 1.0)
+        cov = cov * np.maximum(strain, 1.0)[..., None, None]
+        center = cov[..., 1:4, 1:4]
+        # The direction in which a shift of the weight turns the last joint most, in the present pose.
+        lever = belief.sums[..., -1, :, 1:4, -1].sum(axis=-2)
+        lever = lever / np.maximum(np.linalg.norm(lever, axis=-1, keepdims=True), 1e-300)
+        sharpest = np.sqrt(np.einsum("...i,...ij,...j->...", lever, center, lever))
+        sigma = np.sqrt(cov[..., 0, 0])
+        read = belief.count.sum(axis=(-1, -2)) > 0
+        return PayloadEstimate(
+            mass=x[..., 0],
+            sigma=sigma,
+            center_of_mass=constants.gripper + x[..., 1:4],
+            center_cov=center,
+            inertia=x[..., 4],
+            inertia_sigma=np.sqrt(cov[..., 4, 4]),
+            observable=read & (belief.lever.max(axis=-1) > s.weak_lever) & (sigma < 0.3 * s.heaviest),
+            place_observable=read & (sharpest > 0.0) & (sharpest < 0.5 * s.place),
+            inertia_observable=read & (np.sqrt(cov[..., 4, 4]) < 0.5 * s.own_inertia),
+            held=belief.age > s.freshness,
+            strain=strain,
+        )
+
+    def _load(self, belief: PayloadBelief, phi: Numbers) -> Numbers:
+        """(..., T, J) torque that the joints carry by what is believed now, at least that of the arm alone."""
+        light = belief.x[..., None, None, 0] * 1.0
+        mass = np.maximum(light, 0.0)
+        place = np.concatenate([[1.0], self.arm.gripper, np.zeros(6)])
+        return np.asarray(mass * (phi[..., :10] @ place) + phi[..., 10:-2].sum(-1))
+
+    def _solve(self, belief: PayloadBelief, steps: int) -> tuple[Numbers, Numbers]:
+        """Equation (2): x (..., X) and the inverse of its covariance, after some steps."""
+        constants = self.arm
+        size = belief.x.shape[-1]
+        lead = belief.age.shape
+        precision = np.zeros((*lead, size, size))
+        precision[..., :PAYLOAD, :PAYLOAD] = np.linalg.inv(self.payload_cov)
+        precision[..., PAYLOAD:, PAYLOAD:] = self.constants_precision
+        start = np.concatenate(
+            [
+                np.broadcast_to(self.start, (*lead, PAYLOAD)),
+                np.broadcast_to(constants.mean, (*lead, size - PAYLOAD)),
+            ],
+            axis=-1,
+        )
+        matrix, vector = self.readings(belief)
+        x = belief.x
+        for _ in range(steps):
+            beta, slope = coefficients(constants, x)
+            turned = matrix @ slope
+            H = (np.swapaxes(slope, -1, -2) @ turned).sum(axis=(-3, -4)) + precision
+            miss = vector - (matrix @ beta[..., None])[..., 0]
+            gradient = (np.swapaxes(slope, -1, -2) @ miss[..., None]).sum(axis=(-3, -4))
+            gradient -= precision @ (x - start)[..., None]
+            x = x + np.linalg.solve(H, gradient)[..., 0]
+        return x, H
+
+
+def _sums(weight: Numbers, phi: Numbers, torque: Numbers) -> Numbers:
+    """(..., J, 4, F+2, F+2): sums of w z z^T over T from (..., T, J, 4), (..., T, J, F) and (..., T, J)."""
+    joint_first = np.moveaxis(phi, -2, -3)
+    reading = np.moveaxis(torque, -1, -2)[..., None]
+    z = np.concatenate([joint_first, reading, np.ones_like(reading)], axis=-1)
+    weights = np.moveaxis(weight, -3, -1)
+    kinds = range(weight.shape[-1])
+    return np.stack([np.swapaxes(z * weights[..., k, :, None], -1, -2) @ z for k in kinds], axis=-3)

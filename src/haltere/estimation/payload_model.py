@@ -1,0 +1,200 @@
+"""How servo readings depend on a payload and on the constants of the servos, and what is believed of the latter.
+
+While joint j slides under a load torque t with direction s = +-1, its reading y (stall torque times reported share) is,
+from `haltere.airframe.servo`, linear in features phi with coefficients beta that depend on the unknown x:
+
+    V y = g t + c s + k T q' / w_0,   t = Y_n pi(m, c, i) + sum_l kappa_l Y_l pi_l                              (1)
+    g = 1 + a_up (lifting),  1 - a_down (giving way),  and e closer to 1 at rest after either                   (2)
+    y = phi . beta(x),  phi = (Y_n, Y_l pi_l, s, T q' / w_0),  beta = (g pi, g kappa, c, k) / V                  (3)
+
+pi(m, c, i) are the inertial parameters of a payload of mass m, centre of mass at the gripper plus c, and own inertia i,
+in the frame of the link that holds it; kappa scales the links' own. x stacks (m, c, i), five numbers for each joint
+(a_up, a_down, c, k, e), kappa and V.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.dynamics.arm import Arm
+from haltere.dynamics.servo import Servos, counts
+from haltere.estimation.payload_record import Numbers
+
+UP, DOWN, REST_UP, REST_DOWN = range(4)
+CLASSES = 4
+PAYLOAD = 5
+"""Entries of x that describe the payload: mass, centre of mass (3), own inertia."""
+PER_JOINT = ("loss_up", "loss_down", "coulomb", "back_emf", "rest")
+
+
+@dataclass(frozen=True)
+class DriftBudget:
+    """How much servo constants may have changed since they were calibrated: relative standard deviations."""
+
+    friction: float = 0.03
+    voltage: float = 0.01
+    ripple: float = 0.01
+    """What is left of the ripple over the angle after averaging over a sweep, relative to the losses."""
+
+
+@dataclass(frozen=True)
+class HandMeasured:
+    """How well constants are known without calibration: relative standard deviations."""
+
+    friction: float = 0.2 / np.sqrt(3.0)
+    arm: float = 0.05 / np.sqrt(3.0)
+    back_emf: float = 0.03
+    rest: float = 0.03
+    """Absolute, of e in equation (2)."""
+    rest_mean: float = 0.02
+    """How far from the edge of the friction a joint stops, e in equation (2), by its momentum."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArmBelief:
+    """What is believed of an arm's servos and links: mean (..., C), covariance (..., C, C) of x without payload.
+
+    Attributes:
+        arm: the links.
+        servos: nominal servos: stall torque, resolution, stiffness, lag.
+        gripper: (3,) in the frame of the link that holds the payload, m.
+        mean: (..., C).
+        cov: (..., C, C).
+    """
+
+    arm: Arm
+    servos: Servos
+    gripper: Numbers
+    mean: Numbers
+    cov: Numbers
+
+    @classmethod
+    def from_airframe(
+        cls, airframe: Airframe, known: HandMeasured | None = None, drift: DriftBudget | None = None
+    ) -> Self:
+        """Uncalibrated: the numbers of the file, with what may be wrong about them.
+
+        The gripper is twice as far out as the centre of mass of the last link, as in `haltere.observability.payload`.
+        """
+        known, drift = known or HandMeasured(), drift or DriftBudget()
+        arm, servos = Arm.from_airframe(airframe), Servos.from_airframe(airframe)
+        joints = len(np.asarray(servos.loss_up))
+        mean, sigma = [], []
+        for j in range(joints):
+            up, down, dry = (float(x[j]) for x in (servos.loss_up, servos.loss_down, servos.coulomb))
+            mean += [up, down, dry, 1.0, known.rest_mean]
+            spread = np.hypot(known.friction, drift.ripple)
+            sigma += [spread * up, spread * down, known.friction * dry, known.back_emf, known.rest]
+        mean += [1.0] * joints + [1.0]
+        sigma += [known.arm] * joints + [drift.voltage]
+        gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]
+        return cls(arm, servos, gripper, np.asarray(mean), np.diag(np.square(sigma)))
+
+    @cached_property
+    def joints(self) -> int:
+        """J."""
+        return len(np.asarray(self.servos.loss_up))
+
+    @cached_property
+    def own(self) -> Numbers:
+        """(J, 10) inertial parameters of the moving links by the file."""
+        return np.asarray(self.arm.bodies)[list(self.arm.model.topology.moving_links)]
+
+    @cached_property
+    def damping(self) -> Numbers:
+        """(J,) stall torque over speed without load, N m/(rad/s)."""
+        return np.asarray(self.servos.stall_torque / self.servos.no_load_speed)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each entry of the mean."""
+        links = self.arm.model.topology.joint_names
+        return (
+            *(f"joints.{link}.{name}" for link in links for name in PER_JOINT),
+            *(f"links.{link}.mass_scale" for link in links),
+            "voltage_scale",
+        )
+
+    @property
+    def steps(self) -> Numbers:
+        """(J,) N m of one encoder step."""
+        return counts(self.servos)
+
+    def drifted(self, drift: DriftBudget) -> Self:
+        """What is still believed some time after calibration."""
+        more = np.zeros(self.mean.shape)
+        for j in range(self.joints):
+            at = slice(5 * j, 5 * j + 3)
+            spread = np.asarray([np.hypot(drift.friction, drift.ripple)] * 2 + [drift.friction])
+            more[..., at] = (spread * self.mean[..., at]) ** 2
+        more[..., -1] = drift.voltage**2
+        return replace(self, cov=self.cov + more[..., None] * np.eye(more.shape[-1]))
+
+
+def features(belief: ArmBelief, rows: Numbers, direction: Numbers, speed: Numbers) -> Numbers:
+    """(..., J, F): phi of equation (3) from rows (..., J, L, 10), directions (..., J) and speeds (..., J) in rad/s."""
+    arm = belief.arm
+    own = (rows[..., list(arm.model.topology.moving_links), :] * belief.own).sum(axis=-1)
+    emf = belief.damping * speed
+    return np.concatenate([rows[..., arm.link, :], own, direction[..., None], emf[..., None]], axis=-1)
+
+
+def payload_parameters(gripper: Numbers, payload: Numbers) -> tuple[Numbers, Numbers]:
+    """Pi (..., 10) of (m, c, i) = `payload` (..., 5), and its derivative (..., 10, 5)."""
+    mass, spin = payload[..., 0], payload[..., 4]
+    r = gripper + payload[..., 1:4]
+    pi = np.zeros((*payload.shape[:-1], 10))
+    slope = np.zeros((*pi.shape, PAYLOAD))
+    pi[..., 0], slope[..., 0, 0] = mass, 1.0
+    for a in range(3):
+        pi[..., 1 + a] = mass * r[..., a]
+        slope[..., 1 + a, 0], slope[..., 1 + a, 1 + a] = r[..., a], mass
+    for place, (a, b) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)), start=4):
+        square = (r**2).sum(-1) if a == b else 0.0
+        pi[..., place] = mass * (square - r[..., a] * r[..., b]) + (spin if a == b else 0.0)
+        slope[..., place, 0] = square - r[..., a] * r[..., b]
+        for axis in range(3):
+            grown = 2.0 * r[..., axis] if a == b else np.zeros_like(mass)
+            grown = grown - (axis == a) * r[..., b] - (axis == b) * r[..., a]
+            slope[..., place, 1 + axis] = mass * grown
+        slope[..., place, 4] = float(a == b)
+    return pi, slope
+
+
+def coefficients(belief: ArmBelief, x: Numbers) -> tuple[Numbers, Numbers]:
+    """Beta (..., J, 4, F) of equation (3) and its derivative (..., J, 4, F, X) at x (..., X)."""
+    joints, size = belief.joints, x.shape[-1]
+    pi, slope = payload_parameters(belief.gripper, x[..., :PAYLOAD])
+    kappa, volt = x[..., -1 - joints : -1], x[..., -1]
+    carried = np.concatenate([pi, kappa], axis=-1)
+    count = carried.shape[-1]
+    lead = x.shape[:-1]
+    beta = np.zeros((*lead, joints, CLASSES, count + 2))
+    derived = np.zeros((*beta.shape, size))
+    for j in range(joints):
+        at = PAYLOAD + 5 * j
+        up, down, dry, emf, rest = (x[..., at + i] for i in range(5))
+        for k in range(CLASSES):
+            lifts = k in (UP, REST_UP)
+            sign = 1.0 if lifts else -1.0
+            edge = -sign if k >= REST_UP else 0.0
+            gain = 1.0 + sign * (up if lifts else down) + edge * rest
+            beta[..., j, k, :count] = gain[..., None] * carried
+            beta[..., j, k, count], beta[..., j, k, count + 1] = dry, emf
+            d = derived[..., j, k, :, :]
+            d[..., :10, :PAYLOAD] = gain[..., None, None] * slope
+            for link in range(joints):
+                d[..., 10 + link, size - 1 - joints + link] = gain
+            d[..., :count, at + (0 if lifts else 1)] = sign * carried
+            d[..., :count, at + 4] = edge * carried
+            d[..., count, at + 2] = 1.0
+            d[..., count + 1, at + 3] = 1.0
+    whole = volt[..., None, None, None]
+    derived[..., -1] = -beta / whole
+    derived[..., :-1] /= whole[..., None]
+    beta = beta / whole
+    derived[..., -1] = -beta / whole
+    return beta, derived

@@ -1,0 +1,83 @@
+"""One arm in simulation: something unknown is gripped, and the estimate beside the truth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from haltere.estimation.payload import PayloadEstimate, PayloadFilter, PayloadSettings
+from haltere.estimation.payload_record import ArmRecord, PayloadError
+from haltere.identification.payload_faults import payload_faults
+from haltere.studies.schmitz_bench import draw
+from haltere.studies.schmitz_faults import run_of
+from haltere.studies.schmitz_series import (
+    QUICK,
+    WIDE,
+    WIDE_PLACE,
+    Measured,
+    calibrated,
+    measured,
+    nominal,
+    paper_masses,
+    series_record,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What one simulated grip gave: the estimate, the reports of the last pose, findings in them, the truth."""
+
+    found: Measured
+    record: ArmRecord
+    findings: tuple[Any, ...]
+    truth: dict[str, Any]
+    paper: float
+
+    @property
+    def estimate(self) -> PayloadEstimate:
+        """At the end."""
+        return self.found.last
+
+
+def trial(
+    mass: float,
+    poses: Sequence[Sequence[float]],
+    offset: float = 0.0,
+    seed: int = 0,
+    *,
+    motion: bool = True,
+    calibration: bool = True,
+    place_known: bool | None = None,
+) -> Trial:
+    """Grip a mass (kg) with the catalogue's arm, whose servos the seed draws, and measure it in each pose (deg).
+
+    Args:
+        mass: kg, at the gripper.
+        poses: angles of both joints in degrees, one pose after the other.
+        offset: m, of the centre of mass from the gripper, outwards along the last link.
+        seed: of the servos, the drift and the noise.
+        motion: whether the joints sweep to measure.
+        calibration: whether the servos were calibrated with two known weights before.
+        place_known: whether the weight is known to hang at the gripper; by default if there is one pose and no offset.
+    """
+    if not (0.0 <= mass <= 1.0):
+        raise PayloadError(f"got a mass of {mass:g} kg, expected 0 to 1; the arm lifts 0.45 kg")
+    if abs(offset) > 0.1:
+        raise PayloadError(f"got an offset of {offset:g} m, expected at most 0.1; give m")
+    if not poses or any(len(pose) != 2 or max(map(abs, pose)) > 150.0 for pose in poses):
+        raise PayloadError(f"got the poses {list(poses)}, expected two angles within 150 degrees; try 45,45")
+    at_gripper = (len(poses) == 1 and offset == 0.0) if place_known is None else place_known
+    bench = draw(1, seed)
+    belief = calibrated(bench) if calibration else nominal()
+    filter_ = PayloadFilter(belief, PayloadSettings() if at_gripper else PayloadSettings(place=WIDE_PLACE))
+    shift = np.asarray([[0.0, 0.0, -offset]])
+    sweep = (QUICK if at_gripper else WIDE) if motion else None
+    before = None
+    for pose in poses:
+        record = series_record(bench, pose, mass, sweep, shift)
+        found, before = measured(filter_, record, before=before)
+    one = run_of(record, 0)
+    checked = payload_faults(nominal(), one) if motion else payload_faults(nominal(), replace(one, goal=None))
+    truth = {"mass": mass, "center_of_mass": (filter_.arm.gripper + shift[0]).tolist()}
+    return Trial(found, one, checked, truth, float(paper_masses(record)[1][0, -1]))

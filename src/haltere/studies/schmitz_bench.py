@@ -1,0 +1,188 @@
+"""The paper's bench in simulation: servos as they may be, weights that are hung, motions that measure.
+
+Every run draws its own servos: each loss and each dry friction within 20 % of the file's, each link's mass within 5 %,
+a phase of the ripple; after calibration each friction number has drifted by 3 % and the voltage by 1 % (standard
+deviations). None of it is told to an estimator.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe import from_catalogue
+from haltere.dynamics.arm import Arm
+from haltere.dynamics.inertia import inertial_parameters
+from haltere.dynamics.servo import Servos
+from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.foundation.gravity import GRAVITY
+from haltere.simulation.arm import ArmDrive, ArmTrace, arm_tracer
+
+VEHICLE = "quad-arm"
+RATE = 100.0
+POSES = ((0.0, 90.0), (45.0, 45.0), (90.0, 0.0))
+"""deg, [Schmitz] Section IV-A."""
+FRICTION_SPREAD, MASS_SPREAD = 0.2, 0.05
+FRICTION_DRIFT, VOLTAGE_DRIFT = 0.03, 0.01
+AMPLITUDE = 5.0
+"""deg, of the measuring sweep."""
+FREQUENCIES = (0.5, 0.75)
+"""Hz, of the joints' sweeps: unlike, so that one joint cannot be taken for the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """N arms.
+
+    Attributes:
+        servos: their servos at calibration, (N, J) each.
+        later: the same after the drift.
+        bodies: (N, L, 10) inertial parameters of their links.
+        rng: source of what else is drawn.
+    """
+
+    servos: Servos
+    later: Servos
+    bodies: Any
+    rng: np.random.Generator = field(repr=False)
+
+    @property
+    def runs(self) -> int:
+        """N."""
+        return int(self.bodies.shape[0])
+
+
+def draw(
+    runs: int,
+    seed: int,
+    friction_drift: float = FRICTION_DRIFT,
+    voltage_drift: float = VOLTAGE_DRIFT,
+    exponent: float = 1.0,
+) -> Bench:
+    """N arms from a seed; with another `exponent` their friction is not proportional to the load."""
+    rng = np.random.default_rng(seed)
+    nominal = Servos.from_airframe(from_catalogue(VEHICLE))
+    joints = nominal.loss_up.shape[0]
+    shape = (runs, joints)
+
+    def within(share: float) -> Any:
+        return jnp.asarray(rng.uniform(1.0 - share, 1.0 + share, shape))
+
+    wide: Servos = jax.tree.map(lambda x: jnp.broadcast_to(x, shape), nominal)
+    first = wide.changed(
+        loss_up=within(FRICTION_SPREAD),
+        loss_down=within(FRICTION_SPREAD),
+        coulomb=within(FRICTION_SPREAD),
+        exponent=exponent,
+    )
+    first = replace(first, phase=jnp.asarray(rng.uniform(0.0, 2.0 * np.pi, shape)))
+
+    def moved() -> Any:
+        return jnp.asarray(1.0 + friction_drift * rng.standard_normal(shape))
+
+    supply = jnp.asarray(1.0 + voltage_drift * rng.standard_normal((runs, 1)))
+    later = first.changed(loss_up=moved(), loss_down=moved(), coulomb=moved(), voltage=supply)
+    own = np.asarray(_arm().bodies)
+    scale = np.ones((runs, own.shape[0], 1))
+    scale[:, 1:] = rng.uniform(1.0 - MASS_SPREAD, 1.0 + MASS_SPREAD, (runs, own.shape[0] - 1, 1))
+    return Bench(first, later, jnp.asarray(scale * own), rng)
+
+
+@cache
+def _arm() -> Arm:
+    return Arm.from_airframe(from_catalogue(VEHICLE))
+
+
+def _shared_but_goal() -> Any:
+    """Which axes of a drive are mapped: goals differ from arm to arm, the base's motion does not."""
+    none: Any = None
+    first: Any = 0
+    return ArmDrive(first, none, none, none, none)
+
+
+@cache
+def _trace(period: float) -> Any:
+    mapped = jax.vmap(arm_tracer(_arm(), period), in_axes=(0, 0, 0, _shared_but_goal(), 0))
+    return jax.jit(mapped)
+
+
+def triangle(phase: Numbers) -> Numbers:
+    """A wave of period 1 and amplitude 1 that starts at zero, downwards."""
+    return np.asarray(2.0 * np.abs(2.0 * ((phase + 0.25) % 1.0) - 1.0) - 1.0)
+
+
+def sweep(
+    time: Numbers,
+    start: float,
+    amplitude: float = AMPLITUDE,
+    frequencies: Sequence[float] = FREQUENCIES,
+    end: float = np.inf,
+) -> Numbers:
+    """(T, J) rad to add to the goals from `start` on: the measuring motion."""
+    since = np.clip(time - start, 0.0, end - start)[:, None]
+    return np.asarray(np.deg2rad(amplitude) * triangle(since * np.asarray(frequencies)))
+
+
+def payloads(mass: Numbers | float, runs: int, offset: Numbers | None = None) -> Any:
+    """(N, 10) point masses at the gripper plus an offset (N, 3), m, in the frame of the last link."""
+    arm = _arm()
+    gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]
+    place = np.broadcast_to(gripper, (runs, 3)) + (0.0 if offset is None else offset)
+    masses = jnp.broadcast_to(jnp.asarray(mass, float), (runs,))
+    return jax.vmap(inertial_parameters)(masses, jnp.asarray(place), jnp.zeros((runs, 3, 3)))
+
+
+def base_at_rest(time: Numbers) -> Numbers:
+    """(T, 3) specific force of a level base at rest."""
+    return np.tile([0.0, 0.0, GRAVITY], (len(time), 1))
+
+
+def trace(
+    bench: Bench,
+    pose: Sequence[float],
+    mass: Numbers | float,
+    motion: Numbers,
+    held: Numbers,
+    *,
+    drifted: bool = True,
+    force: Numbers | None = None,
+    offset: Numbers | None = None,
+    rate: float = RATE,
+) -> tuple[ArmRecord, ArmTrace]:
+    """What all N servos report, and what was true.
+
+    Args:
+        bench: the arms.
+        pose: angles in degrees.
+        mass: kg, one or (N,).
+        motion: (T, J) rad to add to the pose.
+        held: (T,) share of the weight that hangs.
+        drifted: whether the drift after calibration has happened.
+        force: (T, 3) specific force of the base, m/s2; at rest where not given.
+        offset: (N, 3) of the centre of mass from the gripper, m.
+        rate: reports per second.
+    """
+    goal = np.deg2rad(np.asarray(pose)) + motion
+    felt = base_at_rest(held) if force is None else force
+    still = np.zeros_like(felt)
+    jitter = bench.rng.uniform(-0.01, 0.01, (bench.runs, 1, goal.shape[-1]))
+    goals = goal + jitter
+    drive = ArmDrive(*(jnp.asarray(x) for x in (goals, felt, still, still, held)))
+    servos = bench.later if drifted else bench.servos
+    start = jnp.asarray(goals[:, 0])
+    found = _trace(1.0 / rate)(servos, bench.bodies, payloads(mass, bench.runs, offset), drive, start)
+    found = jax.tree.map(np.asarray, found)
+    wide = (bench.runs, *felt.shape)
+    record = ArmRecord(
+        rate,
+        found.angle,
+        found.load,
+        np.broadcast_to(felt, wide) + 0.02 * bench.rng.standard_normal(wide),
+        np.broadcast_to(still, wide) + 0.002 * bench.rng.standard_normal(wide),
+        np.asarray(goals),
+    )
+    return record, found

@@ -1,0 +1,165 @@
+"""Payload from servo loads: the paper's estimator by hand, derivatives, recovery on drawn servos, held and refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from haltere.airframe import from_catalogue
+from haltere.estimation import payload_paper as paper
+from haltere.estimation.payload import PayloadFilter
+from haltere.estimation.payload_events import watched
+from haltere.estimation.payload_model import ArmBelief, coefficients, payload_parameters
+from haltere.estimation.payload_record import ArmRecord, PayloadError
+from haltere.studies import schmitz_bench as bench_of
+from haltere.studies import schmitz_series as series
+
+RUNS = 8
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return bench_of.draw(RUNS, 77)
+
+
+@pytest.fixture(scope="module")
+def belief(bench):
+    return series.calibrated(bench)
+
+
+@pytest.fixture(scope="module")
+def grip(bench):
+    return series.series_record(bench, (45.0, 45.0), 0.273)
+
+
+def test_listing_one_gives_back_a_weight_on_its_own_ideal_servos():
+    """Servos that read torque / correction for payload and arm as the listing models them: exact."""
+    arm = paper.PaperArm()
+    angle = np.deg2rad(np.asarray([[45.0, 45.0], [90.0, 0.0], [20.0, 80.0]]))
+    l1, l2 = paper.levers(angle, arm)
+    mass, g, w = 0.2, 9.81, 0.06 * 9.81
+    torque = np.stack(
+        [
+            mass * (l1 + l2) * g / 2.4 + (0.9 * l1 + l1 + l2) * w,
+            mass * l2 * g / 1.65 + 0.5 * l2 * w,
+        ],
+        axis=-1,
+    )
+    record = ArmRecord.on_bench(50.0, angle, torque / np.asarray(arm.stall))
+    assert np.allclose(paper.direct_mass(record), mass, rtol=1e-12)
+
+
+def test_listing_one_has_no_result_straight_down():
+    record = ArmRecord.on_bench(50.0, np.zeros((5, 2)), np.full((5, 2), 0.1))
+    assert np.isnan(paper.direct_mass(record)).all()
+
+
+def test_the_running_average_has_a_memory_of_21_samples():
+    values = paper.running_average(np.ones(200))
+    assert values[0] == pytest.approx(1.0 / 21.0)
+    assert values[20] == pytest.approx(1.0 - (20.0 / 21.0) ** 21)
+    assert paper.mean_of_last(np.arange(40.0), 20)[-1] == pytest.approx(np.arange(20.0, 40.0).mean())
+
+
+def test_closed_form_of_ideal_torques():
+    arm = paper.PaperArm(corrections=(1.0, 1.0))
+    angle = np.deg2rad(np.asarray([[90.0, 0.0]]))
+    l1, l2 = paper.levers(angle, arm)
+    force, offset = 2.5, 0.03
+    torque = np.stack([force * (l1 + l2 + offset), force * (l2 + offset)], axis=-1)
+    record = ArmRecord.on_bench(50.0, angle, torque / np.asarray(arm.stall))
+    found, place = paper.closed_form(record, arm)
+    assert np.allclose(found, force)
+    assert np.allclose(place, offset)
+
+
+def test_derivatives_of_the_reading_model():
+    belief = ArmBelief.from_airframe(from_catalogue("quad-arm"))
+    x = np.concatenate([[0.2, 0.01, -0.02, 0.03, 1e-4], belief.mean])
+    _, slope = coefficients(belief, x)
+    step = 1e-6
+    for i in range(len(x)):
+        up, down = x.copy(), x.copy()
+        up[i] += step
+        down[i] -= step
+        numeric = (coefficients(belief, up)[0] - coefficients(belief, down)[0]) / (2.0 * step)
+        assert np.allclose(slope[..., i], numeric, rtol=1e-6, atol=1e-8), belief.names[i - 5]
+
+
+def test_inertial_parameters_of_a_payload_are_those_of_the_dynamics():
+    import jax.numpy as jnp
+
+    from haltere.dynamics.inertia import inertial_parameters
+
+    gripper, shift = np.asarray([0.0, 0.0, -0.1]), np.asarray([0.01, 0.02, -0.03])
+    ours, _ = payload_parameters(gripper, np.asarray([0.3, *shift, 2e-4]))
+    theirs = inertial_parameters(jnp.asarray(0.3), jnp.asarray(gripper + shift), 2e-4 * jnp.eye(3))
+    assert np.allclose(ours, theirs, rtol=1e-12)
+
+
+def test_a_calibrated_arm_weighs_273_g(belief, grip):
+    found, _ = series.measured(PayloadFilter(belief), grip)
+    error = np.abs(found.last.mass - 0.273) / 0.273
+    assert error.mean() < 0.03
+    assert np.all(np.abs(found.last.mass - 0.273) < 4.0 * found.last.sigma)
+    assert found.last.observable.all()
+    assert np.all(found.settled < 2.5)
+    assert np.all(found.last.sigma > 0.001)
+
+
+def test_calibration_finds_the_losses_and_their_doubt(bench, belief):
+    truth = np.stack([bench.servos.loss_up, bench.servos.loss_down], axis=-1)
+    found = belief.mean[:, [0, 1, 5, 6]].reshape(RUNS, 2, 2)
+    assert np.abs(found - truth).max() < 0.03
+
+
+def test_a_held_value_is_flagged(belief, bench):
+    time, held = series.timeline(6.0)
+    motion = bench_of.sweep(time, series.SWEEP, end=series.SWEEP + 2.0)
+    record = bench_of.trace(bench, (45.0, 45.0), 0.273, motion, held)[0]
+    found, _ = series.measured(PayloadFilter(belief), record)
+    assert found.held[:, -1].all()
+    assert not found.held[:, 15].any()
+
+
+def test_the_place_is_refused_where_both_joints_feel_the_same(belief, bench):
+    offset = np.zeros((RUNS, 3))
+    offset[:, 2] = -0.03
+    wide = series.wide_filter(belief)
+    refused = series.in_poses(bench, wide, ((0.0, 90.0),), 0.273, offset, series.QUICK)
+    assert not refused.place_observable.any()
+    seen = series.in_poses(bench, wide, ((90.0, -90.0), (90.0, 0.0)), 0.273, offset)
+    assert seen.place_observable.all()
+    along = (seen.center_of_mass - wide.arm.gripper)[:, 2]
+    assert np.abs(along + 0.03).mean() < 0.005
+
+
+def test_straight_down_is_not_observable(belief, bench):
+    record = series.series_record(bench, (0.0, 0.0), 0.273)
+    found, _ = series.measured(PayloadFilter(belief), record)
+    assert not found.last.observable.any()
+
+
+def test_gripping_and_releasing_are_told_with_their_time(belief, bench):
+    time = np.arange(900) / bench_of.RATE
+    held = np.clip((time - 2.0) / 0.3, 0.0, 1.0) * np.clip(1.0 - (time - 6.0) / 0.2, 0.0, 1.0)
+    motion = bench_of.sweep(time, 3.0, end=5.0) + bench_of.sweep(time, 6.7, end=8.7)
+    record = bench_of.trace(bench, (45.0, 45.0), 0.273, motion, held)[0]
+    for run in range(2):
+        one = replace(belief, mean=belief.mean[run], cov=belief.cov[run])
+        arm = ArmRecord(*(getattr(record, n) if n == "rate" else getattr(record, n)[run] for n in FIELDS))
+        events, _ = watched(PayloadFilter(one), arm)
+        assert [event.kind for event in events] == ["gripped", "released"]
+        assert abs(events[0].time - 2.15) < 0.3
+        assert abs(events[1].time - 6.1) < 0.3
+        assert abs(events[0].after - 0.273) < 0.02
+        assert abs(events[1].after) < 0.006
+        assert min(event.confidence for event in events) > 0.99
+
+
+FIELDS = ("rate", "angle", "load", "force", "gyro", "goal")
+
+
+def test_records_of_unlike_shape_are_refused():
+    with pytest.raises(PayloadError, match="one clock"):
+        ArmRecord.on_bench(50.0, np.zeros((5, 2)), np.zeros((4, 2)))
