@@ -130,7 +130,7 @@ def _with_numbers(believed: Airframe, numbers: Mapping[str, float], before: Mapp
     mass = body.mass + numbers["mass"] - before["mass"]
     com = tuple(c + numbers[f"com.{x}"] - before[f"com.{x}"] for c, x in zip(body.com, "xyz", strict=True))
     six = ("xx", "yy", "zz", "xy", "xz", "yz")
-    inertia = tuple(
+    inertia: Any = tuple(
         i + numbers[f"inertia.{x}"] - before[f"inertia.{x}"] for i, x in zip(body.inertia, six, strict=True)
     )
     smallest, middle, largest = principal_moments(inertia)
@@ -146,7 +146,7 @@ def _with_numbers(believed: Airframe, numbers: Mapping[str, float], before: Mapp
                 for v, x in zip(value, "xyz", strict=True)
             )
 
-        plain = {
+        plain: dict[str, Any] = {
             "thrust_coefficient": numbers[f"{head}.thrust_coefficient"],
             "torque_ratio": numbers[f"{head}.torque_ratio"],
             "time_constant": numbers.get(f"{head}.time_constant"),

@@ -1,4 +1,4 @@
-"""The servo model: friction edges by hand, no creep at rest, and the arm's torques against a hand-derived planar arm."""
+"""The servo model: friction edges by hand, no creep at rest, the arm's torques against a planar arm derived by hand."""
 
 import jax
 import jax.numpy as jnp
