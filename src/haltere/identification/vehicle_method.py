@@ -35,7 +35,7 @@ FLOOR = 0.02
 CUTOFF = 20.0
 UNITS = {
     "mass": "kg", "inertia": "kg m2", "gravity": "m/s2", "thrust_coefficient": "N/(rad/s)2", "torque_ratio": "m",
-    "rotation": "rad", "axis": "rad", "position": "m", "time_constant": "s", "delay": "s",
+    "rotation": "rad", "axis": "rad", "spin_inertia": "kg m2", "position": "m", "time_constant": "s", "delay": "s",
 }  # fmt: skip
 
 
@@ -55,7 +55,8 @@ def identify_vehicle(
     nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, part, airframe)
     hands, notes = _hands(nominal, known)
     told.notes += notes
-    vehicle = VehicleFilter.from_airframe(nominal, hands=hands)
+    turning = any(any(x > 0.0 for x in rotor.inertia[:3]) for rotor in nominal.rotors)
+    vehicle = VehicleFilter.from_airframe(nominal, hands=hands, effects=("spin",) if turning else ())
     online = vehicle.estimate(recorded)
     final = online
     if method == "batch":
