@@ -14,6 +14,7 @@ import typer
 from haltere.cli import (
     airframe,
     bench,
+    compare,
     demo,
     design,
     doctor,
@@ -48,6 +49,7 @@ app.command("design", epilog=design.EXAMPLE)(design.design)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("identify", epilog=identify.EXAMPLE)(identify.identify)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
+app.command("compare", epilog=compare.EXAMPLE)(compare.compare)
 app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("plot", epilog=plot.EXAMPLE)(plot.plot)
 app.command("throw", epilog=throw.EXAMPLE)(throw.throw)
