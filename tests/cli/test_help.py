@@ -24,6 +24,7 @@ COMMANDS = [
     ["simulate"],
     ["doctor"],
     ["export"],
+    ["compare"],
     ["identify"],
     ["plot"],
     ["throw"],

@@ -15,6 +15,7 @@ from haltere.cli import (
     airframe,
     bench,
     calibrate,
+    compare,
     demo,
     design,
     doctor,
@@ -51,6 +52,7 @@ app.command("design", epilog=design.EXAMPLE)(design.design)
 app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
 app.command("identify", epilog=identify.EXAMPLE)(identify.identify)
 app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
+app.command("compare", epilog=compare.EXAMPLE)(compare.compare)
 app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("plot", epilog=plot.EXAMPLE)(plot.plot)
 app.command("throw", epilog=throw.EXAMPLE)(throw.throw)

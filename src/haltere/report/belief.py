@@ -53,7 +53,9 @@ def _whole(result: Identification) -> Picture:
         times = "in true size" if factor == 1.0 else f"enlarged {factor:g} times"
         words += f"Purple clouds are where each place is with 95 % certainty, {times}. "
     if ghost is not None:
-        words += "The pale vehicle is the nominal one. "
+        words += (
+            "The pale vehicle is the nominal one; what the log did not tell stands as it was given there. "
+        )
     return Picture(
         "As identified",
         vehicle_figure(airframe, height=480, ghost=ghost, beside=clouds),

@@ -1,6 +1,7 @@
 """The demonstration: an unknown vehicle is made, flown and identified, and the report is held against the truth."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from haltere.airframe import from_catalogue
 from haltere.flight import Flight
 from haltere.foundation.arrays import require_x64
 from haltere.lie import so3
@@ -38,7 +40,10 @@ def write_demo(path: Path, progress: Callable[[str], None] | None = None, seed: 
     say = progress or (lambda _: None)
     require_x64()
     check_replaceable(path)
-    met = meet(seed, say)
+    with ThreadPoolExecutor(1) as beside:  # most of the time goes into compilations; let drawing's overlap
+        drawn = beside.submit(draw, from_catalogue(VEHICLE))
+        met = meet(seed, say)
+        drawn.result()
     say(f"writing {path}")
     demo_page(met).write(path)
     told = {p.name for p in met.result.parameters}

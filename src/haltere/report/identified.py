@@ -9,7 +9,7 @@ from haltere.identification.result import Identification
 from haltere.report import fits
 from haltere.report.belief import effectiveness, picture
 from haltere.report.page import Fact, Page, Picture, Section, Table
-from haltere.report.verdicts import nice, pair, tables
+from haltere.report.verdicts import nice, number, tables
 
 METHODS = {
     "effectiveness": "from rotor speeds and IMU, without pose",
@@ -56,7 +56,8 @@ def _facts(result: Identification, counts: Counter[str]) -> list[Fact]:
     found = [Fact(f"{counts['identified']} of {len(result.parameters)}", "", "numbers identified")]
     mass = result.parameter("mass")
     if mass is not None and mass.value is not None and mass.verdict in ("identified", "weak"):
-        found.append(Fact(pair(mass.value, mass.sigma), "kg", "mass"))
+        doubt = "" if mass.sigma is None else f", ± {mass.sigma:.2g}"
+        found.append(Fact(number(mass.value, mass.sigma), "kg", f"mass{doubt}"))
     rotors = {p.name.split(".")[1] for p in result.parameters if p.name.startswith("rotors.")}
     if rotors:
         found.append(Fact(str(len(rotors)), "", "rotors"))

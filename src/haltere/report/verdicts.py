@@ -1,12 +1,14 @@
 """Tables of identified numbers: the whole vehicle's one below the other, those of rotors side by side."""
 
 import math
+import re
 from collections.abc import Sequence
 
 from haltere.identification.result import Identification, Parameter
 from haltere.report.page import Mark, Table
 
-MOST_PARTNERS = 3
+_FIGURES = re.compile(r"\d+(?:\.\d+)?")
+"""Advice that differs in figures only is given once, with those of the first."""
 
 
 def tables(result: Identification) -> list[Table]:
@@ -71,7 +73,7 @@ def labelled(name: str, unit: str) -> str:
 
 def nice(unit: str) -> str:
     """A unit with raised digits."""
-    return unit.replace("^2", "²").replace("s2", "s²").replace("m2", "m²")
+    return unit.replace("^2", "²").replace(")2", ")²").replace("s2", "s²").replace("m2", "m²")
 
 
 def _cell(p: Parameter | None) -> Mark:
@@ -86,11 +88,11 @@ def _helps(parameters: Sequence[Parameter]) -> list[tuple[str | Mark, ...]]:
     groups: dict[tuple[str, str], list[Parameter]] = {}
     for p in parameters:
         if p.verdict != "identified":
-            groups.setdefault((p.verdict, p.fix), []).append(p)
+            groups.setdefault((p.verdict, _FIGURES.sub("#", p.fix)), []).append(p)
     rows: list[tuple[str | Mark, ...]] = []
-    for (verdict, fix), members in groups.items():
-        names = [p.name for p in members]
-        rows.append((brief(names), Mark(verdict, verdict), fix or "nothing needed for most uses"))
+    for (verdict, _), members in groups.items():
+        fix = members[0].fix or "nothing needed for most uses"
+        rows.append((brief([p.name for p in members]), Mark(verdict, verdict), fix))
     return rows
 
 
