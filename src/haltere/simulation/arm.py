@@ -53,21 +53,23 @@ class ArmTrace:
     torque: Array
 
 
-Tracer = Callable[[Servos, Array, Array, ArmDrive, Array], ArmTrace]
+Tracer = Callable[[Servos, Array, Array, ArmDrive, ServoState], tuple[ServoState, ArmTrace]]
 
 
 def arm_tracer(arm: Arm, period: float = 0.01) -> Tracer:
     """A function of (servos, bodies, payload, drive, start) that gives what the servos report every `period` seconds.
 
     Its arguments: the servos' numbers; (L, 10) the links' inertial parameters; (10,) those of what the arm holds, in
-    the frame of the link that holds it; T reports of what is done; (J,) rad, the angles at the beginning, from where
-    the servos need about half a second to settle. It is pure: compile and map it as needed.
+    the frame of the link that holds it; T reports of what is done; the servos at the beginning, see `at_rest`. It
+    gives the servos at the end, too, so that a long record can be made in pieces. It is pure: compile and map it.
     """
     substeps = max(1, round(period / SUBSTEP))
     dt = period / substeps
     known = partial(effort, jax.tree.map(jnp.asarray, arm.model))
 
-    def trace(servos: Servos, bodies: Array, payload: Array, drive: ArmDrive, start: Array) -> ArmTrace:
+    def trace(
+        servos: Servos, bodies: Array, payload: Array, drive: ArmDrive, start: ServoState
+    ) -> tuple[ServoState, ArmTrace]:
         def report(state: ServoState, given: ArmDrive) -> tuple[ServoState, ArmTrace]:
             now_bodies = bodies.at[arm.link].add(given.held * payload)
             fixed = split_single((given.force, given.rate, given.angular))
@@ -83,8 +85,12 @@ def arm_tracer(arm: Arm, period: float = 0.01) -> Tracer:
             angle, share = reported(servos, state)
             return state, ArmTrace(angle, share, state.angle, load)
 
-        zero = jnp.zeros_like(start)
-        _, found = jax.lax.scan(report, ServoState(start, zero, zero, zero), drive)
-        return found
+        return jax.lax.scan(report, start, drive)
 
     return trace
+
+
+def at_rest(angle: Array) -> ServoState:
+    """Servos that stand at an angle (..., J), rad, without friction in play; half a second later they have settled."""
+    zero = jnp.zeros_like(angle)
+    return ServoState(angle, zero, zero, zero)

@@ -20,7 +20,7 @@ from haltere.dynamics.inertia import inertial_parameters
 from haltere.dynamics.servo import Servos
 from haltere.estimation.payload_record import ArmRecord, Numbers
 from haltere.foundation.gravity import GRAVITY
-from haltere.simulation.arm import ArmDrive, ArmTrace, arm_tracer
+from haltere.simulation.arm import ArmDrive, ArmTrace, arm_tracer, at_rest
 
 VEHICLE = "quad-arm"
 RATE = 100.0
@@ -28,6 +28,8 @@ POSES = ((0.0, 90.0), (45.0, 45.0), (90.0, 0.0))
 """deg, [Schmitz] Section IV-A."""
 FRICTION_SPREAD, MASS_SPREAD = 0.2, 0.05
 FRICTION_DRIFT, VOLTAGE_DRIFT = 0.03, 0.01
+WIDTH, LENGTH = 25, 100
+"""Arms and reports of one piece of a simulation."""
 AMPLITUDE = 5.0
 """deg, of the measuring sweep."""
 FREQUENCIES = (0.5, 0.75)
@@ -110,6 +112,26 @@ def _trace(period: float) -> Any:
     return jax.jit(mapped)
 
 
+def _traced(arms: Any, goals: Numbers, base: tuple[Numbers, ...], rate: float) -> ArmTrace:
+    """What N arms report, flown in pieces of equal width and length, so that one compiled function does them all."""
+    runs, samples = goals.shape[:2]
+    trace = _trace(1.0 / rate)
+    wide = []
+    for first in range(0, runs, WIDTH):
+        chosen = np.minimum(np.arange(first, first + WIDTH), runs - 1)
+        mine = jax.tree.map(lambda x, c=chosen: jnp.asarray(x)[c], arms)
+        state = at_rest(jnp.asarray(goals[chosen, 0]))
+        long = []
+        for begin in range(0, samples, LENGTH):
+            at = np.minimum(np.arange(begin, begin + LENGTH), samples - 1)
+            drive = ArmDrive(jnp.asarray(goals[chosen][:, at]), *(jnp.asarray(x[at]) for x in base))
+            state, found = trace(*mine, drive, state)
+            long.append(jax.tree.map(np.asarray, found))
+        wide.append(jax.tree.map(lambda *x: np.concatenate(x, axis=1)[:, :samples], *long))
+    whole: ArmTrace = jax.tree.map(lambda *x: np.concatenate(x)[:runs], *wide)
+    return whole
+
+
 def triangle(phase: Numbers) -> Numbers:
     """A wave of period 1 and amplitude 1 that starts at zero, downwards."""
     return np.asarray(2.0 * np.abs(2.0 * ((phase + 0.25) % 1.0) - 1.0) - 1.0)
@@ -171,11 +193,9 @@ def trace(
     still = np.zeros_like(felt)
     jitter = bench.rng.uniform(-0.01, 0.01, (bench.runs, 1, goal.shape[-1]))
     goals = goal + jitter
-    drive = ArmDrive(*(jnp.asarray(x) for x in (goals, felt, still, still, held)))
     servos = bench.later if drifted else bench.servos
-    start = jnp.asarray(goals[:, 0])
-    found = _trace(1.0 / rate)(servos, bench.bodies, payloads(mass, bench.runs, offset), drive, start)
-    found = jax.tree.map(np.asarray, found)
+    arms = (servos, bench.bodies, payloads(mass, bench.runs, offset))
+    found = _traced(arms, goals, (felt, still, still, held), rate)
     wide = (bench.runs, *felt.shape)
     record = ArmRecord(
         rate,

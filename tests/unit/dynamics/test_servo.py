@@ -1,4 +1,6 @@
-"""The servo model: friction edges by hand, no creep at rest, the arm's torques against a planar arm derived by hand."""
+"""The servo model: friction edges by hand, no creep at rest, and torques against a hand-derived planar arm."""
+
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -6,8 +8,9 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.dynamics.arm import Arm, joint_torques, torque_rows
+from haltere.dynamics.arm import Arm, joint_torques
 from haltere.dynamics.servo import Servos, ServoState, duty, reported, servo_step
+from haltere.estimation.payload_signals import arm_rows
 
 DT = 1e-3
 
@@ -67,6 +70,15 @@ def test_reports_come_in_steps(servos):
     assert np.allclose(np.asarray(load) * 1023.0, np.round(np.asarray(load) * 1023.0))
 
 
+@cache
+def arm_of():
+    return Arm.from_airframe(from_catalogue("quad-arm"))
+
+
+def torques(arm, *motion):
+    return jax.jit(partial(joint_torques, arm.model))(arm.bodies, *motion)
+
+
 def planar(a, b, a2, b2, l1, c1, c2, m1, m2, i1, i2, g):
     """Torques of a planar double pendulum with angles from straight down, at rest but for accelerations a2, b2.
 
@@ -82,7 +94,7 @@ def planar(a, b, a2, b2, l1, c1, c2, m1, m2, i1, i2, g):
 
 @pytest.mark.parametrize(("a", "b"), [(0.0, 1.5), (0.7, 0.7), (1.5, -0.4), (-0.3, 2.0)])
 def test_torques_are_those_of_a_double_pendulum(a, b):
-    arm = Arm.from_airframe(from_catalogue("quad-arm"))
+    arm = arm_of()
     still, base = jnp.zeros(2), jnp.zeros(3)
     motion = (
         jnp.asarray([a, b]),
@@ -92,21 +104,20 @@ def test_torques_are_those_of_a_double_pendulum(a, b):
         base,
         base,
     )
-    ours = joint_torques(arm.model, arm.bodies, *motion)
+    ours = torques(arm, *motion)
     inertia = 1.76e-5
     theirs = planar(a, b, 0.8, -1.3, 0.0733, 0.06597, 0.05275, 0.06, 0.06, inertia, inertia, 9.81)
     assert np.allclose(ours, theirs, rtol=1e-9, atol=1e-12)
-    rows = torque_rows(arm.model, *motion)
+    rows = arm_rows(arm, tuple(np.asarray(x) for x in motion))
     assert np.allclose(np.einsum("jlk,lk->j", rows, arm.bodies), ours, rtol=1e-10)
 
 
 def test_a_tilted_base_at_rest_shifts_the_angle():
     """Specific force turned by an angle is the same as both levers turned by it: it enters once."""
-    arm = Arm.from_airframe(from_catalogue("quad-arm"))
+    arm = arm_of()
     zero, tilt = jnp.zeros(3), 0.3
-    straight = joint_torques(
-        arm.model,
-        arm.bodies,
+    straight = torques(
+        arm,
         jnp.asarray([0.5 + tilt, 0.4]),
         jnp.zeros(2),
         jnp.zeros(2),
@@ -115,12 +126,9 @@ def test_a_tilted_base_at_rest_shifts_the_angle():
         zero,
     )
     leaning = jnp.asarray([np.sin(tilt), 0.0, np.cos(tilt)]) * 9.81
-    turned = joint_torques(
-        arm.model, arm.bodies, jnp.asarray([0.5, 0.4]), jnp.zeros(2), jnp.zeros(2), leaning, zero, zero
-    )
-    other = joint_torques(
-        arm.model,
-        arm.bodies,
+    turned = torques(arm, jnp.asarray([0.5, 0.4]), jnp.zeros(2), jnp.zeros(2), leaning, zero, zero)
+    other = torques(
+        arm,
         jnp.asarray([0.5, 0.4]),
         jnp.zeros(2),
         jnp.zeros(2),

@@ -1,0 +1,53 @@
+"""The tables of `haltere reproduce schmitz`: a few arms quickly; the figures of a hundred are slow."""
+
+import numpy as np
+import pytest
+
+from haltere.studies import schmitz
+from haltere.studies.schmitz_limits import shares, workspace
+
+
+@pytest.fixture(scope="module")
+def few():
+    return schmitz.tables(schmitz.measure_all(6, 11))["tables"]
+
+
+def test_the_paper_s_estimator_has_the_paper_s_faults(few):
+    rows = {row["quantity"]: row for row in few[2]["rows"]}
+    for way in ("horizontal", "vertical"):
+        before = rows[f"{way}, the paper's estimator, before"]["ours"]
+        slow = rows[f"{way}, the paper's estimator, during 0.5 Hz"]["ours"]
+        after = rows[f"{way}, the paper's estimator, after 2 Hz"]["ours"]
+        assert abs(slow / before - 1.0) < 0.1
+        assert after > 1.1 * before
+    table = {row["quantity"]: row for row in few[0]["rows"]}
+    assert 0.5 < table["RunAvg20, 273 g"]["ours"] / 0.273 < 1.5
+    assert 0.5 < table["RunAvg20, 360 g"]["ours"] / 0.36 < 1.5
+
+
+def test_ours_is_near_its_bounds_with_few_arms(few):
+    """Six arms only: means within twice their bounds, shares of runs exactly."""
+    for table in few:
+        for row in table["rows"]:
+            if row["bound"] is not None and table["name"] not in ("Confidence",):
+                assert row["ours"] is not None, row
+                assert row["ours"] <= 2.0 * row["bound"] + 1e-12, row
+
+
+def test_450_g_is_within_the_servos_torque():
+    poses, place = workspace(15.0)
+    assert np.all(place[:, 1] <= 0.0)
+    assert shares(poses, 0.45).max() < 1.0
+    assert shares(np.deg2rad([[90.0, 0.0]]), 2.0).max() > 1.0
+
+
+@pytest.mark.slow
+def test_a_hundred_arms_keep_every_bound():
+    tables = schmitz.reproduce(100, 2)["tables"]
+    late = [
+        row
+        for table in tables
+        for row in table["rows"]
+        if row["bound"] is not None and not (row["ours"] is not None and row["ours"] <= row["bound"])
+    ]
+    assert late == []
