@@ -7,7 +7,7 @@ import pytest
 
 from haltere.cli.app import main
 from haltere.cli.throw import summary
-from haltere.studies.throw import Throws
+from haltere.studies.throw import Settings, Throws
 
 
 def call(capsys, *words):
@@ -20,15 +20,16 @@ def call(capsys, *words):
 def made(n=3):
     ones = np.linspace(0.1, 0.3, n)
     return Throws(
-        np.array([True, True, False]), ("", "", "the release was not noticed"), ones, ones, ones, ones,
+        np.array([True, True, False]), ("", "", "the release was not noticed"), ones, ones, ones, ones, ones,
         {"torque": ones}, np.stack([ones, ones], axis=1), ones,
     )  # fmt: skip
 
 
 def test_the_summary_has_the_keys_of_the_contract():
-    said = summary(made(), "random-quad", "strong")
+    said = summary(made(), "random-quad", Settings(prior_throws=False))
     assert (said["runs"], said["recovered"]) == (3, 2)
-    for name in ("axis_error_deg", "imu_position_error", "altitude_lost"):
+    assert (said["noise"], said["prior_throws"]) == ("strong", False)
+    for name in ("axis_error_deg", "imu_position_error", "altitude_lost", "latency_error"):
         assert {"median", "p95", "max"} <= set(said[name])
     assert said["failures"] == [{"run": 2, "cause": "the release was not noticed"}]
 

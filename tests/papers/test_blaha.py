@@ -4,15 +4,18 @@ import jax
 import numpy as np
 import pytest
 
+from haltere.airframe import from_catalogue
+from haltere.report import blaha as report
 from haltere.studies import blaha
 from haltere.studies.throw import Throws
+from haltere.studies.throw_trace import Trace, throw_trace
 
 
 def made(axis_deg):
     n = 20
     small = np.full(n, 0.01)
     return Throws(
-        np.ones(n, bool), ("",) * n, np.radians(np.full(n, axis_deg)), small, small, small,
+        np.ones(n, bool), ("",) * n, np.radians(np.full(n, axis_deg)), small, small, small, small,
         {name: np.full(n, 1e-4) for name in ("torque", "force", "spin", "max_speed", "time_constant")},
         np.stack([small, small], axis=1), small,
     )  # fmt: skip
@@ -28,6 +31,11 @@ def test_tables_hold_what_the_paper_prints_beside_ours(monkeypatch):
     assert quad["paper"] == 2.75
     assert quad["ours"] == pytest.approx(0.1)
     assert rows["missing: random quadrotors, strong"]["ours"] == 0.0
+    assert rows["missing: random octorotors from 4 m, strong"]["bound"] == 0.01
+    assert rows["altitude lost, random octorotors from 4 m, strong, median"]["bound"] == 0.35
+    assert rows["altitude lost, random hexarotors from 4 m, strong, median"]["bound"] == 0.35
+    assert rows["axis error, tilted hexarotor, no noise, max"]["bound"] == 0.3
+    assert rows["error, octorotors, force rows, rms, median"]["bound"] == 0.08
     assert all(row["bound"] is None or row["ours"] <= row["bound"] for row in rows.values())
 
 
@@ -45,6 +53,33 @@ def test_the_papers_axis_errors_follow_from_its_quaternions():
     assert angle((0.930, 0.367, -0.026), (np.cos(np.pi / 8), np.sin(np.pi / 8), 0.0)) == pytest.approx(
         3.4, abs=0.15
     )
+
+
+def test_figures_5_to_7_stand_on_one_page(tmp_path):
+    traces = {}
+    for kind, m in (("quadrotor", 4), ("hexarotor", 6)):
+        n = 50
+        time, truth = np.linspace(0.01, 0.5, n), np.ones((3, m)) * 1e-6
+        many = np.ones((n, m))
+        traces[kind] = Trace(
+            time, 0.05 * np.arange(m), 0.3 * many, 2000.0 * many, np.ones((n, 3)), np.tile(truth, (n, 1, 1)),
+            truth, np.linspace(0.5, 0.01, n),
+        )  # fmt: skip
+    result = {"tables": [{"name": "Made up", "rows": [blaha.row("axis error", "deg", 0.1, 0.5, 2.75)]}]}
+    page = report.write(
+        traces, {4: 1.0, 6: 1.4, 8: 1.9, 12: 3.0}, result, tmp_path / "blaha.html"
+    ).read_text()
+    for text in ("Figure 5", "Figure 6", "Figure 7", "motor 6", "2.75", "us per step"):
+        assert text in page
+
+
+@pytest.mark.slow
+def test_a_trace_shows_how_a_vehicle_learns():
+    trace = throw_trace(from_catalogue("indiflight-3inch"), 3)
+    assert trace.command.max() == pytest.approx(0.7, abs=0.01)
+    assert trace.force.shape[1:] == trace.truth.shape == (3, 4)
+    assert np.degrees(trace.axis_error[-1]) < 0.5
+    assert np.degrees(np.median(trace.axis_error[:10])) > 2.0, "before the last motor ran nothing is known"
 
 
 @pytest.mark.slow

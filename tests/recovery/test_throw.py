@@ -58,3 +58,27 @@ def test_the_papers_quadrotor_with_the_noise_of_its_imu(quadrotors):
 def test_the_same_key_gives_the_same_throws(quadrotors):
     again = throw_vehicles(jax.random.key(11), 20)
     np.testing.assert_array_equal(again.axis_error, quadrotors.axis_error)
+
+
+@pytest.mark.slow
+def test_octorotors_lose_no_more_altitude_than_others():
+    found = throw_vehicles(jax.random.key(1), 20, "random-octo", Settings(height=4.0))
+    assert found.recovered.all(), found.causes
+    assert np.median(found.altitude_lost) < 0.35
+    assert np.median(found.parameters["force"]) < 0.08
+    assert np.median(found.latency_error) < 0.5e-3
+
+
+@pytest.mark.slow
+def test_throws_without_tumbles_before():
+    """The place of the IMU comes from the excitation; seven of ten may be asked of it, the tumbles give all."""
+    found = throw_vehicles(jax.random.key(13), 20, settings=Settings(prior_throws=False))
+    assert found.recovered.sum() >= 14, found.causes
+    assert np.median(found.place_error) < 3e-3
+
+
+@pytest.mark.slow
+def test_throws_with_a_compass():
+    found = throw_vehicles(jax.random.key(14), 20, settings=Settings(heading="compass"))
+    assert found.recovered.all(), found.causes
+    assert np.quantile(found.heading_error, 0.95) < 0.025

@@ -52,7 +52,9 @@ def reproduce(
     report: Annotated[
         Path | None,
         typer.Option(
-            "--report", help="With boehm or fresk: write its figures to this page.", metavar="FILE.html"
+            "--report",
+            help="With boehm, fresk or blaha: write its figures to this page.",
+            metavar="FILE.html",
         ),
     ] = None,
     json: JsonFlag = False,
@@ -61,8 +63,8 @@ def reproduce(
 
     Each row also has the bound that ours must keep. Exit 1 if one of our numbers is outside its bound.
     """
-    if report is not None and paper not in (Paper.BOEHM, Paper.FRESK):
-        raise typer.BadParameter("it goes with boehm and fresk only", param_hint="--report")
+    if report is not None and paper is Paper.HONG:
+        raise typer.BadParameter("it goes with boehm, fresk and blaha only", param_hint="--report")
     prepare_jax()
     number = runs or RUNS[paper]
     with progress(f"reproducing {paper.value}") as say:
@@ -70,6 +72,8 @@ def reproduce(
             result = _fresk(number, seed, report, say)
         elif paper is Paper.BOEHM and report is not None:
             result = _boehm(number, seed, report, say)
+        elif paper is Paper.BLAHA and report is not None:
+            result = _blaha(number, seed, report, say)
         else:
             study = import_module(f"haltere.studies.{paper.value}")
             result = study.reproduce(runs=number, seed=seed, progress=say)
@@ -121,6 +125,27 @@ def _boehm(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict
     from haltere.report.boehm import write
 
     result["report"] = str(write(found, result, page))
+    return result
+
+
+def _blaha(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    from haltere.airframe import from_catalogue
+    from haltere.report.page import check_replaceable
+    from haltere.studies import blaha
+    from haltere.studies.bench_throw import axis_cost
+    from haltere.studies.throw_trace import throw_trace
+
+    check_replaceable(page)
+    result = blaha.reproduce(runs=runs, seed=seed, progress=say)
+    say("figures")
+    traces = {
+        kind: throw_trace(from_catalogue(name), seed)
+        for kind, name in (("quadrotor", "indiflight-3inch"), ("hexarotor", "hexa-tilted"))
+    }
+    costs = {rotors: axis_cost(rotors) for rotors in blaha.COUNTS}
+    from haltere.report.blaha import write
+
+    result["report"] = str(write(traces, costs, result, page))
     return result
 
 

@@ -8,7 +8,7 @@ import typer
 from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
 
 if TYPE_CHECKING:
-    from haltere.studies.throw import Throws
+    from haltere.studies.throw import Settings, Throws
 
 EXAMPLE = "Example: haltere throw --vehicle random-quad --runs 20 --json"
 SHOWN = 20
@@ -51,13 +51,21 @@ def throw(
     heading: Annotated[
         HeadingName, typer.Option("--heading", help="From the track of positions, or from a sensor.")
     ] = HeadingName.TRACK,
+    no_prior_throws: Annotated[
+        bool,
+        typer.Option(
+            "--no-prior-throws",
+            help="No tumbles before: the IMU's place is learnt with the rotors; the inertia is taken for a ball's.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,
     json: JsonFlag = False,
 ) -> None:
     """Throw unknown vehicles and see whether they hover six seconds later.
 
-    Nothing is known to them but what two earlier tumbles told: where the IMU sits and the shape of the inertia. They
-    excite their motors in turn, learn what each does, find the thrust axis and fly to a point 5 m above the ground.
+    Nothing is known to them but what two earlier tumbles told, which are simulated for each vehicle, too: where the IMU
+    sits (imu_position_error is what they leave) and the shape of the inertia. They excite their motors in turn, learn
+    what each does and how late rotor speeds arrive, find the thrust axis and fly to a point 5 m above the ground.
     """
     prepare_jax()
     import jax
@@ -66,10 +74,10 @@ def throw(
     from haltere.studies.throw import KINDS, Settings, throw_vehicles
 
     chosen = vehicle if vehicle in KINDS else resolve(vehicle)
-    settings = Settings(height, spin, noise.value, heading.value)
+    settings = Settings(height, spin, noise.value, heading.value, prior_throws=not no_prior_throws)
     with progress(f"throwing {vehicle}: compiling takes a minute") as say:
         found = throw_vehicles(jax.random.key(seed), runs, chosen, settings, say)
-    result = summary(found, vehicle, settings.noise)
+    result = summary(found, vehicle, settings)
     if json:
         emit_json(result)
         return
@@ -82,10 +90,17 @@ def throw(
         emit_table("Failures", ("throw", "cause"), [[f["run"], f["cause"]] for f in failures[:SHOWN]])
 
 
-STATISTICS = ("axis_error_deg", "imu_position_error", "altitude_lost", "heading_error_deg", "final_distance")
+STATISTICS = (
+    "axis_error_deg",
+    "imu_position_error",
+    "latency_error",
+    "altitude_lost",
+    "heading_error_deg",
+    "final_distance",
+)
 
 
-def summary(found: "Throws", vehicle: str, noise: str) -> dict[str, Any]:
+def summary(found: "Throws", vehicle: str, settings: "Settings") -> dict[str, Any]:
     """What the command says in JSON; SI but for the angles that say so."""
     import numpy as np
 
@@ -100,11 +115,13 @@ def summary(found: "Throws", vehicle: str, noise: str) -> dict[str, Any]:
 
     return {
         "vehicle": vehicle,
-        "noise": noise,
+        "noise": settings.noise,
+        "prior_throws": settings.prior_throws,
         "runs": len(found.recovered),
         "recovered": int(found.recovered.sum()),
         "axis_error_deg": told(np.degrees(found.axis_error)),
         "imu_position_error": told(found.place_error),
+        "latency_error": told(found.latency_error),
         "altitude_lost": told(found.altitude_lost),
         "heading_error_deg": told(np.degrees(found.heading_error)),
         "final_distance": told(found.final[:, 0]),

@@ -11,7 +11,8 @@ X r = force of what the tumbles left wrong of the IMU's place, c = bias, both sm
 F, T (3, m) = `force`, `torque`; b_i (3, m) = `spin`: the reaction to a rotor's acceleration, and with W the gyroscopic
 torque of its momentum, both of the same three numbers because b_i = -I^-1 h_i / w_i. The scale of I drops out of (2).
 [Blaha2024] and its method paper fit increments without the gyroscopic and the W x I W terms. (3) is theirs:
-w_max = a + c + w_0. The same low-pass on both sides of each law.
+w_max = a + c + w_0. The same low-pass on both sides of each law. Where nobody knows I (`Learner.products`), a ball is
+taken for it and six products of rates are added to each row of (2).
 
 It is recursive least squares in information form: R <- l R + phi phi^T, s <- l s + phi y. Nothing can wind up,
 because no covariance is propagated; `solve` inverts once, with a prior so weak that it only decides what was never
@@ -35,13 +36,27 @@ SPEED = 1000.0
 SPIN_UP = 1e5
 PLACE = 1e-2
 """m, in which the correction of the place is counted."""
+PRODUCT = 100.0
+"""(rad/s)^2, in which products of rates are counted."""
 CUTOFF = 20.0
 MOTOR_CUTOFF = 40.0
 WEAK = 1e-6
 """Prior information, relative to the largest."""
 
 
-@leaves("signals", "motors", "last", "R_force", "s_force", "R_turn", "s_turn", "R_motor", "s_motor", "count")
+@leaves(
+    "signals",
+    "motors",
+    "last",
+    "R_force",
+    "s_force",
+    "R_turn",
+    "s_turn",
+    "R_motor",
+    "s_motor",
+    "count",
+    "e_turn",
+)
 @dataclass(frozen=True)
 class Learning:
     """Filters and sums; everything starts at zero at release."""
@@ -57,19 +72,24 @@ class Learning:
     R_motor: Array
     s_motor: Array
     count: Array
+    e_turn: Array
+    """() sum of squares of the left side of (2)."""
 
     @classmethod
-    def begin(cls, rotors: int) -> Self:
-        """Nothing seen."""
+    def begin(cls, rotors: int, products: bool = False) -> Self:
+        """Nothing seen; `products` as the learner has it."""
         m, zeros = rotors, jnp.zeros
-        signals, motors, n = zeros(16 + 5 * m), zeros((5, m)), 3 * m + 6
+        signals, motors, n = zeros(22 + 5 * m), zeros((5, m)), 3 * m + 6
+        k = 6 * m + (18 if products else 0)
         return cls(
             (signals, signals), (motors, motors), zeros(6 + 2 * m), zeros((n, n)), zeros(n),
-            zeros((6 * m, 6 * m)), zeros(6 * m), zeros((m, 4, 4)), zeros((m, 4)), zeros(()),
+            zeros((k, k)), zeros(k), zeros((m, 4, 4)), zeros((m, 4)), zeros(()), zeros(()),
         )  # fmt: skip
 
 
-@leaves("force", "torque", "spin", "max_speed", "linear", "root", "idle_speed", "time_constant", "shift")
+@leaves(
+    "force", "torque", "spin", "max_speed", "linear", "root", "idle_speed", "time_constant", "shift", "left"
+)
 @dataclass(frozen=True)
 class Effectiveness:
     """What was learnt; rotors along the last axis, IMU axes."""
@@ -92,16 +112,19 @@ class Effectiveness:
     """(m,) s."""
     shift: Array | float = 0.0
     """(3,) to add to the IMU's place that was given, m."""
+    left: Array | float = 0.0
+    """() sum of squares that the torque rows leave."""
 
 
 @dataclass(frozen=True)
 class Learner:
-    """How to learn: sampling rate, cutoffs in Hz, and forgetting per sample (1: nothing is forgotten)."""
+    """How to learn: sampling rate, cutoffs in Hz, forgetting per sample (1: nothing is forgotten), unknown inertia."""
 
     rate: float
     cutoff: float = CUTOFF
     motor_cutoff: float = MOTOR_CUTOFF
     forgetting: float = 1.0
+    products: bool = False
 
     def update(
         self,
@@ -144,6 +167,7 @@ class Learner:
                 (middle / SPEED) ** 2,
                 rise / SPIN_UP,
                 crossing,
+                jnp.outer(rate, rate)[jnp.triu_indices(3)] / PRODUCT,
                 levers,
                 jnp.ones(1),
             ]
@@ -154,6 +178,8 @@ class Learner:
         gyroscopic = turned + rises[:, None, None] * jnp.eye(3)
         of_spin = gyroscopic.transpose(1, 2, 0).reshape(3, 3 * m)
         rows = jnp.concatenate([jnp.kron(jnp.eye(3), squares), of_spin], axis=1)
+        if self.products:
+            rows = jnp.concatenate([rows, jnp.kron(jnp.eye(3), y[6 + 5 * m : 12 + 5 * m])], axis=1)
         of_place = jnp.concatenate([y[-10:-1].reshape(3, 3), y[-1] * jnp.eye(3)], axis=1)
         pushes = jnp.concatenate([jnp.kron(jnp.eye(3), squares), of_place], axis=1)
         d = jnp.clip(before[6 + m :], 0.0, 1.0)
@@ -172,10 +198,13 @@ class Learner:
             keep * now.R_motor + regressors[:, :, None] * regressors[:, None, :],
             keep * now.s_motor + regressors * z[4][:, None],
             now.count + 1.0,
+            keep * now.e_turn + y[3:6] @ y[3:6],
         )
 
 
-def solve(learnt: Learning, noise: ArrayLike = 0.1, place: float = 2e-4, bias: float = 0.02) -> Effectiveness:
+def solve(
+    learnt: Learning, noise: ArrayLike = 0.1, place: ArrayLike = 2e-4, bias: ArrayLike = 0.02
+) -> Effectiveness:
     """The parameters, from the sums.
 
     Args:
@@ -186,9 +215,8 @@ def solve(learnt: Learning, noise: ArrayLike = 0.1, place: float = 2e-4, bias: f
     """
     m = learnt.s_motor.shape[0]
     strength = jnp.maximum(noise, 0.05) ** 2
-    prior = (
-        jnp.zeros(3 * m + 6).at[3 * m : 3 * m + 3].set((PLACE / place) ** 2).at[3 * m + 3 :].set(bias**-2.0)
-    )
+    prior = jnp.zeros(3 * m + 6).at[3 * m : 3 * m + 3].set((PLACE / jnp.asarray(place)) ** 2)
+    prior = prior.at[3 * m + 3 :].set(jnp.asarray(bias) ** -2.0)
 
     def solved(R: Array, s: Array) -> Array:
         scale = jnp.sqrt(jnp.maximum(jnp.diagonal(R), 1e-30))
@@ -204,11 +232,12 @@ def solve(learnt: Learning, noise: ArrayLike = 0.1, place: float = 2e-4, bias: f
     return Effectiveness(
         force,
         both[: 3 * m].reshape(3, m) / SPEED**2,
-        both[3 * m :].reshape(3, m) / SPIN_UP,
+        both[3 * m : 6 * m].reshape(3, m) / SPIN_UP,
         linear + root + idle,
         linear,
         root,
         idle,
         lag,
         PLACE * pushes[3 * m : 3 * m + 3],
+        learnt.e_turn - learnt.s_turn @ both,
     )

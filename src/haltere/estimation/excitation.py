@@ -5,13 +5,19 @@ A throw is a strong specific force at the centre of mass, then none ([Blaha2024]
     armed     when |f| > `PUSH` has lasted `PUSHED` s
     released  when, armed, |f| < `FALL` has lasted `FELL` s                                                (1)
 
-After it motor i = 0..m-1 runs from t_i = `WAIT` + i `PACE`: `STEP` of full command for `STEP_TIME`, then a ramp from
-`RAMP` to zero over `RAMP_TIME`; the next one starts while it still ramps. What is left of the gyro's range is shared
-out: with W_i = |W| when motor i starts, it is cut off for good when
+After it the motors run in turn, the k-th from t_k = `WAIT` + k P: `STEP` of full command for P / 2, then a ramp from
+`RAMP` to zero over P; the next one starts while it still ramps. Two things follow from the number of motors m:
 
-    |W + `AHEAD` W'| > W_i + max(limit - W_i, `LEAST`) / (m - i)                                            (2)
+    P = min(`PACE`, `SPREAD` / (m - 1)),    commands times m / 4, at most 1                                (2)
 
-so the last motor may use all that is left, and the first a share of 1/m.
+so that more motors do not take longer than the vehicle rises, and each weaker one is still heard. What is left of the
+gyro's range is shared out: with W_k = |W| when the k-th motor starts, it is cut off for good when
+
+    |W + `AHEAD` W'| > min(W_k + max(limit - W_k, `LEAST`) / sqrt(m - k), `CEILING`)                        (3)
+
+The root, because what motors around a vehicle do to its rate points everywhere and adds up like a random walk; the
+ceiling is kept even where they all turn it one way. After each motor comes the one
+half-way round (`order`): where they are numbered around the vehicle, it takes back what the first one did.
 """
 
 from dataclasses import dataclass
@@ -25,19 +31,30 @@ from haltere.foundation.arrays import Array
 PUSH, PUSHED = 20.0, 0.02
 FALL, FELL = 6.0, 0.01
 WAIT = 0.02
-PACE = 0.1
-STEP, STEP_TIME = 0.35, 0.05
-RAMP, RAMP_TIME = 0.7, 0.1
+PACE, SPREAD = 0.1, 0.5
+STEP, RAMP = 0.35, 0.7
 LIMIT = 28.0
 """rad/s, well inside a gyro of 2000 deg/s."""
-LEAST = 6.0
+LEAST, CEILING = 6.0, 33.0
 AHEAD = 0.02
 """s: a motor that is cut off still pushes for its time constant."""
 
 
+def pace(rotors: int) -> float:
+    """P of equation (2), s."""
+    return min(PACE, SPREAD / max(rotors - 1, 1))
+
+
+def order(rotors: int) -> tuple[int, ...]:
+    """The place of each motor in the sequence: 0, m/2, 1, m/2 + 1, ... take their turns."""
+    half = (rotors + 1) // 2
+    turns = [i for k in range(half) for i in (k, k + half) if i < rotors]
+    return tuple(turns.index(i) for i in range(rotors))
+
+
 def excitation_time(rotors: int) -> float:
     """Seconds from the notice of release to the end of the last ramp."""
-    return WAIT + (rotors - 1) * PACE + STEP_TIME + RAMP_TIME
+    return WAIT + (rotors + 0.5) * pace(rotors)
 
 
 @leaves("pushed", "fell", "armed", "released", "clock", "base", "cut")
@@ -75,14 +92,17 @@ class Throw:
         return Throw(pushed, fell, armed, released, clock, self.base, self.cut)
 
     def excited(self, rate: Array, slope: Array, limit: float = LIMIT) -> tuple["Throw", Array]:
-        """(m,) commands in 0..1 for the smoothed body rate (3,) rad/s and its slope (3,) rad/s2, by equation (2)."""
+        """(m,) commands in 0..1 for the smoothed body rate (3,) rad/s and its slope (3,) rad/s2, by equation (3)."""
         m = self.base.shape[0]
-        age = self.clock - WAIT - PACE * jnp.arange(m)
-        running = self.released & (age >= 0.0) & (age < STEP_TIME + RAMP_TIME)
-        shape = jnp.where(age < STEP_TIME, STEP, RAMP * (1.0 - (age - STEP_TIME) / RAMP_TIME))
+        period, turn, louder = pace(m), jnp.asarray(order(m), float), m / 4.0
+        age = self.clock - WAIT - period * turn
+        running = self.released & (age >= 0.0) & (age < 1.5 * period)
+        ramp = min(louder * RAMP, 1.0) * (1.5 - age / period)
+        shape = jnp.where(age < 0.5 * period, min(louder * STEP, 1.0), ramp)
         now, speed = jnp.linalg.norm(rate), jnp.linalg.norm(rate + AHEAD * slope)
         base = jnp.where(running, self.base, now)
-        allowed = base + jnp.maximum(limit - base, LEAST) / (m - jnp.arange(m))
+        share = jnp.maximum(limit - base, LEAST) / jnp.sqrt(m - turn)
+        allowed = jnp.minimum(base + share, CEILING)
         cut = self.cut | (running & (speed > allowed))
         after = Throw(self.pushed, self.fell, self.armed, self.released, self.clock, base, cut)
         return after, jnp.where(running & ~cut, shape, 0.0)

@@ -19,12 +19,14 @@ from typing import Self
 
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from haltere.dynamics.model import leaves
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.lie.so3 import as_float
 
+Floats = NDArray[np.float64]
 SMALLEST = 1e-12
 """Regressors whose squared length is below this speak of nothing: without it (1) divides by zero."""
 
@@ -67,6 +69,29 @@ class Recursive:
         R = self.R - share * jnp.outer(known, known) + jnp.outer(phi, phi)
         theta = self.theta + jnp.outer(gain, y - phi @ self.theta)
         return Recursive(theta, 0.5 * (P + P.T), 0.5 * (R + R.T))
+
+
+def update_single(
+    theta: Floats, P: Floats, R: Floats, phi: Floats, y: Floats, forgetting: float = 1.0
+) -> tuple[Floats, Floats, Floats]:
+    """One step of (1) to (4) in NumPy: for one vehicle, where starting a compiled program costs more than the step.
+
+    Args:
+        theta: (n, k) parameters.
+        P: (n, n) as in `Recursive`.
+        R: (n, n) its inverse.
+        phi: (n,) regressor, finite.
+        y: (k,) outputs, finite.
+        forgetting: l.
+    """
+    known = R @ phi
+    along, square = float(phi @ known), float(phi @ phi)
+    share = (1.0 - forgetting) / along if square > SMALLEST else 0.0
+    spread = P @ phi + (share / forgetting * square) * phi
+    gain = spread / (1.0 + float(phi @ spread))
+    outer = phi[:, None] * phi
+    later = P + (share / forgetting) * outer - gain[:, None] * spread
+    return theta + gain[:, None] * (y - phi @ theta), later, R - share * (known[:, None] * known) + outer
 
 
 def forgetting_of(period: float, memory: float) -> float:

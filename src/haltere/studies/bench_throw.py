@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import qr
 
-from haltere.estimation.rls import Recursive
+from haltere.estimation.rls import Recursive, update_single
 from haltere.estimation.thrust_axis import thrust_axis
 from haltere.foundation.arrays import Array
 from haltere.studies.bench_cog import best_call
@@ -36,12 +36,20 @@ def throw_rows() -> list[dict[str, Any]]:
     rows = _both(
         "thrust-axis step, 6 rotors", axis, (jnp.asarray(F), jnp.asarray(T)), lambda: numpy_axis(F, T)
     )
-    return rows + _both(
-        "recursive least squares, 12 regressors, 3 outputs",
-        learn,
-        given,
-        lambda: numpy_update(*known, phi, y),
-    )
+    name = "recursive least squares, 12 regressors, 3 outputs"
+    both = _both(name, learn, given, lambda: numpy_update(*known, phi, y))
+    theta, P = known
+    single = 1e6 * best_call(lambda: update_single(theta, P, 0.01 * np.eye(len(P)), phi, y, 0.9975), (), 300)
+    beside = both[0]["peer_value"]
+    plain = {
+        "name": f"{name}, single, in NumPy (update_single)",
+        "value": single,
+        "unit": "us per call",
+        "peer": "NumPy, single",
+        "peer_value": beside,
+        "ratio": beside / single,
+    }
+    return [*rows, *both, plain]
 
 
 def axis_cost(rotors: int) -> float:

@@ -1,7 +1,8 @@
 """Throws of many unknown vehicles: who hovers six seconds later, how well each knew itself, and why the others fell.
 
-`recovered` = no contact with the ground and within 0.5 m and 0.5 m/s of the setpoint 6 s after release. Errors of the
-IMU's place and of the inertia's shape are drawn with the sizes that two tumbles leave (`haltere.studies.tumbles`).
+`recovered` = no contact with the ground and within 0.5 m and 0.5 m/s of the setpoint 6 s after release. The place of
+the IMU and the shape of the inertia are what two tumbles of the same vehicle gave (`haltere.studies.throw_tumbles`),
+or, without prior throws, nothing: then the place is learnt with the rotors, and the inertia taken for a ball's.
 """
 
 from collections.abc import Callable
@@ -16,32 +17,20 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.dynamics import State
 from haltere.estimation.excitation import excitation_time
+from haltere.estimation.latency import SAMPLES as LATE
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, require_x64
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
-from haltere.studies.throw_chain import (
-    GYRO_RANGE,
-    HAND,
-    NOISES,
-    RELEASE,
-    TICK,
-    Case,
-    Noise,
-    hover,
-    launch,
-    learn,
-)
+from haltere.studies.throw_case import NOISES, RATE, TICK, Case, Noise
+from haltere.studies.throw_chain import GYRO_RANGE, HAND, RELEASE, hover, launch, learn
+from haltere.studies.throw_tumbles import tumbled
 from haltere.studies.throw_vehicle import Thrown, random_vehicles, same_vehicles, template
 
 SECONDS = 6.0
 WIDTHS = (20, 250)
 """Throws that fly together: the smallest that is enough; what is left over is not counted."""
 NEAR, SLOW = 0.5, 0.5
-PLACE = 0.2e-3
-"""m, one sigma per axis of what two tumbles leave of the IMU's place."""
-SHAPE = 0.01
-"""Relative, one sigma of each entry of the inertia's shape."""
 KINDS = {"random-quad": 4, "random-hexa": 6, "random-octo": 8}
 
 Say = Callable[[str], None]
@@ -58,6 +47,7 @@ class Settings:
         heading: "track" (from the positions) or "compass" (a sensor with 0.01 rad; IMU turned about axes in the
             xy plane of the thrust frame, as in [Blaha2024]).
         goal: (3,) setpoint, m; z above the ground.
+        prior_throws: whether two tumbles told the place of the IMU and the shape of the inertia before.
     """
 
     height: float = 3.5
@@ -65,6 +55,7 @@ class Settings:
     noise: str = "strong"
     heading: str = "track"
     goal: tuple[float, float, float] = (0.0, 0.0, 5.0)
+    prior_throws: bool = True
 
     def __post_init__(self) -> None:
         if self.noise not in NOISES:
@@ -87,7 +78,9 @@ class Throws:
     altitude_lost: np.ndarray
     """m, from the first apex to the lowest point after it."""
     place_error: np.ndarray
-    """m."""
+    """m, of the IMU: as the tumbles gave it, or as learnt in flight where there were none."""
+    latency_error: np.ndarray
+    """s, of the rotor speeds."""
     heading_error: np.ndarray
     """rad, when the excitation was over."""
     parameters: dict[str, np.ndarray]
@@ -115,7 +108,7 @@ def throw_vehicles(
         )
     width = next((w for w in WIDTHS if w >= runs), WIDTHS[-1])
     compass = chosen.heading == "compass"
-    fly = _compiled(rotors, compass)
+    fly = _compiled(rotors, compass, chosen.prior_throws)
     numbers = (chosen.height, chosen.spin, chosen.goal, NOISES[chosen.noise])
     given = jax.tree.map(lambda x: jnp.asarray(x, float), numbers)
     pieces = []
@@ -126,22 +119,42 @@ def throw_vehicles(
             vehicles = random_vehicles(part[0], width, rotors, compass)
         else:
             vehicles = same_vehicles(vehicle, width)
-        out = jax.tree.map(np.asarray, fly(vehicles, jax.random.split(part[1], width), *given))
         count = min(width, runs - first)
+        known = told(vehicles, count, chosen, jax.random.fold_in(part[1], 3))
+        out = jax.tree.map(np.asarray, fly(vehicles, *known, jax.random.split(part[1], width), *given))
         pieces.append({name: values[:count] for name, values in out.items()})
     return _judged({name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]})
 
 
+def told(vehicles: Thrown, count: int, settings: Settings, key: Array) -> tuple[Array, Array]:
+    """Places (n, 3) and shapes (n, 3, 3) as tumbles told them to the first `count` vehicles; the rest do not matter."""
+    width = vehicles.place.shape[0]
+    place, shape = np.zeros((width, 3)), np.tile(np.eye(3) / 3.0, (width, 1, 1))
+    if settings.prior_throws:
+        noise = NOISES[settings.noise]
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+        inertia, where, turn = (
+            np.asarray(x)[:count] for x in (vehicles.shape, vehicles.place, vehicles.turn)
+        )
+        found = tumbled(
+            inertia, where, turn, (float(np.asarray(noise.gyro)), float(np.asarray(noise.accel))), rng
+        )
+        place[:count], shape[:count] = found.place, found.shape
+    return jnp.asarray(place), jnp.asarray(shape)
+
+
 @cache
-def _compiled(rotors: int, compass: bool) -> Callable[..., dict[str, Array]]:
+def _compiled(rotors: int, compass: bool, known: bool) -> Callable[..., dict[str, Array]]:
     """The whole throw for a batch: one compilation for every height, spin, setpoint and noise."""
-    one = partial(_fly, rotors=rotors, compass=compass)
-    function: Callable[..., dict[str, Array]] = jax.jit(jax.vmap(one, (0, 0, None, None, None, None)))
+    one = partial(_fly, rotors=rotors, compass=compass, known=known)
+    function: Callable[..., dict[str, Array]] = jax.jit(jax.vmap(one, (0, 0, 0, 0, None, None, None, None)))
     return function
 
 
 def _fly(
     vehicle: Thrown,
+    place: Array,
+    shape: Array,
     key: Array,
     height: Array,
     spin: Array,
@@ -149,18 +162,20 @@ def _fly(
     noise: Noise,
     rotors: int,
     compass: bool,
+    known: bool,
 ) -> dict[str, Array]:
     model, _ = template(rotors)
-    case = _case(vehicle, key, height, spin, jnp.stack(goal), noise)
+    case = case_of(vehicle, (place, shape), key, height, spin, jnp.stack(goal), noise)
     ticks = int(np.ceil((HAND + 0.035 + excitation_time(rotors)) / TICK))
-    end, rising = launch(model, case, noise, ticks)
+    end, fixes, rising = launch(model, case, noise, ticks, known)
     R = end.state.R_WB @ vehicle.turn
     R_LI = so3.from_wxyz(end.wxyz)
     true_psi = jnp.arctan2((R @ R_LI.T)[1, 0], (R @ R_LI.T)[0, 0])
     seen = true_psi + 0.01 * jax.random.normal(jax.random.fold_in(key, 11))
-    learnt = learn(end, noise, seen if compass else None)
+    learnt = learn(end, fixes, noise, seen if compass else None, known)
     log = hover(model, case, end, learnt, noise, round((SECONDS + HAND) / TICK) - ticks)
     e, motors = learnt.effectiveness, vehicle.motors
+    believed = place if known else place + e.shift
 
     def relative(found: Array, true: Array) -> Array:
         return jnp.sqrt(jnp.sum((found - true) ** 2) / jnp.sum(true**2))
@@ -173,7 +188,8 @@ def _fly(
         "released": end.throw.released,
         "inside": learnt.thrust.inside & learnt.thrust.steerable,
         "axis_error": jnp.arccos(jnp.clip(learnt.thrust.axis @ vehicle.axis, -1.0, 1.0)),
-        "place_error": jnp.linalg.norm(case.place - vehicle.turn.T @ vehicle.place),
+        "place_error": jnp.linalg.norm(believed - vehicle.turn.T @ vehicle.place),
+        "latency_error": jnp.abs(learnt.latency - case.latency / RATE),
         "heading_error": jnp.abs(jnp.arctan2(jnp.sin(learnt.psi - true_psi), jnp.cos(learnt.psi - true_psi))),
         "attitude_error": log["attitude_error"],
         "fastest": end.worst,
@@ -185,7 +201,16 @@ def _fly(
     }
 
 
-def _case(vehicle: Thrown, key: Array, height: Array, spin: Array, goal: Array, noise: Noise) -> Case:
+def case_of(
+    vehicle: Thrown,
+    known: tuple[Array, Array],
+    key: Array,
+    height: Array,
+    spin: Array,
+    goal: Array,
+    noise: Noise,
+) -> Case:
+    """One throw, drawn: attitude, velocity and spin at release, bias and latency of the sensors."""
     keys = jax.random.split(key, 8)
     four = jax.random.normal(keys[0], (4,))
     rise = jnp.sqrt(2.0 * GRAVITY * (height - RELEASE))
@@ -197,21 +222,15 @@ def _case(vehicle: Thrown, key: Array, height: Array, spin: Array, goal: Array, 
         four / jnp.linalg.norm(four),
         jnp.zeros(6), jnp.zeros(0), jnp.zeros(0), jnp.zeros(m), jnp.zeros(m),
     )  # fmt: skip
-    bend = SHAPE * jax.random.normal(keys[3], (3, 3))
-    shape = (
-        vehicle.turn.T
-        @ (vehicle.shape + 0.5 * (bend + bend.T) * jnp.trace(vehicle.shape) / 3.0)
-        @ vehicle.turn
-    )
     return Case(
         vehicle,
         start,
-        vehicle.turn.T @ vehicle.place + PLACE * jax.random.normal(keys[4], (3,)),
-        shape / jnp.trace(shape),
+        *known,
         goal,
         velocity,
         turning,
         jnp.asarray(noise.bias) * jax.random.normal(keys[5], (3,)),
+        jax.random.uniform(keys[4], (), maxval=float(LATE[-1])),
         keys[6],
     )
 
@@ -232,6 +251,7 @@ def _judged(out: dict[str, Any]) -> Throws:
         out["axis_error"],
         lost,
         out["place_error"],
+        out["latency_error"],
         out["heading_error"],
         {name: out[name] for name in names},
         out["end"],

@@ -1,7 +1,7 @@
 """From the hand to hover: one thrown vehicle that knows nothing of itself but what two tumbles told it.
 
-It gets gyro, accelerometer, rotor speeds (2 kHz) and positions (100 Hz), never its attitude. Two parts, each one scan
-over the positions with a scan over the samples of the IMU inside:
+It gets gyro, accelerometer, rotor speeds (2 kHz, late by up to 2 ms) and positions (100 Hz), never its attitude. Two
+parts, each one scan over the positions with a scan over the samples of the IMU inside:
 
     launch   hand, release noticed, motors excited in turn, effectiveness and heading learnt
     hover    thrust axis, attitude by incremental inversion, position; thrust is allocated at 500 Hz
@@ -11,6 +11,7 @@ The plant is equation (1) of `haltere.dynamics.compact`, by the midpoint rule at
 motors still. All functions take one vehicle; `haltere.studies.throw` maps them over many.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,19 +24,20 @@ from haltere.dynamics.model import Model, leaves
 from haltere.dynamics.sensing import lever_force, specific_force_at
 from haltere.dynamics.solve import gravity_in_body
 from haltere.estimation.biquad import LowPass
-from haltere.estimation.effectiveness import Effectiveness, Learner, Learning, solve
-from haltere.estimation.excitation import LIMIT, Throw
+from haltere.estimation.effectiveness import Effectiveness, Learner
+from haltere.estimation.excitation import Throw
+from haltere.estimation.latency import SAMPLES as LATE
+from haltere.estimation.latency import LateLearning
+from haltere.estimation.rls import forgetting_of
 from haltere.estimation.thrust_axis import ThrustAxis, thrust_axis
-from haltere.estimation.track import Heading, Track, about_up, level, turned
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.estimation.track import Track, about_up, level, turned
+from haltere.foundation.arrays import Array
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 from haltere.simulation.step import rate_of_change
+from haltere.studies.throw_case import DT, RATE, SAMPLES, TICK, Case, Fixes, Launch, Noise
 from haltere.studies.throw_vehicle import Thrown
 
-RATE, SAMPLES = 2000.0, 20
-DT = 1.0 / RATE
-TICK = SAMPLES * DT
 CONTROL = 4
 """Samples of the IMU for each allocation."""
 HAND = 0.15
@@ -47,93 +49,19 @@ REST = 0.5
 NOTICE = LowPass(60.0, RATE)
 CONTROL_FILTER = LowPass(20.0, RATE)
 GYRO_RANGE, ACCEL_RANGE = 34.9, 156.9
+MEMORY = 2.0
+"""s after which a sample counts 1/e: parameters may drift; sums of information cannot wind up."""
+PLACE = 4e-4
+"""m, deviation per axis of an IMU's place that tumbles told."""
+GUESS = 0.02
+"""m, deviation of an IMU's place that nobody told."""
 DOUBT = 0.15
 """Share of the largest squared speed by which a hover may seem out of reach and still be tried: noise does that."""
 
 
-@leaves("gyro", "accel", "bias", "speed", "position")
-@dataclass(frozen=True)
-class Noise:
-    """Of one sample, white; and what is left of the accelerometer's bias."""
-
-    gyro: ArrayLike
-    """rad/s."""
-    accel: ArrayLike
-    """m/s2."""
-    bias: ArrayLike = 0.02
-    speed: ArrayLike = 2.0
-    """Of the rotor speeds, rad/s."""
-    position: ArrayLike = 1e-3
-
-
-NOISES = {
-    "none": Noise(0.0, 0.0, 0.0, 0.0, 1e-3),
-    "mems": Noise(4.89e-5 * RATE**0.5, 6.86e-4 * RATE**0.5),
-    "strong": Noise(0.08, 0.8),
-}
-"""mems: data sheet of the ICM-42688-P, which [Blaha2024] flies; strong: that of the authors' simulation."""
-
-
-@leaves("vehicle", "state", "place", "shape", "goal", "velocity", "spin", "bias", "key")
-@dataclass(frozen=True)
-class Case:
-    """One throw: the vehicle, how it leaves the hand, and what two tumbles said of it."""
-
-    vehicle: Thrown
-    state: State
-    """At the beginning of the hand's acceleration."""
-    place: Array
-    """(3,) of the IMU, IMU axes, as the tumbles gave it, m."""
-    shape: Array
-    """(3, 3) inertia up to scale, IMU axes, as the tumbles gave it."""
-    goal: Array
-    """(3,) m."""
-    velocity: Array
-    """(3,) at release, world, m/s."""
-    spin: Array
-    """(3,) at release, body, rad/s."""
-    bias: Array
-    """(3,) of the accelerometer, m/s2."""
-    key: Array
-
-    @property
-    def rotors(self) -> int:
-        """Number of rotors."""
-        return int(self.vehicle.motors.curve.shape[-1])
-
-
-@leaves(
-    "state",
-    "throw",
-    "learning",
-    "heading",
-    "wxyz",
-    "moved",
-    "speeding",
-    "command",
-    "worst",
-    "notice",
-    "inverse",
-)
-@dataclass(frozen=True)
-class Launch:
-    """What the first part carries along."""
-
-    state: State
-    throw: Throw
-    learning: Learning
-    heading: Heading
-    wxyz: Array
-    """(4,) q_LI."""
-    moved: Array
-    """(3,) s of `haltere.estimation.track`, m."""
-    speeding: Array
-    """(3,) its derivative."""
-    command: Array
-    worst: Array
-    """() largest rate that the gyro had to show on one axis, rad/s."""
-    notice: Any
-    inverse: Array
+def true_position(now: Launch) -> Array:
+    """(3,) m, world."""
+    return now.state.position
 
 
 def _gravity() -> Environment:
@@ -158,17 +86,35 @@ def _plant(model: Model, vehicle: Thrown, state: State, target: Array) -> tuple[
 
 
 def _sensed(
-    vehicle: Thrown, state: State, felt: Array, noise: Noise, bias: Array, draw: Array
+    case: Case, state: State, spun: Array, felt: Array, noise: Noise, draw: Array
 ) -> tuple[Array, Array, Array]:
-    """Gyro, accelerometer (3,) and rotor speeds (m,) from white draws (6 + m,)."""
+    """Gyro, accelerometer (3,) and late rotor speeds (m,) from white draws (6 + m,); `spun` (L, m) true ones."""
+    vehicle, bias = case.vehicle, case.bias
     force, rate = specific_force_at(felt, state.twist, vehicle.turn, vehicle.place)
     gyro = jnp.clip(rate + noise.gyro * draw[:3], -GYRO_RANGE, GYRO_RANGE)
     accel = jnp.clip(force + bias + noise.accel * draw[3:6], -ACCEL_RANGE, ACCEL_RANGE)
-    return gyro, accel, state.rotor_rates + noise.speed * draw[6:]
+    between = jnp.maximum(1.0 - jnp.abs(jnp.arange(spun.shape[0]) - case.latency), 0.0)
+    return gyro, accel, between @ spun + noise.speed * draw[6:]
 
 
-def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LIMIT) -> tuple[Launch, Array]:
-    """The first part, `ticks` positions long: where it ends, and the true positions (T, 3)."""
+def launch(
+    model: Model,
+    case: Case,
+    noise: Noise,
+    ticks: int,
+    known: bool = True,
+    watch: Callable[[Launch], Any] = true_position,
+) -> tuple[Launch, Fixes, Any]:
+    """The first part: where it ends, what was seen, and what `watch` saw of it, stacked over the positions.
+
+    Args:
+        model: of the plant.
+        case: the throw.
+        noise: of the sensors.
+        ticks: how many positions long.
+        known: whether tumbles told `place` and `shape`; if not they are a guess and a ball.
+        watch: what to keep at each position.
+    """
     vehicle, m = case.vehicle, case.rotors
     rest_key, key = jax.random.split(case.key)
     # At rest the mean of many samples is as good as one with the noise of the mean.
@@ -178,8 +124,7 @@ def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LI
     begin = Launch(
         case.state,
         Throw.begin(m),
-        Learning.begin(m),
-        Heading.begin(),
+        LateLearning.begin(m, not known),
         level(up + case.bias + still),
         zero3,
         zero3,
@@ -187,8 +132,11 @@ def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LI
         jnp.zeros(()),
         (NOTICE.begin(zero3), NOTICE.begin(zero3), zero3, zero3),
         jnp.linalg.inv(case.shape),
+        jnp.zeros((LATE[-1] + 1, m)),
+        jnp.zeros((3, 3)),
+        jnp.zeros((3, 3)),
     )
-    learner = Learner(RATE)
+    learner = Learner(RATE, forgetting=forgetting_of(DT, MEMORY), products=not known)
 
     def sample(carry: tuple[Launch, Array], draw: Array) -> tuple[tuple[Launch, Array], None]:
         now, clock = carry
@@ -208,24 +156,26 @@ def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LI
                 case.spin / HAND,
             ]
         )
-        gyro, accel, speeds = _sensed(vehicle, state, jnp.where(held, pulled, felt), noise, case.bias, draw)
+        spun = jnp.concatenate([state.rotor_rates[None], now.spun[:-1]])
+        gyro, accel, speeds = _sensed(case, state, spun, jnp.where(held, pulled, felt), noise, draw)
         slow, quick, last, smoothed = now.notice
         quick, smooth = NOTICE.step(quick, gyro)
-        lever = lever_force(gyro, (gyro - last) * RATE, case.place)
+        slope = (gyro - last) * RATE
+        lever = lever_force(gyro, slope, case.place)
         slow, force = NOTICE.step(slow, accel - lever)
         throw = now.throw.noticed(force, DT)
-        throw, command = throw.excited(smooth, (smooth - smoothed) * RATE, limit)
-        learnt = learner.update(
-            now.learning, gyro, accel, speeds, now.command, case.place, case.shape, now.inverse
-        )
-        learnt = jax.tree.map(lambda a, b: jnp.where(now.throw.released, a, b), learnt, now.learning)
+        throw, command = throw.excited(smooth, (smooth - smoothed) * RATE)
+        waiting = now.learning.held(gyro, accel, now.command)
+        learnt = waiting.update(learner, speeds, case.place, case.shape, now.inverse)
+        learnt = jax.tree.map(lambda a, b: jnp.where(now.throw.released, a, b), learnt, waiting)
         free = jnp.where(now.throw.released, 1.0, 0.0)
-        push = so3.from_wxyz(now.wxyz) @ (accel - lever) - jnp.asarray([0.0, 0.0, GRAVITY])
+        R_LI = so3.from_wxyz(now.wxyz)
+        push = R_LI @ (accel - lever) - jnp.asarray([0.0, 0.0, GRAVITY])
+        swing = R_LI @ (so3.hat(slope) + so3.hat(gyro) @ so3.hat(gyro))
         after = Launch(
             later,
             throw,
             learnt,
-            now.heading,
             turned(now.wxyz, gyro, DT),
             now.moved + free * DT * (now.speeding + 0.5 * DT * push),
             now.speeding + free * DT * push,
@@ -233,22 +183,25 @@ def launch(model: Model, case: Case, noise: Noise, ticks: int, limit: float = LI
             jnp.maximum(now.worst, jnp.where(held, 0.0, jnp.max(jnp.abs(vehicle.turn.T @ state.twist[3:])))),
             (slow, quick, gyro, smooth),
             now.inverse,
+            spun,
+            now.swung + free * DT * (now.swinging + 0.5 * DT * swing),
+            now.swinging + free * DT * swing,
         )
         return (after, clock + DT), None
 
-    def tick(carry: tuple[Launch, Array], key: Array) -> tuple[tuple[Launch, Array], Array]:
+    def tick(carry: tuple[Launch, Array], key: Array) -> tuple[tuple[Launch, Array], tuple[Fixes, Any]]:
         draws = jax.random.normal(key, (SAMPLES + 1, 6 + m))
         (now, clock), _ = jax.lax.scan(sample, carry, draws[:-1])
         position = now.state.position + noise.position * draws[-1, :3]
         weight = jnp.where(now.throw.released, 1.0, 0.0)
-        heading = now.heading.update(now.throw.clock, now.moved, position, weight)
-        return (replace(now, heading=heading), clock), now.state.position
+        fix = Fixes(now.throw.clock, now.moved, now.swung, position, weight)
+        return (now, clock), (fix, watch(now))
 
-    (end, _), path = jax.lax.scan(tick, (begin, jnp.zeros(())), jax.random.split(key, ticks))
-    return end, path
+    (end, _), (fixes, path) = jax.lax.scan(tick, (begin, jnp.zeros(())), jax.random.split(key, ticks))
+    return end, fixes, path
 
 
-@leaves("effectiveness", "thrust", "controller", "track", "psi", "sigma")
+@leaves("effectiveness", "thrust", "controller", "track", "psi", "sigma", "latency")
 @dataclass(frozen=True)
 class Learnt:
     """What the vehicle believes of itself when the excitation is over."""
@@ -259,30 +212,39 @@ class Learnt:
     track: Track
     psi: Array
     sigma: Array
+    latency: Array
+    """() of the rotor speeds, s."""
 
 
-def learn(end: Launch, noise: Noise, compass: Array | None = None) -> Learnt:
+def learn(
+    end: Launch, fixes: Fixes, noise: Noise, compass: Array | None = None, known: bool = True
+) -> Learnt:
     """Everything that is computed once: parameters, thrust axis, heading, first track.
 
     Args:
         end: of the launch.
+        fixes: what was seen on the way.
         noise: of the sensors, as their data sheets state it.
         compass: () heading from a sensor, rad; from the track if None.
+        known: whether tumbles told the place of the IMU.
     """
-    learnt = solve(end.learning, noise.accel)
+    learnt, latency = end.learning.solve(RATE, noise=noise.accel, place=PLACE if known else GUESS)
+    shift = jnp.asarray(learnt.shift)
+    moved, speeding = end.moved - end.swung @ shift, end.speeding - end.swinging @ shift
     top = jnp.maximum(learnt.max_speed, 1.0)
     thrust = thrust_axis(
         learnt.force, learnt.torque, -DOUBT * top**2, (1.0 + DOUBT) * top**2, squarings=10, gravity=GRAVITY
     )
-    psi, sigma, p_0, v_0 = end.heading.solve(jnp.maximum(noise.position, 2e-3))
+    psi, sigma, p_0, v_0 = fixes.heading(shift).solve(jnp.maximum(noise.position, 2e-3))
     if compass is not None:
         psi, sigma = compass, jnp.asarray(0.01)
     turn = about_up(psi)
     R = so3.from_wxyz(turn)
-    position = p_0 + v_0 * end.throw.clock + R @ end.moved
+    position = p_0 + v_0 * end.throw.clock + R @ moved
     wxyz = so3.multiply_wxyz(turn, end.wxyz)
-    track = Track.begin(position, v_0 + R @ end.speeding, wxyz, 0.02, jnp.clip(2.0 * sigma + 0.01, 0.01, 1.0))
-    return Learnt(learnt, thrust, HoverController.from_effectiveness(learnt, thrust), track, psi, sigma)
+    track = Track.begin(position, v_0 + R @ speeding, wxyz, 0.02, jnp.clip(2.0 * sigma + 0.01, 0.01, 1.0))
+    controller = HoverController.from_effectiveness(learnt, thrust)
+    return Learnt(learnt, thrust, controller, track, psi, sigma, latency)
 
 
 def hover(
@@ -293,26 +255,36 @@ def hover(
     walk = (jnp.asarray(noise.accel) * DT**0.5 + 0.05, jnp.asarray(noise.gyro) * DT**0.5 + 2e-3)
     place = case.place + learnt.effectiveness.shift
     last = jnp.concatenate([end.notice[2], end.state.rotor_rates])
+    late = jnp.concatenate([jnp.zeros(3), jnp.full(m, learnt.latency)])
     key = jax.random.fold_in(case.key, 7)
 
     def sample(carry: Any, draws: Array) -> tuple[Any, None]:
         """Four samples of the IMU and one allocation."""
-        state, track, controller, filters, last, command = carry
+        state, spun, track, controller, filters, last, command = carry
         target = vehicle.motors.target(command)
 
         def one(inner: Any, draw: Array) -> tuple[Any, None]:
-            state, track, filters, last, _ = inner
+            state, spun, track, filters, last, _ = inner
             later, felt, _ = _plant(model, vehicle, state, target)
-            gyro, accel, speeds = _sensed(vehicle, state, felt, noise, case.bias, draw)
+            spun = jnp.concatenate([state.rotor_rates[None], spun[:-1]])
+            gyro, accel, speeds = _sensed(case, state, spun, felt, noise, draw)
             seen = jnp.concatenate([gyro, speeds])
             slopes = (seen - last) * RATE
             lever = lever_force(gyro, slopes[:3], place)
-            raw = jnp.concatenate([slopes[:3], speeds**2, slopes[3:]])
+            # Late speeds are carried on along their slope; the low-pass takes the noise of that.
+            raw = jnp.concatenate([slopes[:3], (seen + late * slopes)[3:] ** 2, slopes[3:]])
             filters, smooth = CONTROL_FILTER.step(filters, raw)
-            return (later, track.propagate(gyro, accel - lever, GRAVITY, DT), filters, seen, smooth), None
+            return (
+                later,
+                spun,
+                track.propagate(gyro, accel - lever, GRAVITY, DT),
+                filters,
+                seen,
+                smooth,
+            ), None
 
-        inner = (state, track, filters, last, jnp.zeros(3 + 2 * m))
-        (state, track, filters, last, smooth), _ = jax.lax.scan(one, inner, draws)
+        inner = (state, spun, track, filters, last, jnp.zeros(3 + 2 * m))
+        (state, spun, track, filters, last, smooth), _ = jax.lax.scan(one, inner, draws)
         gyro, speeds = last[:3], last[3:]
         controller, wanted = controller.acceleration(
             track.position, track.velocity, case.goal, GRAVITY, CONTROL * DT
@@ -320,12 +292,12 @@ def hover(
         command = controller.command(
             track.wxyz, wanted, gyro, smooth[:3], smooth[3 : 3 + m], smooth[3 + m :], speeds
         )
-        return (state, track, controller, filters, last, command), None
+        return (state, spun, track, controller, filters, last, command), None
 
     def tick(carry: Any, key: Array) -> tuple[Any, dict[str, Array]]:
         draws = jax.random.normal(key, (SAMPLES + 1, 6 + m))
         carry, _ = jax.lax.scan(sample, carry, draws[:-1].reshape(-1, CONTROL, 6 + m))
-        state, track = carry[0], carry[1]
+        state, track = carry[0], carry[2]
         seen = state.position + noise.position * draws[-1, :3]
         track = track.correct(seen, jnp.maximum(noise.position, 1e-3), TICK, walk)
         R = state.R_WB @ vehicle.turn
@@ -338,11 +310,11 @@ def hover(
             "attitude_error": off,
             "rate": jnp.max(jnp.abs(state.twist[3:])),
         }
-        return (state, track, *carry[2:]), log
+        return (state, carry[1], track, *carry[3:]), log
 
     settled = jnp.concatenate([jnp.zeros(3), end.state.rotor_rates**2, jnp.zeros(m)])
     b, _, a2 = CONTROL_FILTER.coefficients
     filters = ((1.0 - b) * settled, (b - a2) * settled)
-    begin = (end.state, learnt.track, learnt.controller, filters, last, jnp.zeros(m))
+    begin = (end.state, end.spun, learnt.track, learnt.controller, filters, last, jnp.zeros(m))
     _, log = jax.lax.scan(tick, begin, jax.random.split(key, ticks))
     return log

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from haltere.estimation.rls import Recursive, forgetting_of
+from haltere.estimation.rls import Recursive, forgetting_of, update_single
 from haltere.foundation import HaltereError
 
 
@@ -60,3 +60,17 @@ def test_forgetting_has_the_minus_sign():
     assert forgetting_of(5e-4, 0.2) == pytest.approx(np.exp(-0.0025))
     with pytest.raises(HaltereError, match="above zero"):
         forgetting_of(0.0, 0.2)
+
+
+def test_the_single_path_in_numpy_is_the_same_step():
+    rng = np.random.default_rng(9)
+    ours = Recursive.prior(4, 2)
+    theta, P, R = (np.asarray(x) for x in (ours.theta, ours.P, ours.R))
+    step = jax.jit(lambda now, phi, y: now.update(phi, y, 0.98))
+    for k in range(40):
+        phi, y = rng.normal(size=4) * (k % 7 != 3), rng.normal(size=2)
+        ours = step(ours, jnp.asarray(phi), jnp.asarray(y))
+        theta, P, R = update_single(theta, P, R, phi, y, 0.98)
+    np.testing.assert_allclose(theta, ours.theta, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(P, ours.P, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(R, ours.R, rtol=1e-8, atol=1e-10)

@@ -9,7 +9,8 @@ from scipy.spatial.transform import Rotation
 
 from haltere.estimation.biquad import LowPass
 from haltere.estimation.effectiveness import Learner, Learning, solve
-from haltere.estimation.excitation import PACE, RAMP, STEP, STEP_TIME, WAIT, Throw, excitation_time
+from haltere.estimation.excitation import PACE, RAMP, STEP, WAIT, Throw, excitation_time, order, pace
+from haltere.estimation.latency import SAMPLES, LateLearning
 from haltere.estimation.track import Heading, Track, about_up, level
 from haltere.foundation import HaltereError
 
@@ -62,16 +63,16 @@ def excited(spin, samples=1000, rotors=4):
 def test_motors_run_one_after_the_other():
     commands = excited([1.0, 0.0, 0.0])
     starts = [np.argmax(c > 0.0) * DT for c in commands.T]
-    np.testing.assert_allclose(starts, WAIT + PACE * np.arange(4), atol=2 * DT)
+    np.testing.assert_allclose(starts, WAIT + PACE * np.array([0, 2, 1, 3]), atol=2 * DT)
     assert commands.max() == pytest.approx(RAMP, abs=0.01)
-    first = commands[round((WAIT + 0.5 * STEP_TIME) / DT), 0]
+    first = commands[round((WAIT + 0.25 * PACE) / DT), 0]
     assert first == pytest.approx(STEP)
     assert np.all(commands[round(excitation_time(4) / DT) + 2 :] == 0.0)
 
 
 def test_a_motor_that_spins_the_vehicle_up_is_cut_off_and_the_last_may_use_the_rest():
     rates = np.zeros((1000, 3))
-    rates[round(0.04 / DT) :, 0] = 8.0  # a share of 22/4 = 5.5 rad/s is passed while the first motor runs
+    rates[round(0.04 / DT) :, 0] = 16.0  # a share of 28 / sqrt(4) rad/s is passed while the first motor runs
     throw = Throw.begin(4)
     started = Throw(
         throw.pushed, throw.fell, jnp.asarray(True), jnp.asarray(True), throw.clock, throw.base, throw.cut
@@ -83,6 +84,40 @@ def test_a_motor_that_spins_the_vehicle_up_is_cut_off_and_the_last_may_use_the_r
     assert np.all(commands[round(0.045 / DT) :, 0] == 0.0)
     assert commands[:, 1].max() == pytest.approx(RAMP, abs=0.01)
     assert commands[:, 3].max() == pytest.approx(RAMP, abs=0.01)
+
+
+@pytest.mark.parametrize("rotors", [5, 8])
+def test_more_motors_take_their_turns_in_the_same_time(rotors):
+    assert sorted(order(rotors)) == list(range(rotors))
+    assert excitation_time(rotors) <= 0.7
+    turns = np.argsort(order(rotors))
+    assert turns[1] - turns[0] == (rotors + 1) // 2, "the second one is half-way round"
+    commands = excited([1.0, 0.0, 0.0], 1500, rotors)
+    assert 0.6 < commands.max() <= 1.0
+    np.testing.assert_allclose(
+        [np.argmax(c > 0.0) * DT for c in commands.T],
+        WAIT + pace(rotors) * np.array(order(rotors)),
+        atol=2 * DT,
+    )
+
+
+@pytest.mark.parametrize("rotors", [8])
+def test_vehicles_whose_motors_all_turn_them_one_way_stay_inside_the_range(rotors):
+    """Every motor that runs adds 600 rad/s2 about the same axis, late by 20 ms; the gyro's range is 34.9 rad/s."""
+    throw = Throw.begin(rotors)
+    started = Throw(
+        throw.pushed, throw.fell, jnp.asarray(True), jnp.asarray(True), throw.clock, throw.base, throw.cut
+    )
+
+    def one(carry, _):
+        now, rate, push = carry
+        axis = jnp.asarray([1.0, 0.0, 0.0])
+        now, command = now.noticed(jnp.zeros(3), DT).excited(rate * axis, push * axis)
+        push = push + DT / 0.02 * (600.0 * jnp.sum(command) - push)
+        return (now, rate + DT * push, push), rate
+
+    rates = jax.lax.scan(one, (started, jnp.asarray(5.0), jnp.asarray(0.0)), length=1500)[1]
+    assert 20.0 < float(rates.max()) < 34.9
 
 
 def rotor_motion(rng, m, n):
@@ -142,6 +177,36 @@ def test_noise_free_excitation_gives_every_parameter():
     blind = solve(learnt(rows, jnp.zeros(3)), place=0.05)  # no tumbles before: the place from the excitation
     np.testing.assert_allclose(blind.shift, place, atol=3e-4)
     np.testing.assert_allclose(blind.force, F, atol=2e-2 * np.abs(F).max())
+
+
+@pytest.mark.parametrize("late", [1, 3])
+def test_the_latency_of_rotor_speeds_is_learnt(late):
+    """Known inertia, no noise: latency to a tenth of a sample, and rows as if there were none."""
+    rng = np.random.default_rng(6)
+    m, n = 4, 1000
+    d, w, lag, _ = rotor_motion(rng, m, n)
+    T, b = rng.normal(size=(3, m)) * 1.5e-5, rng.normal(size=(3, m)) * 7e-4
+    turns = w**2 @ T.T + np.gradient(w, DT, axis=0) @ b.T
+    W = np.concatenate([np.zeros((1, 3)), np.cumsum(0.5 * DT * (turns[1:] + turns[:-1]), axis=0)])
+    # A ball: no torque from products of rates; the gyroscopic one is taken out of the truth by a tiny W.
+    W = 1e-3 * W
+    accel, seen = np.zeros((n, 3)), np.concatenate([np.repeat(w[:1], late, axis=0), w[: n - late]])
+    learner, eye = Learner(RATE), jnp.eye(3) / 3.0
+
+    @jax.jit
+    def learnt(rows):
+        def one(now, row):
+            gyro, force, speeds, command = row
+            held = now.held(gyro, force, command)
+            return held.update(learner, speeds, jnp.zeros(3), eye, 3.0 * jnp.eye(3)), None
+
+        return jax.lax.scan(one, LateLearning.begin(m), rows)[0]
+
+    found, latency = learnt(tuple(jnp.asarray(x) for x in (W, accel, seen, d))).solve(RATE)
+    assert float(latency) * RATE == pytest.approx(late, abs=0.1)
+    np.testing.assert_allclose(found.torque, 1e-3 * T, atol=1e-2 * 1e-3 * np.abs(T).max())
+    np.testing.assert_allclose(found.time_constant, lag, atol=3e-4)
+    assert SAMPLES[-1] / RATE == pytest.approx(2e-3)
 
 
 def test_level_points_up_whatever_the_turn():
