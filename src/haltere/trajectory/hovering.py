@@ -36,6 +36,9 @@ LEAST_LATERAL = 0.05
 MARGIN = 0.05
 """Lift beyond the weight without which hovering leaves nothing to steer with."""
 
+STRAIGHT = 1e-4
+"""Sideways force over weight that counts as none: the hover axis is known to rounding only."""
+
 
 @leaves("frame", "command", "lateral")
 @dataclass(frozen=True)
@@ -115,14 +118,17 @@ def lift_share(vehicle: VehicleNumbers) -> float:
     table, low, high = (np.asarray(x, float) for x in (vehicle.allocation_at_com, vehicle.low, vehicle.high))
     if not all(np.all(np.isfinite(x)) for x in (table, low, high)) or not np.any(table):
         return 0.0
-    axis = np.asarray(hover_point(vehicle).axis, float)
+    frame = np.asarray(hover_point(vehicle).frame, float)
     scale = np.repeat([1.0, 1.0 / float(vehicle.lever)], 3) / float(vehicle.weight)
     rows = scale[:, None] * table * high
-    lift = np.concatenate([axis, np.zeros(3)])
+    sideways, up = (frame.T @ rows[:3])[:2], frame[:, 2] @ rows[:3]
+    none = np.zeros((2, 1))
     solution = linprog(
         np.append(np.zeros(high.size), -1.0),
-        A_eq=np.column_stack([rows, -lift]),
-        b_eq=np.zeros(6),
+        A_eq=np.vstack([np.append(up, -1.0), np.column_stack([rows[3:], np.zeros(3)])]),
+        b_eq=np.zeros(4),
+        A_ub=np.vstack([np.hstack([sideways, none]), np.hstack([-sideways, none])]),
+        b_ub=np.full(4, STRAIGHT),
         bounds=[*zip(low / high, np.ones(high.size), strict=True), (0.0, None)],
     )
     return float(-solution.fun) if solution.success else 0.0

@@ -94,6 +94,25 @@ def test_lift_is_that_of_all_rotors_where_they_are_alike():
     assert lift_share(v) == pytest.approx(most / float(v.weight), rel=1e-6)
 
 
+def test_rotors_that_point_anywhere_hover_off_the_vertical():
+    """Four uneven rotors lift without torque by one combination of squared speeds, wherever that points."""
+    rng = np.random.default_rng(4)
+    bird = from_catalogue("hummingbird")
+    for _ in range(20):
+        rotors = []
+        for rotor in bird.rotors:
+            axis = np.asarray(rotor.axis) + 0.2 * rng.normal(size=3)
+            k = rotor.thrust_coefficient * rng.uniform(0.8, 1.2)
+            axis /= np.linalg.norm(axis)
+            rotors.append(rotor.model_copy(update={"axis": tuple(axis), "thrust_coefficient": k}))
+        v = VehicleNumbers.from_airframe(bird.model_copy(update={"rotors": tuple(rotors)}))
+        table = np.asarray(v.allocation_at_com)
+        mix = np.linalg.svd(table[3:])[2][-1]
+        mix = mix * np.sign(mix.sum())
+        most = np.linalg.norm(table[:3] @ mix) * 838.0**2 / mix.max() if mix.min() > 0.0 else 0.0
+        assert lift_share(v) == pytest.approx(most / float(v.weight), rel=1e-3)
+
+
 def test_numbers_are_those_of_the_model():
     airframe = from_catalogue("quad-arm")
     model = Model.from_airframe(airframe)
