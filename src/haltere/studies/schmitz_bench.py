@@ -199,8 +199,8 @@ def trace(
     wide = (bench.runs, *felt.shape)
     record = ArmRecord(
         rate,
-        found.angle,
-        found.load,
+        np.asarray(found.angle),
+        np.asarray(found.load),
         np.broadcast_to(felt, wide) + 0.02 * bench.rng.standard_normal(wide),
         np.broadcast_to(still, wide) + 0.002 * bench.rng.standard_normal(wide),
         np.asarray(goals),
