@@ -229,16 +229,21 @@ class PayloadFilter:
         whole = whole * share[..., None, None]
         return whole[..., :-1], whole[..., -1]
 
-    def estimate(self, belief: PayloadBelief) -> PayloadEstimate:
-        """What is held."""
+    def posterior(self, belief: PayloadBelief) -> tuple[Numbers, Numbers, Numbers]:
+        """X (..., X), its covariance (..., X, X), and the strain (...), see `PayloadEstimate`."""
         x, information = self._solve(belief, 1)
         cov = np.linalg.inv(information)
-        s, constants = self.settings, self.arm
+        constants = self.arm
         change = x[..., PAYLOAD:] - constants.mean
         moved = np.einsum("...i,...ij,...j->...", change, self.constants_precision, change)
         kinds = (belief.count > 0.0).sum(axis=(-1, -2)) * (belief.poses + 1.0)
         strain = moved / np.maximum(kinds - 1.0, 1.0)
-        cov = cov * np.maximum(strain, 1.0)[..., None, None]
+        return x, cov * np.maximum(strain, 1.0)[..., None, None], strain
+
+    def estimate(self, belief: PayloadBelief) -> PayloadEstimate:
+        """What is held."""
+        x, cov, strain = self.posterior(belief)
+        s, constants = self.settings, self.arm
         center = cov[..., 1:4, 1:4]
         # The direction in which a shift of the weight turns the last joint most, in the present pose.
         lever = belief.sums[..., -1, :, 1:4, -1].sum(axis=-2)

@@ -16,6 +16,7 @@ from haltere.estimation.payload import PayloadEstimate, PayloadFilter
 from haltere.estimation.payload_model import DriftBudget
 from haltere.estimation.payload_record import ArmRecord, Numbers
 from haltere.foundation import HaltereError
+from haltere.studies.payload_flight import flight_rows
 from haltere.studies.schmitz_bench import POSES, Bench, draw
 from haltere.studies.schmitz_faults import fault_rows
 from haltere.studies.schmitz_limits import limit_rows
@@ -40,6 +41,7 @@ MASSES = (0.138, 0.273, 0.36)
 """kg, [Schmitz] Section IV-A."""
 LIGHT, LIGHTER = 0.0363, 0.020
 SHAKEN = 0.273
+MOST_FLIGHTS = 100
 ONE_SIDED = 2.326
 """Deviations of a normal distribution that 99 % lie below."""
 TABLE_ONE = {
@@ -67,6 +69,8 @@ class SchmitzRuns:
     drifted: dict[str, tuple[Numbers, Numbers]]
     """Errors and deviations, kg, by what the estimator does not know."""
     bench: Bench
+    flights: list[dict[str, Any]]
+    """Rows of `haltere.studies.payload_flight`."""
 
 
 def reproduce(runs: int = 100, seed: int = 0, progress: Progress | None = None) -> dict[str, Any]:
@@ -74,8 +78,10 @@ def reproduce(runs: int = 100, seed: int = 0, progress: Progress | None = None) 
     return tables(measure_all(runs, seed, progress))
 
 
-def measure_all(runs: int = 100, seed: int = 0, progress: Progress | None = None) -> SchmitzRuns:
-    """Every series for `runs` arms."""
+def measure_all(
+    runs: int = 100, seed: int = 0, progress: Progress | None = None, *, flying: bool = True
+) -> SchmitzRuns:
+    """Every series for `runs` arms, and some of them `flying`."""
     if runs < 2:
         raise HaltereError(f"got {runs} runs, expected two or more; try 20")
     say = progress or (lambda _: None)
@@ -113,7 +119,11 @@ def measure_all(runs: int = 100, seed: int = 0, progress: Progress | None = None
             draw(runs, seed + 4, 0.10, exponent=0.85), DriftBudget()
         ),
     }
-    return SchmitzRuns(moved, uncalibrated, still, records, shaken, places, drifted, bench)
+    flights = []
+    if flying:
+        say("gripping in flight")
+        flights = flight_rows(min(runs, MOST_FLIGHTS), seed + 5)
+    return SchmitzRuns(moved, uncalibrated, still, records, shaken, places, drifted, bench, flights)
 
 
 def _places(bench: Bench, filter_: PayloadFilter) -> dict[str, tuple[PayloadEstimate, Numbers]]:
@@ -152,9 +162,10 @@ def tables(found: SchmitzRuns) -> dict[str, Any]:
         "Where the weight acts, offsets to 60 mm": place_rows(found),
         "Confidence": confidence_rows(found),
         "Faults": fault_rows(found.bench),
+        "Gripping 273 g in flight, ours": found.flights,
         "The arm itself": limit_rows(),
     }
-    return {"tables": [{"name": name, "rows": rows} for name, rows in named.items()]}
+    return {"tables": [{"name": name, "rows": rows} for name, rows in named.items() if rows]}
 
 
 def row(

@@ -45,12 +45,14 @@ class Bench:
         later: the same after the drift.
         bodies: (N, L, 10) inertial parameters of their links.
         rng: source of what else is drawn.
+        seed: what all was drawn from.
     """
 
     servos: Servos
     later: Servos
     bodies: Any
     rng: np.random.Generator = field(repr=False)
+    seed: int = 0
 
     @property
     def runs(self) -> int:
@@ -88,14 +90,15 @@ def draw(
 
     supply = jnp.asarray(1.0 + voltage_drift * rng.standard_normal((runs, 1)))
     later = first.changed(loss_up=moved(), loss_down=moved(), coulomb=moved(), voltage=supply)
-    own = np.asarray(_arm().bodies)
+    own = np.asarray(arm_of_bench().bodies)
     scale = np.ones((runs, own.shape[0], 1))
     scale[:, 1:] = rng.uniform(1.0 - MASS_SPREAD, 1.0 + MASS_SPREAD, (runs, own.shape[0] - 1, 1))
-    return Bench(first, later, jnp.asarray(scale * own), rng)
+    return Bench(first, later, jnp.asarray(scale * own), rng, seed)
 
 
 @cache
-def _arm() -> Arm:
+def arm_of_bench() -> Arm:
+    """The catalogue's arm."""
     return Arm.from_airframe(from_catalogue(VEHICLE))
 
 
@@ -108,7 +111,7 @@ def _shared_but_goal() -> Any:
 
 @cache
 def _trace(period: float) -> Any:
-    mapped = jax.vmap(arm_tracer(_arm(), period), in_axes=(0, 0, 0, _shared_but_goal(), 0))
+    mapped = jax.vmap(arm_tracer(arm_of_bench(), period), in_axes=(0, 0, 0, _shared_but_goal(), 0))
     return jax.jit(mapped)
 
 
@@ -151,7 +154,7 @@ def sweep(
 
 def payloads(mass: Numbers | float, runs: int, offset: Numbers | None = None) -> Any:
     """(N, 10) point masses at the gripper plus an offset (N, 3), m, in the frame of the last link."""
-    arm = _arm()
+    arm = arm_of_bench()
     gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]
     place = np.broadcast_to(gripper, (runs, 3)) + (0.0 if offset is None else offset)
     masses = jnp.broadcast_to(jnp.asarray(mass, float), (runs,))
