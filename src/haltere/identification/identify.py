@@ -11,6 +11,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.flight import Flight
+from haltere.foundation import HaltereError
 from haltere.identification.assembly import with_numbers
 from haltere.identification.command_method import identify_commands
 from haltere.identification.doctor import diagnose
@@ -23,6 +24,8 @@ from haltere.identification.vehicle_method import identify_vehicle
 
 Method = Literal["auto", "filter", "batch", "effectiveness", "command", "throw"]
 METHODS: tuple[Method, ...] = get_args(Method)
+SLOWEST = 90.0
+"""Hz, of an IMU for the vehicle filter."""
 ORDER = ("mass", "payload", "com", "inertia", "thrust_to_weight", "imu", "pose", "gravity")
 
 
@@ -69,7 +72,7 @@ def _identified(
     part = excerpt(mended, names)
     check_rotors(given, part.names)
     window = throw_window(mended)
-    chosen = _chosen(method, part, window is not None, airframe is not None and "pose.position" in mended)
+    chosen = _chosen(method, part, window is not None, airframe is not None and _posed(mended))
     if chosen == "throw":
         if window is None:
             raise IdentifyError(
@@ -78,7 +81,14 @@ def _identified(
         turned = "imu-rotated" in diagnosis.kinds()
         told = identify_throw(mended, part, window, airframe, given, turned)
     else:
-        told = _told(chosen, mended, part, airframe, given)
+        try:
+            told = _told(chosen, mended, part, airframe, given)
+        except HaltereError as error:
+            if method != "auto" or chosen != "filter":
+                raise
+            chosen = "effectiveness"
+            told = _told(chosen, mended, part, airframe, given)
+            told.notes.append(f"the vehicle filter could not be used: {error}")
     if told.airframe is None and airframe is not None and chosen not in ("filter", "batch"):
         told.airframe = with_numbers(airframe, told.parameters, told.notes)
     notes = [n for n in flight.notes if n.startswith("settings:")] + told.notes
@@ -123,6 +133,16 @@ def _told(
     if airframe is None:
         raise IdentifyError(f"--method {method} starts from a nominal vehicle; give --airframe")
     return identify_vehicle(flight, part, airframe, known, method)
+
+
+def _posed(flight: Flight) -> bool:
+    """Whether a pose was measured beside an IMU that is fast enough, and not the one made of the other."""
+    return (
+        "pose.position" in flight
+        and len(flight["pose.position"]) > 50
+        and "pose.acceleration" not in flight
+        and flight["imu.gyro"].rate > SLOWEST
+    )
 
 
 def finite(value: Any) -> Any:
