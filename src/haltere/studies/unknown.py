@@ -168,7 +168,8 @@ def meet(seed: int = 0, say: Callable[[str], None] | None = None) -> Unknown:
     flight = flown(vehicle, nominal, seed)
     tell("finding out what it is")
     truth = truth_of(vehicle)
-    weighed = truth["mass"] + SCALE * float(np.random.default_rng([seed, 1]).standard_normal())
+    draw = np.random.default_rng([seed, 1])
+    weighed = truth["mass"] + SCALE * float(draw.standard_normal())
     known = {"mass": Known(weighed, SCALE)}
     result = identify(flight, nominal, known, "effectiveness", source=vehicle.name)
     return Unknown(vehicle, flight, result, truth)
