@@ -147,12 +147,14 @@ def put(folder: Path, texts: dict[str, str | None]) -> None:
 
 
 def drawn(module: str, subject: Any) -> str | None:
-    """A page of the report package as HTML; None where that package is not installed."""
+    """A page of the report package as HTML; None where there is none."""
     import importlib
 
     try:
         page = importlib.import_module(module).page
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
         return None
     html: str = page(subject).html()
     return html

@@ -93,8 +93,9 @@ def validated(airframe: Airframe, changes: Mapping[str, Any], notes: list[str]) 
     try:
         return Airframe.model_validate(data)
     except (AirframeError, ValueError) as error:
-        reason = str(error).splitlines()[-1] if str(error) else "no such vehicle"
-        notes.append(f"the identified numbers are not put into an airframe file: {reason}")
+        reason = " ".join(str(error).split())
+        reason = reason.split(" [type=")[0].split("Airframe ", 1)[-1][:200]
+        notes.append(f"not all identified numbers are put into an airframe file: {reason}")
         return None
 
 
@@ -123,14 +124,25 @@ def with_numbers(airframe: Airframe, parameters: list[Parameter], notes: list[st
             changes["curve"] = Curve(kind="kappa", value=float(np.clip(curve, 0.0, 1.0)))
         rotors.append(rotor.model_copy(update=changes))
     spinning = sum(r.mass for r in airframe.rotors) + sum(link.mass for link in airframe.links)
-    inertia = list(airframe.body.inertia)
-    for place, moment in enumerate(("xx", "yy", "zz")):
-        if f"inertia.{moment}" in told and not airframe.links and not spinning:
-            inertia[place] = told[f"inertia.{moment}"]
     mass = told.get("mass", airframe.total_mass) - spinning
-    body = airframe.body.model_copy(update={"mass": mass, "inertia": tuple(inertia)})
+    plain = airframe.body.model_copy(update={"mass": mass})
+    body = plain
+    if not airframe.links and not spinning:
+        body = plain.model_copy(update={"inertia": _moments(airframe.body.inertia, told)})
     sensors: dict[str, Any] = {}
     if airframe.imu and all(f"imu.position.{a}" in told for a in "xyz"):
-        place_ = tuple(told[f"imu.position.{a}"] + c for a, c in zip("xyz", airframe.body.com, strict=True))
-        sensors["imu"] = (airframe.imu[0].model_copy(update={"position": place_}), *airframe.imu[1:])
-    return validated(airframe, {"body": body, "rotors": tuple(rotors), **sensors}, notes)
+        place = tuple(told[f"imu.position.{a}"] + c for a, c in zip("xyz", airframe.body.com, strict=True))
+        sensors["imu"] = (airframe.imu[0].model_copy(update={"position": place}), *airframe.imu[1:])
+    changed = {"body": body, "rotors": tuple(rotors), **sensors}
+    return validated(airframe, changed, notes) or validated(airframe, {**changed, "body": plain}, notes)
+
+
+def _moments(inertia: tuple[float, ...], told: Mapping[str, float]) -> tuple[float, ...]:
+    """Six numbers with the moments that were told; the products keep their share of them."""
+    names = ("xx", "yy", "zz")
+    old = np.array(inertia[:3])
+    new = np.array([told.get(f"inertia.{name}", x) for name, x in zip(names, old, strict=True)])
+    grown = np.sqrt(new / old)
+    pairs = ((0, 1), (0, 2), (1, 2))
+    products = [x * grown[i] * grown[j] for x, (i, j) in zip(inertia[3:], pairs, strict=True)]
+    return tuple(float(x) for x in (*new, *products))

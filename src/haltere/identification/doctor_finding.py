@@ -38,7 +38,7 @@ class Finding:
             "kind": self.kind,
             "evidence": self.evidence,
             "remedy": self.remedy,
-            "certain": self.certain,
+            "certain": bool(self.certain),
             "channels": list(self.channels),
         }
 

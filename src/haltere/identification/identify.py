@@ -5,12 +5,13 @@ and a nominal airframe (filter or batch smoother); rotor speeds (effectiveness);
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.flight import Flight
+from haltere.foundation import HaltereError
 from haltere.identification.assembly import with_numbers
 from haltere.identification.command_method import identify_commands
 from haltere.identification.doctor import diagnose
@@ -23,6 +24,8 @@ from haltere.identification.vehicle_method import identify_vehicle
 
 Method = Literal["auto", "filter", "batch", "effectiveness", "command", "throw"]
 METHODS: tuple[Method, ...] = get_args(Method)
+SLOWEST = 90.0
+"""Hz, of an IMU for the vehicle filter."""
 ORDER = ("mass", "payload", "com", "inertia", "thrust_to_weight", "imu", "pose", "gravity")
 
 
@@ -46,14 +49,30 @@ def identify(
     """
     if method not in METHODS:
         raise IdentifyError(f"method {method!r}; give one of {', '.join(METHODS)}")
-    given = dict(known or {})
+    try:
+        with np.errstate(all="ignore"):  # a damaged log may hold any numbers
+            return _identified(flight, airframe, dict(known or {}), method, apply, source)
+    except (np.linalg.LinAlgError, ZeroDivisionError, FloatingPointError) as error:
+        raise IdentifyError(
+            f"the numbers in this log fit no vehicle ({error}); look at it with haltere doctor and haltere plot"
+        ) from None
+
+
+def _identified(
+    flight: Flight,
+    airframe: Airframe | None,
+    given: dict[str, Known],
+    method: Method,
+    apply: Iterable[str],
+    source: str,
+) -> Identification:
     diagnosis = diagnose(flight, airframe, apply)
     mended = diagnosis.mended
     names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
     part = excerpt(mended, names)
     check_rotors(given, part.names)
     window = throw_window(mended)
-    chosen = _chosen(method, part, window is not None, airframe is not None and "pose.position" in mended)
+    chosen = _chosen(method, part, window is not None, airframe is not None and _posed(mended))
     if chosen == "throw":
         if window is None:
             raise IdentifyError(
@@ -62,7 +81,14 @@ def identify(
         turned = "imu-rotated" in diagnosis.kinds()
         told = identify_throw(mended, part, window, airframe, given, turned)
     else:
-        told = _told(chosen, mended, part, airframe, given)
+        try:
+            told = _told(chosen, mended, part, airframe, given)
+        except HaltereError as error:
+            if method != "auto" or chosen != "filter":
+                raise
+            chosen = "effectiveness"
+            told = _told(chosen, mended, part, airframe, given)
+            told.notes.append(f"the vehicle filter could not be used: {error}")
     if told.airframe is None and airframe is not None and chosen not in ("filter", "batch"):
         told.airframe = with_numbers(airframe, told.parameters, told.notes)
     notes = [n for n in flight.notes if n.startswith("settings:")] + told.notes
@@ -74,8 +100,8 @@ def identify(
         airframe=told.airframe,
         nominal=airframe,
         predictions=tuple(told.predictions),
-        fit={**told.fit, "flown": part.flown},
-        excitation=_excitation(part),
+        fit=finite({**told.fit, "flown": part.flown}),
+        excitation={k: v for k, v in _excitation(part).items() if np.isfinite(v)},
         findings=tuple(f.to_dict() for f in diagnosis.findings),
         unknown=tuple(u.to_dict() for u in diagnosis.unknown),
         notes=tuple(notes),
@@ -107,6 +133,27 @@ def _told(
     if airframe is None:
         raise IdentifyError(f"--method {method} starts from a nominal vehicle; give --airframe")
     return identify_vehicle(flight, part, airframe, known, method)
+
+
+def _posed(flight: Flight) -> bool:
+    """Whether a pose was measured beside an IMU that is fast enough, and not the one made of the other."""
+    return (
+        "pose.position" in flight
+        and len(flight["pose.position"]) > 50
+        and "pose.acceleration" not in flight
+        and flight["imu.gyro"].rate > SLOWEST
+    )
+
+
+def finite(value: Any) -> Any:
+    """Plain data with None for what is not finite."""
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if np.isfinite(value) else None
+    return value
 
 
 def _place(parameter: Parameter) -> tuple[int, str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
+import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, Imu, PoseSensor
@@ -17,13 +18,14 @@ from haltere.estimation.vehicle_description import describe_vehicle
 from haltere.estimation.vehicle_estimate import Row
 from haltere.flight import Channel, Flight
 from haltere.flight.fault import Values
+from haltere.foundation import HaltereError
 from haltere.identification import laws
-from haltere.identification.assembly import assembled
+from haltere.identification.assembly import assembled, with_numbers
 from haltere.identification.excerpt import Excerpt, IdentifyError
 from haltere.identification.judgement import NORMAL, WIDE
 from haltere.identification.known import Known
 from haltere.identification.result import Parameter, Prediction
-from haltere.identification.rotor_method import SLOW, Told
+from haltere.identification.rotor_method import SLOW, Told, identify_rotors
 from haltere.lie import so3
 
 LEAST = {"accel": 1e-3, "gyro": 1e-5, "position": 1e-3, "rotation": 3e-3}
@@ -32,10 +34,21 @@ HAND = 1e-4
 """Relative deviation of a number that was given as exact."""
 FLOOR = 0.02
 """Relative, added where the model does not fit."""
+ATTEMPTS = 3
+STRANGE = 0.2
+"""Share of rejected poses, from which on a filter has lost its vehicle."""
+LARGE = 4.0
+"""Residuals squared over what is expected, likewise."""
+NOISY = np.array([0.3, 0.3, 0.3, 0.02, 0.02, 0.02])
+"""Of an IMU on a vehicle that shakes, m/s2 and rad/s; taken where less does not fit."""
+WIDER = 3.0
+WIDENED = (
+    "the airframe and its sensors' noise are believed less than stated, because the residuals were too large"
+)
 CUTOFF = 20.0
 UNITS = {
     "mass": "kg", "inertia": "kg m2", "gravity": "m/s2", "thrust_coefficient": "N/(rad/s)2", "torque_ratio": "m",
-    "rotation": "rad", "axis": "rad", "position": "m", "time_constant": "s", "delay": "s",
+    "rotation": "rad", "axis": "rad", "spin_inertia": "kg m2", "position": "m", "time_constant": "s", "delay": "s",
 }  # fmt: skip
 
 
@@ -55,8 +68,17 @@ def identify_vehicle(
     nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, part, airframe)
     hands, notes = _hands(nominal, known)
     told.notes += notes
-    vehicle = VehicleFilter.from_airframe(nominal, hands=hands)
-    online = vehicle.estimate(recorded)
+    vehicle = _filter(nominal, hands)
+    try:
+        online = vehicle.estimate(recorded)
+    except HaltereError as error:
+        raise IdentifyError(f"the vehicle filter cannot start: {error}") from None
+    if _strange(online):
+        # A prior far off: what needs none tells mass, thrust and inertia about, and the filter begins there.
+        quick = identify_rotors(part, airframe, known, exact_force=False)
+        near = with_numbers(airframe, quick.parameters, []) or airframe
+        vehicle, online = _fitted(_filter(equipped(near, flight, []), hands), online, recorded)
+        told.notes.append(WIDENED)
     final = online
     if method == "batch":
         whole = replace(vehicle, start=recorded.duration + 1.0)
@@ -77,6 +99,39 @@ def identify_vehicle(
     return told
 
 
+def _filter(nominal: Airframe, hands: dict[str, tuple[float, float]]) -> VehicleFilter:
+    turning = any(any(x > 0.0 for x in rotor.inertia[:3]) for rotor in nominal.rotors)
+    return VehicleFilter.from_airframe(nominal, hands=hands, effects=("spin",) if turning else ())
+
+
+def _fitted(
+    vehicle: VehicleFilter, estimate: VehicleEstimate, flight: Flight
+) -> tuple[VehicleFilter, VehicleEstimate]:
+    """The filter with noise as large as its residuals say, and a wider prior; and its estimate."""
+    vehicle = replace(vehicle, sigma=WIDER * vehicle.sigma)
+    for _ in range(ATTEMPTS):
+        fit, noise = estimate.fit, vehicle.noise
+        louder = np.clip(np.sqrt([fit.imu, fit.pose]), 1.0, 10.0)
+        louder[1] = max(louder[1], 2.0 if fit.rejected > STRANGE else 1.0)
+        imu = np.maximum(np.asarray(noise.imu) * louder[0], NOISY)
+        pose = np.asarray(noise.pose) * louder[1]
+        vehicle = replace(vehicle, noise=noise._replace(imu=jnp.asarray(imu), pose=jnp.asarray(pose)))
+        estimate = vehicle.estimate(flight)
+        if not _strange(estimate):
+            return vehicle, estimate
+    raise IdentifyError(
+        f"the vehicle filter does not fit this log ({estimate.fit}); use --method effectiveness, or give an "
+        "airframe nearer to the vehicle"
+    )
+
+
+def _strange(estimate: VehicleEstimate) -> bool:
+    """Whether residuals are so large that nothing can be believed."""
+    fit = estimate.fit
+    values = [fit.imu, fit.pose, fit.rejected]
+    return not np.isfinite(values).all() or fit.rejected > STRANGE or max(fit.imu, fit.pose) > LARGE
+
+
 def equipped(airframe: Airframe, flight: Flight, notes: list[str]) -> Airframe:
     """The airframe with sensors and noise that it does not state, from the log."""
     if "pose.position" not in flight or len(flight["pose.position"]) < 20:
@@ -94,10 +149,10 @@ def equipped(airframe: Airframe, flight: Flight, notes: list[str]) -> Airframe:
     turn = LEAST["rotation"]
     if "pose.wxyz" in flight:
         turn = max(2.0 * _noise(flight["pose.wxyz"]), turn)
-    if not airframe.pose and not airframe.position:
+    if not airframe.pose:
         sensors["pose"] = (PoseSensor(position=(0.0, 0.0, 0.0), sigma_position=place, sigma_rotation=turn),)
         notes.append("the airframe states no pose sensor: one at the body's origin is taken")
-    elif airframe.pose:
+    else:
         first = airframe.pose[0]
         stated = {
             "sigma_position": first.sigma_position or place,

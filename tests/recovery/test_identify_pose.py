@@ -1,0 +1,64 @@
+"""Simulated flights with pose through files and the vehicle filter, from nominal airframes that are off."""
+
+import numpy as np
+import pytest
+from tests.unit.logs import writers
+
+from haltere.airframe import from_catalogue
+from haltere.estimation.vehicle_description import describe_vehicle
+from haltere.estimation.vehicle_prior import flat
+from haltere.flight import Channel, write_mcap
+from haltere.identification.identify import identify
+from haltere.identification.known import Known
+from haltere.logs import read_log
+from haltere.simulation.scenario import Scenario
+from haltere.studies.scenario import simulate
+
+
+def nominal(airframe):
+    """Every rotor 2 to 5 % too strong and 4 % too far out, the body 6 % too light to turn."""
+    rotors = tuple(
+        rotor.model_copy(
+            update={
+                "thrust_coefficient": rotor.thrust_coefficient * (1.05 - 0.03 * (i % 2)),
+                "position": tuple(1.04 * x for x in rotor.position),
+            }
+        )
+        for i, rotor in enumerate(airframe.rotors)
+    )
+    body = airframe.body.model_copy(update={"inertia": tuple(0.94 * x for x in airframe.body.inertia)})
+    return airframe.model_copy(update={"rotors": rotors, "body": body})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "ending"), [("hummingbird", "mcap"), ("neo", "ulg"), ("hummingbird", "usd")]
+)
+def test_catalogue_vehicles(name, ending, tmp_path):
+    airframe = from_catalogue(name)
+    scenario = Scenario.model_validate(
+        {
+            "airframe": name,
+            "duration": 12.0,
+            "seed": 3,
+            "trajectory": {"kind": "lissajous", "centre": [0, 0, 5.0], "cycles": [3, 4, 5, 3]},
+        }
+    )
+    flight = simulate(scenario)
+    slow = flight["pose.position"].time
+    flight = flight.with_channel(Channel("battery.voltage", slow, np.full(len(slow), 15.0), "V", ""))
+    path = tmp_path / f"flight.{ending}"
+    {"mcap": write_mcap, "ulg": writers.ulog, "usd": writers.usd}[ending](flight, path)
+    known = {"mass": Known(airframe.total_mass, 1e-3 * airframe.total_mass)}
+    result = identify(read_log(path), nominal(airframe), known)
+    assert result.method == "filter"
+    described = describe_vehicle(airframe)
+    truth = dict(
+        zip(described.chart.names, np.asarray(flat(described.chart.printed, described.printed)), strict=True)
+    )
+    errors = [(p.value - truth[p.name]) / p.sigma for p in result.parameters if p.name in truth]
+    assert len(errors) > 30
+    assert np.max(np.abs(errors)) < 3.0
+    assert result.airframe is not None
+    assert result.airframe.total_mass == pytest.approx(airframe.total_mass, rel=0.01)
+    assert {p.name for p in result.predictions} >= {"imu.accel.z", "angular_acceleration.x"}
