@@ -1,4 +1,4 @@
-"""`haltere airframe list|show|check`: the catalogue, and whether a file is sound."""
+"""`haltere airframe list|show|check|import`: the catalogue, whether a file is sound, and descriptions by others."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from haltere.airframe import Airframe
 
 app = typer.Typer(
-    help="List, show and check descriptions of vehicles.",
+    help="List, show, check and import descriptions of vehicles.",
     epilog="Example: haltere airframe check my_vehicle.toml",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -84,3 +84,53 @@ def check(
         for kind in ("rotors", "links", "sensors")
     )
     typer.echo(f"{vehicle['name']}: sound; {vehicle['mass']:.4g} kg, {counts}")
+
+
+@app.command("import", epilog="Example: haltere airframe import model.sdf --out my_vehicle.toml")
+def import_(
+    file: Annotated[Path, typer.Argument(help="URDF, SDF, MJCF or PX4 parameters.", metavar="FILE")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="The airframe file to write; stdout if left out.", metavar="FILE"),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+    mass: Annotated[float | None, typer.Option("--mass", help="kg, if the file has none.")] = None,
+    inertia: Annotated[
+        str | None, typer.Option("--inertia", help="xx,yy,zz in kg m2, if the file has none.")
+    ] = None,
+    thrust_coefficient: Annotated[
+        float | None, typer.Option("--thrust-coefficient", help="Of every rotor, N/(rad/s)^2.")
+    ] = None,
+    torque_ratio: Annotated[float | None, typer.Option("--torque-ratio", help="Of every rotor, m.")] = None,
+    max_speed: Annotated[float | None, typer.Option("--max-speed", help="Of every rotor, rad/s.")] = None,
+    rotors: Annotated[
+        str, typer.Option("--rotors", help="Words in the names of links that are rotors, comma between.")
+    ] = "rotor,prop,motor",
+    json: JsonFlag = False,
+) -> None:
+    """Make an airframe file of a description by others."""
+    from haltere.airframe import AirframeError, dumps, save
+    from haltere.airframe.foreign import Given, read_foreign
+
+    moments = None
+    if inertia is not None:
+        try:
+            xx, yy, zz = (float(word) for word in inertia.split(","))
+        except ValueError:
+            raise AirframeError(f"--inertia {inertia!r}; give three numbers such as 0.02,0.02,0.04") from None
+        moments = (xx, yy, zz)
+    words = tuple(word.strip().lower() for word in rotors.split(",") if word.strip())
+    given = Given(mass, moments, thrust_coefficient, torque_ratio, max_speed, words)
+    airframe, notes = read_foreign(file, given)
+    if out is not None:
+        save(airframe, out, overwrite)
+    if json:
+        found = airframe.model_dump(exclude_none=True)
+        emit_json({**summary(airframe), "notes": notes, "file": out, "airframe": found})
+        return
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    if out is None:
+        typer.echo(dumps(airframe), nl=False)
+    else:
+        typer.echo(f"wrote {out}: {airframe.total_mass:.4g} kg, {len(airframe.rotors)} rotors")

@@ -55,6 +55,8 @@ def force(numbers: Numbers, rotor: str) -> Floats:
     head = f"rotors.{rotor}.effectiveness"
     if f"{head}.fz" in numbers:
         return np.array([numbers.get(f"{head}.{n}", np.nan) for n in ("fx", "fy", "fz")])
+    if f"rotors.{rotor}.axis.x" not in numbers:
+        raise KeyError(f"{head}.fz")
     n = vector(numbers, f"rotors.{rotor}.axis")
     return numbers[f"rotors.{rotor}.thrust_coefficient"] / numbers["mass"] * n / np.linalg.norm(n)
 

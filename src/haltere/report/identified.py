@@ -21,6 +21,8 @@ METHODS = {
 HELD = "On time that the fit has not seen. "
 WHITE = 0.5
 """Correlation of neighbouring residuals from which they are called coloured."""
+ONE_COLUMN = 24
+"""Most numbers whose errors are drawn in one column."""
 FAR = 12.0
 """Largest deviation from truth that is drawn, sigma."""
 
@@ -141,21 +143,25 @@ def _truth(result: Identification, truth: Mapping[str, float]) -> Section | None
     if not names:
         return None
     inside = int(np.sum(np.abs(errors) <= 1.96))
-    shown = np.clip(errors, -FAR, FAR)
-    chart = fits.interval_chart(
-        names, list(shown), [1.96] * len(names), colours, "error, in standard deviations"
-    )
+    shown = [float(x) for x in np.clip(errors, -FAR, FAR)]
+    half = len(names) if len(names) <= ONE_COLUMN else -(-len(names) // 2)
+    items = []
+    for first in range(0, len(names), half):
+        part = slice(first, first + half)
+        words = f"Numbers {first + 1} to {min(first + half, len(names))}; whiskers that reach zero hold the truth."
+        chart = fits.interval_chart(
+            names[part],
+            shown[part],
+            [1.96] * len(names[part]),
+            colours[part],
+            "error, in standard deviations",
+        )
+        items.append(Picture("Error of each number", chart, words, wide=half == len(names)))
     return Section(
         "Against the truth",
-        "This flight was simulated, so the truth is known; the identification has not seen it.",
-        [
-            Picture(
-                "Error of each number",
-                chart,
-                f"{inside} of {len(names)} intervals of 95 % hold the truth (whiskers that reach zero).",
-                wide=True,
-            )
-        ],
+        "This flight was simulated, so the truth is known; the identification has not seen it. "
+        f"{inside} of {len(names)} intervals of 95 % hold it.",
+        items,
     )
 
 

@@ -1,0 +1,88 @@
+"""PX4 parameters: where the rotors sit, where they point, how strong they are; mass and inertia have to be given.
+
+Lines `param set NAME VALUE` (also `set-default`), QGroundControl's columns, or `NAME,VALUE`. Axes x forward, y right,
+z down from the centre of gravity become x forward, y left, z up with the origin there.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from haltere.airframe.airframe import Airframe
+from haltere.airframe.fault import AirframeError
+from haltere.airframe.foreign.given import Given
+
+FLIP = np.array([1.0, -1.0, -1.0])
+_LINE = re.compile(r"^(?:param\s+set(?:-default)?\s+|\d+\s+\d+\s+)?([A-Z][A-Z0-9_]+)[\s,=]+([-+.\deE]+)")
+
+
+def parameters_of(text: str) -> dict[str, float]:
+    """All parameters of a file by name."""
+    found = {}
+    for line in text.splitlines():
+        match = _LINE.match(line.strip())
+        if match:
+            try:
+                found[match[1]] = float(match[2])
+            except ValueError:
+                continue
+    return found
+
+
+def read_px4(path: Path, text: str, given: Given, notes: list[str]) -> Airframe:
+    """The vehicle of a parameter file."""
+    table = parameters_of(text)
+    count = int(table.get("CA_ROTOR_COUNT", 0))
+    if count < 1:
+        raise AirframeError(
+            f"{path}: has no CA_ROTOR_COUNT above zero; give PX4 parameters with control allocation"
+        )
+    wanted = [
+        n
+        for n, v in (("--mass", given.mass), ("--inertia", given.inertia), ("--max-speed", given.max_speed))
+        if v is None
+    ]
+    if wanted:
+        raise AirframeError(f"{path}: PX4 parameters do not tell everything; give {', '.join(wanted)}")
+    assert given.mass is not None
+    assert given.inertia is not None
+    assert given.max_speed is not None
+    notes.append("thrust coefficients are CT over the highest speed squared: right if CT is in newtons")
+    rotors: list[dict[str, Any]] = []
+    for i in range(count):
+
+        def vector(kind: str, default: tuple[float, float, float], i: int = i) -> np.ndarray:
+            return FLIP * [
+                table.get(f"CA_ROTOR{i}_{kind}{x}", d) for x, d in zip("XYZ", default, strict=True)
+            ]
+
+        KM = table.get(f"CA_ROTOR{i}_KM", 0.05)
+        rotors.append(
+            {
+                "name": f"m{i + 1}",
+                "position": tuple(float(x) + 0.0 for x in vector("P", (0.0, 0.0, 0.0))),
+                "axis": tuple(float(x) + 0.0 for x in vector("A", (0.0, 0.0, -1.0))),
+                "spin": "ccw" if KM >= 0.0 else "cw",
+                "thrust_coefficient": table.get(f"CA_ROTOR{i}_CT", 6.5) / given.max_speed**2,
+                "torque_ratio": abs(KM),
+                "speed_limits": (0.0, given.max_speed),
+            }
+        )
+        share = table.get("THR_MDL_FAC")
+        if share is not None:
+            rotors[-1]["curve"] = {"kind": "quadratic", "value": min(max(share, 0.0), 1.0)}
+    imu = tuple(float(x) + 0.0 for x in FLIP * [table.get(f"EKF2_IMU_POS_{x}", 0.0) for x in "XYZ"])
+    data = {
+        "name": path.name.split(".")[0],
+        "body": {"mass": given.mass, "inertia": (*given.inertia, 0.0, 0.0, 0.0)},
+        "rotors": rotors,
+        "imu": {"position": imu},
+    }
+    try:
+        return Airframe.model_validate(data)
+    except ValueError as error:
+        raise AirframeError(
+            f"{path}: no airframe can be made of it: {str(error).splitlines()[-1].strip()}"
+        ) from None

@@ -1,0 +1,73 @@
+"""URDF: links on joints, each with its own frame; poses are chained from the root."""
+
+from pathlib import Path
+
+import numpy as np
+
+from haltere.airframe.airframe import Airframe
+from haltere.airframe.fault import AirframeError
+from haltere.airframe.foreign import markup
+from haltere.airframe.foreign.given import Given
+from haltere.airframe.foreign.plugin import propellers_of
+from haltere.airframe.foreign.tree import Floats, Piece, airframe_of
+
+TURNING = ("revolute", "continuous")
+
+
+def read_urdf(path: Path, root: markup.Element, given: Given, notes: list[str]) -> Airframe:
+    """The vehicle of a URDF file."""
+    links = {link.get("name", ""): link for link in root.findall("link")}
+    joints = {j.find("child").get("link", ""): j for j in root.findall("joint")}  # type: ignore[union-attr]
+    roots = [name for name in links if name not in joints]
+    if len(roots) != 1:
+        raise AirframeError(f"{path}: has {len(roots)} links without parent; one is expected")
+    pieces = [_piece(links[roots[0]], roots[0], None, np.eye(3), np.zeros(3))]
+    todo, seen = [pieces[0]], {roots[0]}
+    while todo:
+        parent = todo.pop(0)
+        for name, joint in joints.items():
+            above = joint.find("parent")
+            if above is None or above.get("link") != parent.name or name in seen:
+                continue
+            kind = joint.get("type", "fixed")
+            if kind not in (*TURNING, "fixed"):
+                notes.append(f"joint {joint.get('name')}: kind {kind} is taken as fixed")
+            origin = joint.find("origin")
+            R = parent.rotation @ markup.rpy_matrix(_numbers(origin, "rpy"))
+            place = parent.place + parent.rotation @ _numbers(origin, "xyz")
+            piece = _piece(links[name], name, parent.name, R, place)
+            if kind in TURNING:
+                piece.axis = markup.axis_of(joint.find("axis"))
+                limit = joint.find("limit")
+                if kind == "revolute" and limit is not None:
+                    piece.limits = (
+                        markup.number(limit.get("lower"), 0.0),
+                        markup.number(limit.get("upper"), 0.0),
+                    )
+            seen.add(name)
+            pieces.append(piece)
+            todo.append(piece)
+    sensors = {p.name.removesuffix("_frame"): p.place for p in pieces if "imu" in p.name.lower()}
+    propellers = propellers_of(root, pieces, given)
+    return airframe_of(root.get("name") or path.stem, pieces, propellers, sensors, given, notes)
+
+
+def _numbers(element: markup.Element | None, key: str) -> Floats:
+    return markup.numbers(None if element is None else element.get(key), 3, (0.0, 0.0, 0.0))
+
+
+def _piece(link: markup.Element, name: str, parent: str | None, R: Floats, place: Floats) -> Piece:
+    piece = Piece(name, parent, R, place)
+    inertial = link.find("inertial")
+    if inertial is None:
+        return piece
+    mass, tensor, origin = inertial.find("mass"), inertial.find("inertia"), inertial.find("origin")
+    piece.mass = markup.number(None if mass is None else mass.get("value"), 0.0)
+    piece.com = _numbers(origin, "xyz")
+    if tensor is not None:
+        six = np.array(
+            [markup.number(tensor.get(f"i{k}"), 0.0) for k in ("xx", "yy", "zz", "xy", "xz", "yz")]
+        )
+        turn = markup.rpy_matrix(_numbers(origin, "rpy"))
+        piece.inertia = turn @ markup.six_matrix(six) @ turn.T
+    return piece
