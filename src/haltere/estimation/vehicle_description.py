@@ -8,6 +8,7 @@ principal axes in body axes, ordered and signed to be as close to the body's own
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -19,6 +20,7 @@ from haltere.dynamics.tree import kinematics
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.foundation import HaltereError
+from haltere.foundation.arrays import Array
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 
@@ -38,6 +40,12 @@ class Description(NamedTuple):
     """(3,) centre of mass in the body frame, m."""
 
 
+@jax.jit
+def _at_rest(model: Model) -> tuple[Array, Array, Array, Array]:
+    """Mass, centre of mass (3,), inertia about it (3, 3), and where links and rotors are (L + R, 3)."""
+    return (*Compact.from_model(model).mass_properties, kinematics(model, State.rest(model)).positions)
+
+
 def describe_vehicle(
     airframe: Airframe, axes: Axes = "sphere", effects: tuple[Effect, ...] = ()
 ) -> Description:
@@ -55,10 +63,9 @@ def describe_vehicle(
             f"{airframe.name}: the vehicle filter needs {missing}; add it to the airframe file"
         )
     model = locked_rotors(Model.from_airframe(airframe))
-    mass, com, inertia = (np.asarray(x) for x in Compact.from_model(model).mass_properties)
+    mass, com, inertia, places = (np.asarray(x) for x in _at_rest(model))
     R_BM, moments = principal_axes(inertia)
     rotors, names = model.rotors, model.topology.link_names
-    places = np.asarray(kinematics(model, State.rest(model)).positions)
     position = (places[len(names) :] - com) @ R_BM
     axis = np.asarray(rotors.axis) @ R_BM
 

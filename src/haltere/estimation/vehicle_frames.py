@@ -6,15 +6,15 @@ shorter ones are filled with steps of no length, longer gaps without pose become
 not finite is marked invalid, so that the filter skips it.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from haltere.estimation.vehicle_filter import Frames, Steps
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
+from haltere.foundation.arrays import Array
 
 SECOND = 1_000_000_000
 
@@ -142,8 +142,13 @@ def _gathered(
             if attitude is not None and np.isfinite(attitude[pose]).all():
                 turn[k] = attitude[pose]
                 valid[k, 3:] = True
-    steps = Steps(*(jnp.asarray(x) for x in (length, speeds, imu, seen > 0.0, rising)))
-    return Frames(jnp.asarray(where), jnp.asarray(turn), jnp.asarray(valid), steps)
+    steps = Steps(*(_kept(x) for x in (length, speeds, imu, seen > 0.0, rising)))
+    return Frames(_kept(where), _kept(turn), _kept(valid), steps)
+
+
+def _kept(values: Any) -> Array:
+    """The values in NumPy's hands, where taking a part of them compiles nothing."""
+    return cast("Array", np.asarray(values))
 
 
 def filled(frames: Frames, multiple: int) -> Frames:
@@ -151,8 +156,8 @@ def filled(frames: Frames, multiple: int) -> Frames:
     count = frames.place.shape[0]
     more = -count % multiple
     longer: Frames = jax.tree.map(
-        lambda x: jnp.concatenate([x, jnp.broadcast_to(x[-1:], (more, *x.shape[1:]))]), frames
+        lambda x: _kept(np.concatenate([x, np.broadcast_to(x[-1:], (more, *x.shape[1:]))])), frames
     )
-    real = (jnp.arange(count + more) < count)[:, None]
+    real = _kept(np.arange(count + more) < count)[:, None]
     steps = longer.steps._replace(dt=longer.steps.dt * real, imu_valid=longer.steps.imu_valid & real)
     return longer._replace(pose_valid=longer.pose_valid & real, steps=steps)
