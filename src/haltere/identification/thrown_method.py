@@ -13,6 +13,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.flight import Flight
 from haltere.flight.fault import Values
+from haltere.foundation.gravity import STANDARD_GRAVITY
 from haltere.identification import laws
 from haltere.identification.absolute import absolute
 from haltere.identification.excerpt import HELD_OUT, Excerpt
@@ -28,8 +29,11 @@ FLOORS = np.array([0.02, 0.02, 0.025, 0.05, 0.06, 0.08, 0.06, 0.06, 0.05])
 """fx fy fz p q r p_dot q_dot r_dot: of the largest number of the row (of fz and r_dot for those across)."""
 SPIN_UP = 3.0
 """s after the excitation begins: motors are fitted there."""
-DRIVEN = 0.25
-"""A command beyond this drives a rotor."""
+DRIVEN = 0.2
+STILL = 0.05
+"""Commands beyond the one drive a rotor, below the other it stands."""
+LASTING = 0.03
+"""s, that one rotor is driven alone in an excitation."""
 FALLING = 0.75
 """Of gravity: below it nothing but gravity acts."""
 PLACE = 0.003
@@ -44,17 +48,19 @@ def throw_window(flight: Flight) -> tuple[float, float] | None:
     if command.values.ndim != 2 or not np.array_equal(command.time, flight["imu.gyro"].time):
         return None
     time, d = command.seconds(flight.start), np.nan_to_num(command.values)
-    driven = np.flatnonzero(d.max(axis=1) > DRIVEN)
-    if not len(driven):
+    # The motors are excited one after the other: nothing that flies already does that.
+    alone = (d.max(axis=1) > DRIVEN) & ((d > STILL).sum(axis=1) == 1)
+    length = max(round(LASTING * command.rate), 2)
+    runs = np.flatnonzero(np.convolve(alone, np.ones(length), "valid") > length - 0.5)
+    if not len(runs):
         return None
-    start = float(time[driven[0]])
-    before = (accel.seconds(flight.start) > start - 0.2) & (accel.seconds(flight.start) < start - 0.02)
-    if before.sum() < 20:
-        return None
+    start = float(time[runs[0]])
+    stamps = accel.seconds(flight.start)
+    before = (stamps > start - 0.15) & (stamps < start + 0.01)
     force = np.linalg.norm(accel.values[before], axis=1)
-    if not np.nanmedian(force) < FALLING * 9.81:
+    if before.sum() < 20 or not np.nanmedian(force) < FALLING * STANDARD_GRAVITY:
         return None
-    flying = np.flatnonzero((d > 0.02).all(axis=1))
+    flying = np.flatnonzero((d > STILL).all(axis=1))
     end = float(time[flying[-1]]) if len(flying) else float(time[-1])
     begin = max(start - 0.05, float(time[0]))
     return (begin, min(end, begin + 10.0) - 0.3) if end - begin > 1.3 else None

@@ -68,6 +68,9 @@ def test_a_throw_begins_in_free_fall():
         driven[:, None], [0, 0, 9.0], 0.0
     )
     command = np.where(driven[:, None], 0.5, 0.0) * np.ones(4)
+    for i in range(4):  # one motor after the other
+        command[(t > 2.0) & (t < 2.2), i] = 0.0
+        command[(t > 2.0 + 0.05 * i) & (t < 2.05 + 0.05 * i), i] = 0.5
 
     def flight(acceleration):
         return Flight.of(
