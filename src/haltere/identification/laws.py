@@ -339,8 +339,11 @@ def best_delay(
 ) -> tuple[float, float]:
     """The delay of the rotor speeds against gyro and accelerometer that leaves least, and its deviation, s."""
     left = []
+    base = signals(part, speeds, None, cutoff, 0.0, lag)
+    filtered = smoothed(speeds**2, part.rate, cutoff)
+    step_ = max(round(part.rate / base.rate), 1)
     for delay in delays:
-        found = signals(part, speeds, None, cutoff, float(delay), lag)
+        found = replace(base, squares=late(filtered, float(delay), part.rate)[::step_])
         rows = [torque_row(found, axis, dots=False, share=0.9) for axis in (0, 1)]
         rows.append(white_regress(found, found.squares, found.force[:, 2], None, 0.9))
         left.append(sum(np.log(1.0 - min(max(row.explained, 0.0), 0.9999)) for row in rows))

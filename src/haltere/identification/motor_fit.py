@@ -116,20 +116,24 @@ def _motor(part: Excerpt, d: Values, w: Values) -> MotorFit:
     rate, good = part.rate / step, part.good[:count:step]
     slow_d, slow_w = d[:count].reshape(-1, step).mean(axis=1), w[:count].reshape(-1, step).mean(axis=1)
 
-    def cost(tau: float, dead: float, chosen: NDArray[np.bool_], stride: int = 1) -> float:
-        return _solved(driven(slow_d, tau, dead, rate)[chosen][::stride], slow_w[chosen][::stride])[1]
+    def cost(tau: float, dead: float, chosen: NDArray[np.intp]) -> float:
+        first, last = max(int(chosen[0] - rate), 0), int(chosen[-1]) + 1
+        B = driven(slow_d[first:last], tau, dead, rate)
+        return _solved(B[chosen - first], slow_w[chosen])[1]
 
-    stride = max(int(good.sum() / 1500), 1)
-    _, tau, dead = min((cost(tau, dead, good, stride), tau, dead) for tau in TAUS for dead in DEAD)
-    tau, dead = _refined(lambda t, T: cost(t, T, good), tau, dead)
+    places = np.flatnonzero(good)
+    few, more = (places[:: max(len(places) // count_, 1)] for count_ in (1500, 5000))
+    _, tau, dead = min((cost(tau, dead, few), tau, dead) for tau in TAUS for dead in DEAD)
+    tau, dead = _refined(lambda t, T: cost(t, T, more), tau, dead)
     B = driven(slow_d, tau, dead, rate)
     curve, left = _solved(B[good], slow_w[good])
     own, curves = [], []
-    for block in np.array_split(np.flatnonzero(good), PARTS):
+    for block in np.array_split(places, PARTS):
         chosen = np.zeros(len(good), bool)
         chosen[block] = True
         # Each stretch has its own lag and dead time, with the whole flight's as start; curves without one stretch.
-        own.append(_refined(lambda t, T, c=chosen: cost(t, T, c), tau, dead, 16))  # type: ignore[misc]
+        some = block[:: max(len(block) // 1500, 1)]
+        own.append(_refined(lambda t, T, c=some: cost(t, T, c), tau, dead, 16))  # type: ignore[misc]
         curves.append(_solved(B[good & ~chosen], slow_w[good & ~chosen])[0])
     shapes = np.array([[c.sum(), c[0], c[1] / (c[1] + c[2] + 1e-12)] for c in curves])
     jack = np.sqrt((PARTS - 1) / PARTS * np.sum((shapes - shapes.mean(axis=0)) ** 2, axis=0)) * STUDENT

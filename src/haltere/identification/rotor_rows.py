@@ -90,12 +90,13 @@ def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
     made = np.stack([fit.made for fit in fits], axis=1) if _follow(fits) else None
     dots = part.rate >= 150.0
     tables, regressions = [], []
-    for scale in SPREAD:
+    for scale in SPREAD if whole is None else (1.0,):
         found = laws.signals(part, speeds, made, scale * cutoff, delay[0], lag)
         rows, place, place_sigma = _rows(found, dots)
         regressions.append((found, rows, place, place_sigma))
         tables.append(np.array([row.value[:m] for row in rows]))
-    found, rows, place, place_sigma = regressions[1]
+    middle = len(regressions) // 2
+    found, rows, place, place_sigma = regressions[middle]
     without = _rows(replace(found, made=None), dots)[0] if made is not None else rows
     spread = np.std(np.array(tables), axis=0)
     spin = np.array([row.value[m : 2 * m] if dots else np.full(m, np.nan) for row in rows[3:]])
@@ -103,14 +104,14 @@ def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
         [[r.value[m : 2 * m] if dots else np.zeros(m) for r in each[1][3:]] for each in regressions]
     )
     spread = np.concatenate([spread, np.std(spins, axis=0)])
-    table = np.concatenate([tables[1], spin])
+    table = np.concatenate([tables[middle], spin])
     scatter = np.array(
         [row.sigma[:m] for row in rows]
         + [r.sigma[m : 2 * m] if dots else np.full(m, np.nan) for r in rows[3:]]
     )
     other = np.array([row.value[:m] for row in without])
     gap = np.zeros_like(spread)
-    gap[:6] = 0.5 * np.abs(other - tables[1])
+    gap[:6] = 0.5 * np.abs(other - tables[middle])
     floor = np.concatenate(
         [
             np.repeat(FLOOR_FORCE * np.max(np.abs(table[2])), 3),
@@ -146,7 +147,7 @@ def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
         np.array([row.value[-1] for row in rows[:2]]),
         delay,
         lag,
-        np.max(np.abs(other - tables[1]) / sigma[:6], axis=1),
+        np.max(np.abs(other - tables[middle]) / sigma[:6], axis=1),
         (np.array([row.value[-2] for row in rows[3:]]), np.array([row.sigma[-2] for row in rows[3:]])),
         cutoff,
         found,
