@@ -158,3 +158,41 @@ def test_faults_are_told(tmp_path, text, said):
     path.write_text(text, encoding="utf-8")
     with pytest.raises(AirframeError, match=said):
         read_foreign(path)
+
+
+def broken(text, draw):
+    """`text` with some words dropped, doubled or exchanged, or cut off."""
+    words = text.replace(">", "> ").replace("<", " <").split(" ")
+    for _ in range(draw.integers(1, 4)):
+        i, j = draw.integers(0, len(words), 2)
+        kind = draw.integers(4)
+        if kind == 0:
+            words[i] = ""
+        elif kind == 1:
+            words[i] = words[j]
+        elif kind == 2:
+            words[i] = str(
+                draw.choice(["nan", "-1", "1e400", "name='x'", "<link name='q'/>", "0 0 0", "body"])
+            )
+        else:
+            words = words[: max(i, 5)]
+    return " ".join(words)
+
+
+@pytest.mark.parametrize("kind", ["urdf", "sdf", "mjcf", "px4"])
+def test_broken_files_are_told_or_read_but_never_a_traceback(tmp_path, kind):
+    draw = np.random.default_rng(7)
+    subject = Subject.from_airframe(in_vacuum("quad-arm"))
+    text = {"urdf": URDF, "sdf": SDF}.get(kind) or render(subject, kind).documents[0].text
+    path = tmp_path / "file"
+    given = Given(2.0, (0.02, 0.02, 0.04), 1e-5, 0.02, 900.0)
+    read, said = 0, []
+    for _ in range(400):
+        path.write_text(broken(text, draw), encoding="utf-8")
+        try:
+            read_foreign(path, given)
+            read += 1
+        except AirframeError as error:
+            said.append(str(error))
+    assert read > 0
+    assert [text for text in said if "\n" in text] == []

@@ -46,8 +46,8 @@ def axis(numbers: Numbers, rotor: str) -> Floats:
     """(3,) unit thrust axis; from the force it causes where no axis is named."""
     name = f"rotors.{rotor}.axis"
     n = vector(numbers, name) if f"{name}.x" in numbers else force(numbers, rotor)
-    unit: Floats = n / np.linalg.norm(n)
-    return unit
+    length = float(np.linalg.norm(n))
+    return np.asarray(n / length) if length > 0.0 else np.full(3, np.nan)
 
 
 def force(numbers: Numbers, rotor: str) -> Floats:

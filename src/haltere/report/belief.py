@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
+from haltere.airframe import Airframe
 from haltere.export.subject import Subject
 from haltere.identification.result import Identification
 from haltere.report import shapes, theme
@@ -24,6 +25,8 @@ SURE = 1.96
 FACTORS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 VISIBLE = 0.13
 """Half axis that the largest ellipsoid shall have about, as a share of the vehicle's size."""
+SEEN = 5e-4
+"""Difference of places (m) and axes from which a nominal vehicle is drawn beside."""
 DOUBT = "#8e5ea2"
 XYZ = ("x", "y", "z")
 
@@ -47,7 +50,7 @@ def _whole(result: Identification) -> Picture:
         if all(f"{place}.{x}" in numbers for x in XYZ):
             centre = np.array([numbers[f"{place}.{x}"] for x in XYZ])
             clouds.append(_ellipsoid(head, centre, SURE * factor * sigma))
-    ghost = result.nominal if result.nominal != airframe else None
+    ghost = result.nominal if result.nominal is not None and _apart(airframe, result.nominal) else None
     words = "Blue rotors turn counter-clockwise, orange ones clockwise, seen against the thrust arrow. "
     if clouds:
         times = "in true size" if factor == 1.0 else f"enlarged {factor:g} times"
@@ -63,6 +66,16 @@ def _whole(result: Identification) -> Picture:
         wide=True,
         name="vehicle",
     )
+
+
+def _apart(one: Airframe, other: Airframe) -> bool:
+    """Whether two vehicles would be drawn differently."""
+    if len(one.rotors) != len(other.rotors):
+        return True
+    places = [(a.position, b.position) for a, b in zip(one.rotors, other.rotors, strict=True)]
+    axes = [(a.axis, b.axis) for a, b in zip(one.rotors, other.rotors, strict=True)]
+    pairs = np.array([*places, *axes, (one.body.com, other.body.com)])
+    return bool(np.max(np.abs(pairs[:, 0] - pairs[:, 1])) > SEEN)
 
 
 def _sigmas(result: Identification) -> dict[str, Floats]:

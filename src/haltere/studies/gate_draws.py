@@ -7,7 +7,8 @@ and inertia I, a rotor
 
     k = m |b|,   n = b / |b|,   q e = -n . I t / k,   r = n x I t / k                                      (1)
 
-has force k n and torque r x k n - q k e n = I t.
+has force k n and torque r x k n - q k e n = I t. Where such a log came with an airframe, the controller believes in
+the airframe and the plants are made of what the log told: a drawing that does not fit the log is noticed.
 """
 
 from collections.abc import Mapping
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe import Airframe, AirframeError, Body, Curve, Rotor
-from haltere.airframe.inertia import principal_moments
+from haltere.airframe.inertia import Six, principal_moments
 from haltere.export import ExportError, Subject, physics
+from haltere.export.subject import SIX
 
 MASS, INERTIA = 1.0, 0.01
 """Of the vehicle that stands for ratios, kg and kg m2: any would do."""
@@ -79,6 +81,12 @@ def _kind(kind: str | None) -> Any:
     return kind if kind in ("kappa", "quadratic") else "quadratic"
 
 
+def tells_ratios(subject: Subject) -> bool:
+    """Whether a log told force and turning of every rotor: then plants are made of that, not of a drawing."""
+    names = [f"rotors.{r}.effectiveness.{n}" for r in subject.rotors for n in ("fz", "p", "q", "r")]
+    return all(name in subject.numbers for name in names)
+
+
 def drawn(subject: Subject, believed: Airframe, draws: int, generator: np.random.Generator) -> list[Airframe]:
     """Vehicles as they may be: `draws` of them, none but possible bodies."""
     return [_draw(subject, believed, generator) for _ in range(draws)]
@@ -88,7 +96,7 @@ def _draw(subject: Subject, believed: Airframe, generator: np.random.Generator) 
     for shrink in 0.5 ** np.arange(12):
         numbers = _numbers(subject, generator, float(shrink))
         try:
-            if subject.airframe is None:
+            if subject.airframe is None or tells_ratios(subject):
                 return from_ratios(numbers, subject.rotors, dict(subject.curves), subject.name)
             return _with_numbers(believed, numbers, dict(subject.numbers))
         except (
@@ -129,10 +137,10 @@ def _with_numbers(believed: Airframe, numbers: Mapping[str, float], before: Mapp
     body = believed.body
     mass = body.mass + numbers["mass"] - before["mass"]
     com = tuple(c + numbers[f"com.{x}"] - before[f"com.{x}"] for c, x in zip(body.com, "xyz", strict=True))
-    six = ("xx", "yy", "zz", "xy", "xz", "yz")
-    inertia: Any = tuple(
-        i + numbers[f"inertia.{x}"] - before[f"inertia.{x}"] for i, x in zip(body.inertia, six, strict=True)
+    xx, yy, zz, xy, xz, yz = (
+        i + numbers[f"inertia.{x}"] - before[f"inertia.{x}"] for i, x in zip(body.inertia, SIX, strict=True)
     )
+    inertia: Six = (xx, yy, zz, xy, xz, yz)
     smallest, middle, largest = principal_moments(inertia)
     if mass <= 0.0 or smallest <= 0.0 or smallest + middle < largest:
         raise AirframeError(f"{believed.name}: no body has these numbers")

@@ -215,3 +215,17 @@ def test_nothing_is_overwritten_unasked_and_all_files_come_or_none(tmp_path):
     assert [f.name for f in named] == ["mine.param", "mine.lua"]
     with pytest.raises(ExportError, match="cannot be written"):
         save(rendering, tmp_path / "nowhere" / "x")
+
+
+def test_places_come_from_the_airframe_though_the_result_counts_them_from_the_centre_of_mass():
+    airframe = from_catalogue("x500")
+    moved = airframe.model_copy(update={"body": airframe.body.model_copy(update={"com": (0.02, 0.01, 0.0)})})
+    result = whole(airframe=moved)
+    _, com, _ = Compact.from_model(Model.from_airframe(moved)).mass_properties
+    shifted = tuple(
+        replace(p, value=p.value - float(com["xyz".index(p.name[-1])])) if ".position." in p.name else p
+        for p in result.parameters
+        if not p.name.startswith("com.")
+    )
+    found = px4_parameters(text_of(Subject.from_result(replace(result, parameters=shifted)), "px4"))
+    assert found == px4_parameters(text_of(Subject.from_airframe(moved), "px4"))

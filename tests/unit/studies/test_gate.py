@@ -86,3 +86,20 @@ def test_draws_spread_as_the_sigmas_say_and_ratios_stay_where_numbers_are_known_
 
 def test_an_airframe_needs_no_gate_but_can_be_flown():
     assert certify(Subject.from_airframe(from_catalogue("x500")), 20, 0).passed
+
+
+def test_a_drawing_with_swapped_motors_does_not_pass(results):
+    airframe = from_catalogue("indiflight-3inch")
+    called = tuple(r.model_copy(update={"name": f"m{i + 1}"}) for i, r in enumerate(airframe.rotors))
+    right = replace(results.ratios(), airframe=airframe.model_copy(update={"rotors": called}))
+    assert certify(Subject.from_result(right), 20, 0).passed
+    a, b, *rest = called
+    crossed = (
+        a.model_copy(update={"position": b.position}),
+        b.model_copy(update={"position": a.position}),
+        *rest,
+    )
+    wrong = replace(right, airframe=airframe.model_copy(update={"rotors": crossed}))
+    told = certify(Subject.from_result(wrong), 20, 0)
+    assert not told.passed
+    assert "tilted beyond 60 deg" in told.sentence

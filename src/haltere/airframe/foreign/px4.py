@@ -4,6 +4,7 @@ Lines `param set NAME VALUE` (also `set-default`), QGroundControl's columns, or 
 z down from the centre of gravity become x forward, y left, z up with the origin there.
 """
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from haltere.airframe.airframe import Airframe
 from haltere.airframe.fault import AirframeError
 from haltere.airframe.foreign.given import Given
 
+MOST = 12
+"""Rotors that PX4 knows."""
 FLIP = np.array([1.0, -1.0, -1.0])
 _LINE = re.compile(r"^(?:param\s+set(?:-default)?\s+|\d+\s+\d+\s+)?([A-Z][A-Z0-9_]+)[\s,=]+([-+.\deE]+)")
 
@@ -25,9 +28,11 @@ def parameters_of(text: str) -> dict[str, float]:
         match = _LINE.match(line.strip())
         if match:
             try:
-                found[match[1]] = float(match[2])
+                value = float(match[2])
             except ValueError:
                 continue
+            if math.isfinite(value):
+                found[match[1]] = value
     return found
 
 
@@ -35,9 +40,9 @@ def read_px4(path: Path, text: str, given: Given, notes: list[str]) -> Airframe:
     """The vehicle of a parameter file."""
     table = parameters_of(text)
     count = int(table.get("CA_ROTOR_COUNT", 0))
-    if count < 1:
+    if not 1 <= count <= MOST:
         raise AirframeError(
-            f"{path}: has no CA_ROTOR_COUNT above zero; give PX4 parameters with control allocation"
+            f"{path}: has no CA_ROTOR_COUNT from 1 to {MOST}; give PX4 parameters with control allocation"
         )
     wanted = [
         n

@@ -17,7 +17,7 @@ TURNING = ("revolute", "continuous")
 def read_urdf(path: Path, root: markup.Element, given: Given, notes: list[str]) -> Airframe:
     """The vehicle of a URDF file."""
     links = {link.get("name", ""): link for link in root.findall("link")}
-    joints = {j.find("child").get("link", ""): j for j in root.findall("joint")}  # type: ignore[union-attr]
+    joints = {name: joint for joint in root.findall("joint") if (name := _child(joint)) in links}
     roots = [name for name in links if name not in joints]
     if len(roots) != 1:
         raise AirframeError(f"{path}: has {len(roots)} links without parent; one is expected")
@@ -50,6 +50,11 @@ def read_urdf(path: Path, root: markup.Element, given: Given, notes: list[str]) 
     sensors = {p.name.removesuffix("_frame"): p.place for p in pieces if "imu" in p.name.lower()}
     propellers = propellers_of(root, pieces, given)
     return airframe_of(root.get("name") or path.stem, pieces, propellers, sensors, given, notes)
+
+
+def _child(joint: markup.Element) -> str:
+    child = joint.find("child")
+    return "" if child is None else child.get("link", "")
 
 
 def _numbers(element: markup.Element | None, key: str) -> Floats:
