@@ -34,6 +34,8 @@ from haltere.estimation.payload_model import (
 from haltere.estimation.payload_record import ArmRecord, Numbers
 from haltere.estimation.payload_signals import ArmSignals, SignalSettings, conditioned
 
+USUAL = 1.5
+"""Strain up to which deviations stay as they are: chance makes as much."""
 STEPS = 3
 """Of Gauss and Newton, at each update, from the values before."""
 
@@ -42,15 +44,15 @@ STEPS = 3
 class PayloadSettings:
     """How a payload is estimated."""
 
-    place: float = 0.0005
+    place: float = 0.0003
     """m: standard deviation of the centre of mass from the gripper, before any reading."""
     heaviest: float = 1.0
     """kg: standard deviation of the mass before any reading."""
     own_inertia: float = 3e-4
     """kg m2: standard deviation of the payload's own inertia before any reading."""
-    correlation: float = 0.1
+    correlation: float = 0.06
     """s: readings closer together than this are one."""
-    floor: float = 0.002
+    floor: float = 0.0015
     """Deviation of a filtered reading beside the encoder's steps, share of the stall torque."""
     within: float = 0.01
     """Weight of changes within a sweep beside its mean, e of equation (1)."""
@@ -236,9 +238,9 @@ class PayloadFilter:
         constants = self.arm
         change = x[..., PAYLOAD:] - constants.mean
         moved = np.einsum("...i,...ij,...j->...", change, self.constants_precision, change)
-        kinds = (belief.count > 0.0).sum(axis=(-1, -2)) * (belief.poses + 1.0)
+        kinds = (belief.count[..., : DOWN + 1] > 0.0).sum(axis=(-1, -2)) * (belief.poses + 1.0)
         strain = moved / np.maximum(kinds - 1.0, 1.0)
-        return x, cov * np.maximum(strain, 1.0)[..., None, None], strain
+        return x, cov * np.maximum(strain / USUAL, 1.0)[..., None, None], strain
 
     def estimate(self, belief: PayloadBelief) -> PayloadEstimate:
         """What is held."""
