@@ -83,6 +83,7 @@ class PayloadBelief:
         lever: (..., J) largest torque over mass seen, N m/kg.
         age: (...) s since the last counted reading.
         x: (..., X) most likely values.
+        told: (..., X, X+1) information about x from elsewhere and the vector to it, see `weighed`.
     """
 
     matrix: Numbers
@@ -94,6 +95,7 @@ class PayloadBelief:
     lever: Numbers
     age: Numbers
     x: Numbers
+    told: Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,11 +160,29 @@ class PayloadFilter:
             np.zeros((*runs, joints)),
             np.full(runs, np.inf),
             x,
+            np.zeros((*runs, x.shape[-1], x.shape[-1] + 1)),
         )
 
     def clear(self, belief: PayloadBelief) -> PayloadBelief:
         """Forget the readings: something was gripped or released."""
         return self.begin(belief.age.shape)
+
+    def weighed(self, belief: PayloadBelief, pull: Numbers, specific: Numbers, sigma: float) -> PayloadBelief:
+        """Take in a force sensor at the arm's mount ([Schmitz] Section VI): it carries arm and payload together.
+
+        Args:
+            belief: what was read so far.
+            pull: (...) N along the specific force, between arm and vehicle.
+            specific: (...) m/s2, its size.
+            sigma: N, standard deviation of `pull`.
+        """
+        size = belief.x.shape[-1]
+        row = np.zeros((*belief.age.shape, size + 1))
+        row[..., 0] = specific
+        row[..., size - 1 - self.arm.joints : size - 1] = np.asarray(specific)[..., None] * self.arm.own[:, 0]
+        row[..., -1] = pull
+        renewed = replace(belief, told=belief.told + row[..., :-1, None] * row[..., None, :] / sigma**2)
+        return replace(renewed, x=self._solve(renewed, STEPS)[0])
 
     def signals(self, record: ArmRecord) -> ArmSignals:
         """Regression rows of a record."""
@@ -253,6 +273,7 @@ class PayloadFilter:
         sharpest = np.sqrt(np.einsum("...i,...ij,...j->...", lever, center, lever))
         sigma = np.sqrt(cov[..., 0, 0])
         read = belief.count.sum(axis=(-1, -2)) > 0
+        hung = belief.told[..., 0, 0] > 0
         return PayloadEstimate(
             mass=x[..., 0],
             sigma=sigma,
@@ -260,7 +281,8 @@ class PayloadFilter:
             center_cov=center,
             inertia=x[..., 4],
             inertia_sigma=np.sqrt(cov[..., 4, 4]),
-            observable=read & (belief.lever.max(axis=-1) > s.weak_lever) & (sigma < 0.3 * s.heaviest),
+            observable=((read & (belief.lever.max(axis=-1) > s.weak_lever)) | hung)
+            & (sigma < 0.3 * s.heaviest),
             place_observable=read & (sharpest > 0.0) & (sharpest < 0.5 * s.place),
             inertia_observable=read & (np.sqrt(cov[..., 4, 4]) < 0.5 * s.own_inertia),
             held=belief.age > s.freshness,
@@ -290,13 +312,14 @@ class PayloadFilter:
             axis=-1,
         )
         matrix, vector = self.readings(belief)
-        x = belief.x
+        x, whole = belief.x, precision + belief.told[..., :-1]
         for _ in range(steps):
             beta, slope = coefficients(constants, x)
             turned = matrix @ slope
-            H = (np.swapaxes(slope, -1, -2) @ turned).sum(axis=(-3, -4)) + precision
+            H = (np.swapaxes(slope, -1, -2) @ turned).sum(axis=(-3, -4)) + whole
             miss = vector - (matrix @ beta[..., None])[..., 0]
             gradient = (np.swapaxes(slope, -1, -2) @ miss[..., None]).sum(axis=(-3, -4))
+            gradient += belief.told[..., -1:] - belief.told[..., :-1] @ x[..., None]
             gradient -= precision @ (x - start)[..., None]
             x = x + np.linalg.solve(H, gradient)[..., 0]
         return x, H

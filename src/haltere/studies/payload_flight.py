@@ -183,6 +183,8 @@ def grip_flights(bench: Bench, mass: float = 0.273, *, chain: bool = True) -> Gr
         )
         signals = filter_.signals(record)
         belief = filter_.update(belief, signals, record.samples - CHUNK, record.samples)
+        if not chain and first + CHUNK < len(time):
+            continue
         x, cov, _ = filter_.posterior(belief)
         said = [whole_vehicle(airframe, filter_.arm, angle[i, -1], x[i], cov[i]) for i in range(runs)]
         seen = np.sqrt(cov[:, 0, 0]) < 0.1
