@@ -34,6 +34,8 @@ from haltere.estimation.payload_model import (
 from haltere.estimation.payload_record import ArmRecord, Numbers
 from haltere.estimation.payload_signals import ArmSignals, SignalSettings, conditioned
 
+USUAL = 1.5
+"""Strain up to which deviations stay as they are: chance makes as much."""
 STEPS = 3
 """Of Gauss and Newton, at each update, from the values before."""
 
@@ -42,15 +44,15 @@ STEPS = 3
 class PayloadSettings:
     """How a payload is estimated."""
 
-    place: float = 0.0005
+    place: float = 0.0003
     """m: standard deviation of the centre of mass from the gripper, before any reading."""
     heaviest: float = 1.0
     """kg: standard deviation of the mass before any reading."""
     own_inertia: float = 3e-4
     """kg m2: standard deviation of the payload's own inertia before any reading."""
-    correlation: float = 0.1
+    correlation: float = 0.06
     """s: readings closer together than this are one."""
-    floor: float = 0.002
+    floor: float = 0.0015
     """Deviation of a filtered reading beside the encoder's steps, share of the stall torque."""
     within: float = 0.01
     """Weight of changes within a sweep beside its mean, e of equation (1)."""
@@ -81,6 +83,7 @@ class PayloadBelief:
         lever: (..., J) largest torque over mass seen, N m/kg.
         age: (...) s since the last counted reading.
         x: (..., X) most likely values.
+        told: (..., X, X+1) information about x from elsewhere and the vector to it, see `weighed`.
     """
 
     matrix: Numbers
@@ -92,6 +95,7 @@ class PayloadBelief:
     lever: Numbers
     age: Numbers
     x: Numbers
+    told: Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +160,29 @@ class PayloadFilter:
             np.zeros((*runs, joints)),
             np.full(runs, np.inf),
             x,
+            np.zeros((*runs, x.shape[-1], x.shape[-1] + 1)),
         )
 
     def clear(self, belief: PayloadBelief) -> PayloadBelief:
         """Forget the readings: something was gripped or released."""
         return self.begin(belief.age.shape)
+
+    def weighed(self, belief: PayloadBelief, pull: Numbers, specific: Numbers, sigma: float) -> PayloadBelief:
+        """Take in a force sensor at the arm's mount ([Schmitz] Section VI): it carries arm and payload together.
+
+        Args:
+            belief: what was read so far.
+            pull: (...) N along the specific force, between arm and vehicle.
+            specific: (...) m/s2, its size.
+            sigma: N, standard deviation of `pull`.
+        """
+        size = belief.x.shape[-1]
+        row = np.zeros((*belief.age.shape, size + 1))
+        row[..., 0] = specific
+        row[..., size - 1 - self.arm.joints : size - 1] = np.asarray(specific)[..., None] * self.arm.own[:, 0]
+        row[..., -1] = pull
+        renewed = replace(belief, told=belief.told + row[..., :-1, None] * row[..., None, :] / sigma**2)
+        return replace(renewed, x=self._solve(renewed, STEPS)[0])
 
     def signals(self, record: ArmRecord) -> ArmSignals:
         """Regression rows of a record."""
@@ -236,9 +258,9 @@ class PayloadFilter:
         constants = self.arm
         change = x[..., PAYLOAD:] - constants.mean
         moved = np.einsum("...i,...ij,...j->...", change, self.constants_precision, change)
-        kinds = (belief.count > 0.0).sum(axis=(-1, -2)) * (belief.poses + 1.0)
+        kinds = (belief.count[..., : DOWN + 1] > 0.0).sum(axis=(-1, -2)) * (belief.poses + 1.0)
         strain = moved / np.maximum(kinds - 1.0, 1.0)
-        return x, cov * np.maximum(strain, 1.0)[..., None, None], strain
+        return x, cov * np.maximum(strain / USUAL, 1.0)[..., None, None], strain
 
     def estimate(self, belief: PayloadBelief) -> PayloadEstimate:
         """What is held."""
@@ -251,6 +273,7 @@ class PayloadFilter:
         sharpest = np.sqrt(np.einsum("...i,...ij,...j->...", lever, center, lever))
         sigma = np.sqrt(cov[..., 0, 0])
         read = belief.count.sum(axis=(-1, -2)) > 0
+        hung = belief.told[..., 0, 0] > 0
         return PayloadEstimate(
             mass=x[..., 0],
             sigma=sigma,
@@ -258,7 +281,8 @@ class PayloadFilter:
             center_cov=center,
             inertia=x[..., 4],
             inertia_sigma=np.sqrt(cov[..., 4, 4]),
-            observable=read & (belief.lever.max(axis=-1) > s.weak_lever) & (sigma < 0.3 * s.heaviest),
+            observable=((read & (belief.lever.max(axis=-1) > s.weak_lever)) | hung)
+            & (sigma < 0.3 * s.heaviest),
             place_observable=read & (sharpest > 0.0) & (sharpest < 0.5 * s.place),
             inertia_observable=read & (np.sqrt(cov[..., 4, 4]) < 0.5 * s.own_inertia),
             held=belief.age > s.freshness,
@@ -288,13 +312,14 @@ class PayloadFilter:
             axis=-1,
         )
         matrix, vector = self.readings(belief)
-        x = belief.x
+        x, whole = belief.x, precision + belief.told[..., :-1]
         for _ in range(steps):
             beta, slope = coefficients(constants, x)
             turned = matrix @ slope
-            H = (np.swapaxes(slope, -1, -2) @ turned).sum(axis=(-3, -4)) + precision
+            H = (np.swapaxes(slope, -1, -2) @ turned).sum(axis=(-3, -4)) + whole
             miss = vector - (matrix @ beta[..., None])[..., 0]
             gradient = (np.swapaxes(slope, -1, -2) @ miss[..., None]).sum(axis=(-3, -4))
+            gradient += belief.told[..., -1:] - belief.told[..., :-1] @ x[..., None]
             gradient -= precision @ (x - start)[..., None]
             x = x + np.linalg.solve(H, gradient)[..., 0]
         return x, H

@@ -42,7 +42,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """Mass (kg) and centre of mass (m, body axes): `value` (4,), `cov` (4, 4), disagreement by source."""
+    """Mass (kg) and centre of mass (m, body axes) of the vehicle, (4,) and (4, 4), and disagreement by source."""
 
     value: Numbers
     cov: Numbers

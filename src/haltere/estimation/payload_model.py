@@ -36,7 +36,7 @@ class DriftBudget:
 
     friction: float = 0.03
     voltage: float = 0.01
-    ripple: float = 0.01
+    ripple: float = 0.005
     """What is left of the ripple over the angle after averaging over a sweep, relative to the losses."""
 
 
@@ -46,7 +46,7 @@ class HandMeasured:
 
     friction: float = 0.2 / np.sqrt(3.0)
     arm: float = 0.05 / np.sqrt(3.0)
-    back_emf: float = 0.03
+    back_emf: float = 0.01
     rest: float = 0.03
     """Absolute, of e in equation (2)."""
     rest_mean: float = 0.02

@@ -135,10 +135,12 @@ class _Laws:
 
 
 def _laws(belief: ArmBelief, record: ArmRecord) -> _Laws:
-    slides = slide_directions(record, belief.servos, SignalSettings())
+    slides = slide_directions(record, belief.servos, SignalSettings(settle=0.0))
     joints = record.joints
     score = np.zeros((joints, joints))
     both = (np.sum(slides > 0, axis=-2) >= FEW) & (np.sum(slides < 0, axis=-2) >= FEW)
+    if record.goal is not None:
+        both = both | (np.ptp(record.goal, axis=-2) > MOVED)
     for i in range(joints):
         load = record.load[:, i] - record.load[:, i].mean()
         size = np.sqrt(np.mean(load**2)) or 1.0

@@ -168,7 +168,7 @@ def grip_flights(bench: Bench, mass: float = 0.273, *, chain: bool = True) -> Gr
         at = slice(first, first + CHUNK)
         given = (jnp.asarray(goals[at]), jnp.asarray(held[at]))
         carry, out = fly(bench.later, bench.bodies, hung, jax.tree.map(jnp.asarray, trim), carry, given)
-        kept.append(tuple(np.asarray(part) for part in out))
+        kept.append(_noisy(tuple(np.asarray(part) for part in out), bench.rng))
         now = (first + CHUNK) / RATE
         if now < GRIP + 0.35:
             continue
@@ -177,12 +177,14 @@ def grip_flights(bench: Bench, mass: float = 0.273, *, chain: bool = True) -> Gr
             RATE,
             angle,
             load,
-            force + SIGMA_ACCEL * _noise(bench, force.shape, first),
-            gyro + SIGMA_GYRO * _noise(bench, gyro.shape, first + 1),
+            force,
+            gyro,
             np.tile(goals[max(0, first + CHUNK - angle.shape[1]) : first + CHUNK], (runs, 1, 1)),
         )
         signals = filter_.signals(record)
         belief = filter_.update(belief, signals, record.samples - CHUNK, record.samples)
+        if not chain and first + CHUNK < len(time):
+            continue
         x, cov, _ = filter_.posterior(belief)
         said = [whole_vehicle(airframe, filter_.arm, angle[i, -1], x[i], cov[i]) for i in range(runs)]
         seen = np.sqrt(cov[:, 0, 0]) < 0.1
@@ -227,8 +229,11 @@ def _with_thrust(said: Any, kept: Any) -> tuple[Numbers, Numbers, Numbers]:
     return np.stack([one.value for one in found]), np.stack([one.cov for one in found]), apart
 
 
-def _noise(bench: Bench, shape: tuple[int, ...], salt: int) -> Numbers:
-    return np.random.default_rng((bench.seed, salt)).standard_normal(shape)
+def _noisy(out: tuple[Numbers, ...], rng: np.random.Generator) -> tuple[Numbers, ...]:
+    """The reports with the noise of the IMU."""
+    angle, load, force, gyro, *rest = out
+    force = force + SIGMA_ACCEL * rng.standard_normal(force.shape)
+    return (angle, load, force, gyro + SIGMA_GYRO * rng.standard_normal(gyro.shape), *rest)
 
 
 def _hovering(model: Model, nominal: GeometricController, angle: Numbers, runs: int) -> Any:

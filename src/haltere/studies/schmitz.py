@@ -41,7 +41,8 @@ MASSES = (0.138, 0.273, 0.36)
 """kg, [Schmitz] Section IV-A."""
 LIGHT, LIGHTER = 0.0363, 0.020
 SHAKEN = 0.273
-MOST_FLIGHTS = 100
+MOST_FLIGHTS = 60
+"""Of the runs, in flight."""
 ONE_SIDED = 2.326
 """Deviations of a normal distribution that 99 % lie below."""
 TABLE_ONE = {

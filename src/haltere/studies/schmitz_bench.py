@@ -45,14 +45,12 @@ class Bench:
         later: the same after the drift.
         bodies: (N, L, 10) inertial parameters of their links.
         rng: source of what else is drawn.
-        seed: what all was drawn from.
     """
 
     servos: Servos
     later: Servos
     bodies: Any
     rng: np.random.Generator = field(repr=False)
-    seed: int = 0
 
     @property
     def runs(self) -> int:
@@ -93,7 +91,7 @@ def draw(
     own = np.asarray(arm_of_bench().bodies)
     scale = np.ones((runs, own.shape[0], 1))
     scale[:, 1:] = rng.uniform(1.0 - MASS_SPREAD, 1.0 + MASS_SPREAD, (runs, own.shape[0] - 1, 1))
-    return Bench(first, later, jnp.asarray(scale * own), rng, seed)
+    return Bench(first, later, jnp.asarray(scale * own), rng)
 
 
 @cache

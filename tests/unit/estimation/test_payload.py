@@ -163,3 +163,14 @@ FIELDS = ("rate", "angle", "load", "force", "gyro", "goal")
 def test_records_of_unlike_shape_are_refused():
     with pytest.raises(PayloadError, match="one clock"):
         ArmRecord.on_bench(50.0, np.zeros((5, 2)), np.zeros((4, 2)))
+
+
+def test_a_force_sensor_at_the_mount_weighs_arm_and_payload_together():
+    """By hand: 0.15 kg and an arm of 0.12 kg, whose mass is known to 0.05 / sqrt(3) for each link."""
+    filter_ = PayloadFilter(ArmBelief.from_airframe(from_catalogue("quad-arm")))
+    belief = filter_.weighed(filter_.begin(), np.asarray(0.27 * 9.81), np.asarray(9.81), 0.01)
+    found = filter_.estimate(belief)
+    links = 0.06 * 0.05 / np.sqrt(3.0) * np.sqrt(2.0)
+    assert found.mass == pytest.approx(0.15, abs=1e-4)
+    assert found.sigma == pytest.approx(np.hypot(0.01 / 9.81, links), rel=1e-2)
+    assert bool(found.observable)
