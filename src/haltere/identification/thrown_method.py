@@ -25,7 +25,7 @@ from haltere.identification.rotor_rows import RotorRows
 from haltere.identification.throw_log import CUTOFF, LogRows, log_rows, predicted
 from haltere.identification.throw_motors import LogMotor, log_motors
 
-FLOORS = np.array([0.02, 0.02, 0.025, 0.05, 0.06, 0.08, 0.06, 0.06, 0.05])
+FLOORS = np.array([0.03, 0.03, 0.05, 0.05, 0.06, 0.08, 0.06, 0.06, 0.05])
 """fx fy fz p q r p_dot q_dot r_dot: of the largest number of the row (of fz and r_dot for those across)."""
 SPIN_UP = 3.0
 """s after the excitation begins: motors are fitted there."""
