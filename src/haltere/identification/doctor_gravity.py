@@ -23,6 +23,9 @@ from haltere.identification.doctor_model import Nominal
 from haltere.identification.doctor_motion import RATE, Motion, finite_rows, low_pass, matrices, smooth
 from haltere.identification.doctor_reading import DOWN, IMU, UNITS, Reading, read_as
 
+FASTEST = np.deg2rad(2000.0)
+"""rad/s, the range of the gyros that vehicles carry: numbers beyond it are in deg/s."""
+
 
 def check_gravity(
     flight: Flight, moved: Motion, reading: Reading, force: Values, nominal: Nominal | None
@@ -210,8 +213,11 @@ def _gyro_unit(gyro: Values, force: Values) -> Iterator[Finding | Unknown]:
     kept = f"{100 * as_is:.0f} % of its length over 2 s, {100 * as_deg:.0f} % if in deg/s"
     said = f"turned by the integrated gyro, the force keeps {kept}"
     if as_is < 0.75 and as_deg > 0.9 and rms > 2.0:
+        # A vehicle that tumbles under thrust keeps the force to its own axes, too, but no gyro turns that fast.
+        peak = float(np.nanmax(np.abs(gyro), initial=0.0))
         yield Finding(
-            "gyro-unit", f"imu.gyro is in deg/s: {said}, and its size is {rms:.1f} rms", "multiply by pi/180", True,
+            "gyro-unit", f"imu.gyro is in deg/s: {said}, and its size is {rms:.1f} rms", "multiply by pi/180",
+            peak > FASTEST,
             ("imu.gyro",), scaled(("imu.gyro",), UNITS["deg/s"]),
         )  # fmt: skip
     elif rms < 0.05:
