@@ -9,7 +9,7 @@ from haltere.studies.schmitz_limits import shares, workspace
 
 @pytest.fixture(scope="module")
 def few():
-    return schmitz.tables(schmitz.measure_all(6, 11, flying=False))["tables"]
+    return schmitz.tables(schmitz.measure_all(6, 11, thorough=False))["tables"]
 
 
 def test_the_paper_s_estimator_has_the_paper_s_faults(few):

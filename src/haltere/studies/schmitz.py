@@ -80,9 +80,9 @@ def reproduce(runs: int = 100, seed: int = 0, progress: Progress | None = None) 
 
 
 def measure_all(
-    runs: int = 100, seed: int = 0, progress: Progress | None = None, *, flying: bool = True
+    runs: int = 100, seed: int = 0, progress: Progress | None = None, *, thorough: bool = True
 ) -> SchmitzRuns:
-    """Every series for `runs` arms, and some of them `flying`."""
+    """Every series for `runs` arms; `thorough` adds larger drift, another friction law, and flights."""
     if runs < 2:
         raise HaltereError(f"got {runs} runs, expected two or more; try 20")
     say = progress or (lambda _: None)
@@ -111,17 +111,18 @@ def measure_all(
         shaken[vertical] = (found, alone.time[::2], paper_masses(alone)[1])
     say("where the weight acts")
     places = _places(bench, wide_filter(belief))
-    say("drift and other friction")
-    drifted = {
-        "10 % drift, told": _errors(draw(runs, seed + 1, 0.10), DriftBudget(friction=0.10)),
-        "10 % drift, not told": _errors(draw(runs, seed + 2, 0.10), DriftBudget()),
-        "losses as the load to 0.85": _errors(draw(runs, seed + 3, exponent=0.85), DriftBudget()),
-        "10 % drift and losses as the load to 0.85, not told": _errors(
-            draw(runs, seed + 4, 0.10, exponent=0.85), DriftBudget()
-        ),
-    }
-    flights = []
-    if flying:
+    drifted, flights = {}, []
+    if thorough:
+        say("drift and other friction")
+        told, law = DriftBudget(friction=0.10), {"exponent": 0.85}
+        drifted = {
+            "10 % drift, told": _errors(draw(runs, seed + 1, 0.10), told),
+            "10 % drift, not told": _errors(draw(runs, seed + 2, 0.10), DriftBudget()),
+            "losses as the load to 0.85": _errors(draw(runs, seed + 3, **law), DriftBudget()),
+            "10 % drift and losses as the load to 0.85, not told": _errors(
+                draw(runs, seed + 4, 0.10, **law), DriftBudget()
+            ),
+        }
         say("gripping in flight")
         flights = flight_rows(min(runs, MOST_FLIGHTS), seed + 5)
     return SchmitzRuns(moved, uncalibrated, still, records, shaken, places, drifted, bench, flights)
