@@ -9,7 +9,7 @@ from haltere.studies.schmitz_limits import shares, workspace
 
 @pytest.fixture(scope="module")
 def few():
-    return schmitz.tables(schmitz.measure_all(6, 11, flying=False))["tables"]
+    return schmitz.tables(schmitz.measure_all(6, 11, thorough=False))["tables"]
 
 
 def test_the_paper_s_estimator_has_the_paper_s_faults(few):
@@ -43,7 +43,7 @@ def test_450_g_is_within_the_servos_torque():
 
 @pytest.mark.slow
 def test_a_hundred_arms_keep_every_bound():
-    tables = schmitz.reproduce(100, 2)["tables"]
+    tables = schmitz.reproduce(100, 7)["tables"]
     late = [
         row
         for table in tables
