@@ -221,7 +221,7 @@ def solve(
     def solved(R: Array, s: Array) -> Array:
         scale = jnp.sqrt(jnp.maximum(jnp.diagonal(R), 1e-30))
         unit = R / jnp.outer(scale, scale) + WEAK * jnp.eye(R.shape[0])
-        return jnp.asarray(jnp.linalg.solve(unit, s / scale) / scale)
+        return solve_definite(unit, s / scale) / scale
 
     pushes = solved(learnt.R_force + strength * jnp.diag(prior), learnt.s_force)
     force = pushes[: 3 * m].reshape(3, m) / SPEED**2
@@ -241,3 +241,17 @@ def solve(
         PLACE * pushes[3 * m : 3 * m + 3],
         learnt.e_turn - learnt.s_turn @ both,
     )
+
+
+def solve_definite(A: Array, b: Array) -> Array:
+    """(n,) x of A x = b for A (n, n) symmetric and positive definite, by elimination.
+
+    No library call: several of those at once, in a batch, were seen to wait for each other for ever on two cores.
+    """
+    both = jnp.concatenate([A, b[:, None]], axis=1)
+
+    def clear(k: Array, M: Array) -> Array:
+        row = M[k] / M[k, k]
+        return (M - jnp.outer(M[:, k], row)).at[k].set(row)
+
+    return jnp.asarray(jax.lax.fori_loop(0, A.shape[0], clear, both)[:, -1])

@@ -22,8 +22,8 @@ from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, require_x64
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
-from haltere.studies.throw_case import NOISES, RATE, TICK, Case, Noise
-from haltere.studies.throw_chain import GYRO_RANGE, HAND, RELEASE, hover, launch, learn
+from haltere.studies.throw_case import NOISES, RATE, TICK, Case, Fixes, Launch, Noise
+from haltere.studies.throw_chain import GYRO_RANGE, HAND, RELEASE, Learnt, hover, launch, learn
 from haltere.studies.throw_tumbles import tumbled
 from haltere.studies.throw_vehicle import Thrown, random_vehicles, same_vehicles, template
 
@@ -145,13 +145,28 @@ def told(vehicles: Thrown, count: int, settings: Settings, key: Array) -> tuple[
 
 @cache
 def _compiled(rotors: int, compass: bool, known: bool) -> Callable[..., dict[str, Array]]:
-    """The whole throw for a batch: one compilation for every height, spin, setpoint and noise."""
-    one = partial(_fly, rotors=rotors, compass=compass, known=known)
-    function: Callable[..., dict[str, Array]] = jax.jit(jax.vmap(one, (0, 0, 0, 0, None, None, None, None)))
-    return function
+    """The whole throw for a batch: one compilation for every height, spin, setpoint and noise.
+
+    Three programs, one after the other: as a single one it was seen to wait for ever inside XLA on two cores.
+    """
+    rise = jax.jit(jax.vmap(partial(_rise, rotors=rotors, known=known), (0, 0, 0, 0, None, None, None, None)))
+    sure = jax.jit(jax.vmap(partial(_sure, compass=compass, known=known), (0, 0, 0, None)))
+    end = jax.jit(jax.vmap(partial(_end, rotors=rotors, known=known), (0, 0, 0, 0, None)))
+
+    def fly(*given: Any) -> dict[str, Array]:
+        case, launched, fixes, rising = jax.block_until_ready(rise(*given))
+        learnt, true_psi = jax.block_until_ready(sure(case, launched, fixes, given[-1]))
+        out: dict[str, Array] = end(case, launched, learnt, true_psi, given[-1])
+        return out | {"path": jnp.concatenate([rising, out["path"]], axis=1)}
+
+    return fly
 
 
-def _fly(
+def _ticks(rotors: int) -> int:
+    return int(np.ceil((HAND + 0.035 + excitation_time(rotors)) / TICK))
+
+
+def _rise(
     vehicle: Thrown,
     place: Array,
     shape: Array,
@@ -161,38 +176,49 @@ def _fly(
     goal: tuple[Array, Array, Array],
     noise: Noise,
     rotors: int,
-    compass: bool,
     known: bool,
-) -> dict[str, Array]:
+) -> tuple[Case, Launch, Fixes, Array]:
     model, _ = template(rotors)
     case = case_of(vehicle, (place, shape), key, height, spin, jnp.stack(goal), noise)
-    ticks = int(np.ceil((HAND + 0.035 + excitation_time(rotors)) / TICK))
-    end, fixes, rising = launch(model, case, noise, ticks, known)
-    R = end.state.R_WB @ vehicle.turn
-    R_LI = so3.from_wxyz(end.wxyz)
-    true_psi = jnp.arctan2((R @ R_LI.T)[1, 0], (R @ R_LI.T)[0, 0])
-    seen = true_psi + 0.01 * jax.random.normal(jax.random.fold_in(key, 11))
-    learnt = learn(end, fixes, noise, seen if compass else None, known)
-    log = hover(model, case, end, learnt, noise, round((SECONDS + HAND) / TICK) - ticks)
+    launched, fixes, rising = launch(model, case, noise, _ticks(rotors), known)
+    return case, launched, fixes, rising
+
+
+def _sure(
+    case: Case, launched: Launch, fixes: Fixes, noise: Noise, compass: bool, known: bool
+) -> tuple[Learnt, Array]:
+    R = launched.state.R_WB @ case.vehicle.turn
+    turned = R @ so3.from_wxyz(launched.wxyz).T
+    true_psi = jnp.arctan2(turned[1, 0], turned[0, 0])
+    seen = true_psi + 0.01 * jax.random.normal(jax.random.fold_in(case.key, 11))
+    return learn(launched, fixes, noise, seen if compass else None, known), true_psi
+
+
+def _end(
+    case: Case, launched: Launch, learnt: Learnt, true_psi: Array, noise: Noise, rotors: int, known: bool
+) -> dict[str, Array]:
+    model, _ = template(rotors)
+    vehicle = case.vehicle
+    log = hover(model, case, launched, learnt, noise, round((SECONDS + HAND) / TICK) - _ticks(rotors))
     e, motors = learnt.effectiveness, vehicle.motors
-    believed = place if known else place + e.shift
+    believed = case.place if known else case.place + e.shift
 
     def relative(found: Array, true: Array) -> Array:
         return jnp.sqrt(jnp.sum((found - true) ** 2) / jnp.sum(true**2))
 
     return {
-        "path": jnp.concatenate([rising, log["position"]]),
+        "path": log["position"],
         "end": jnp.stack(
             [jnp.linalg.norm(log["position"][-1] - case.goal), jnp.linalg.norm(log["velocity"][-1])]
         ),
-        "released": end.throw.released,
+        "released": launched.throw.released,
         "inside": learnt.thrust.inside & learnt.thrust.steerable,
         "axis_error": jnp.arccos(jnp.clip(learnt.thrust.axis @ vehicle.axis, -1.0, 1.0)),
         "place_error": jnp.linalg.norm(believed - vehicle.turn.T @ vehicle.place),
         "latency_error": jnp.abs(learnt.latency - case.latency / RATE),
         "heading_error": jnp.abs(jnp.arctan2(jnp.sin(learnt.psi - true_psi), jnp.cos(learnt.psi - true_psi))),
         "attitude_error": log["attitude_error"],
-        "fastest": end.worst,
+        "fastest": launched.worst,
         "torque": relative(e.torque, vehicle.torque),
         "force": relative(e.force, vehicle.force),
         "spin": relative(e.spin, vehicle.spin),
