@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from haltere.cli.identify import FILES, claim, drawn, put, run, write
+from haltere.cli.identify import FILES, claim, put, run, write
 from haltere.cli.output import emit_json, emit_table, plain, progress
 from haltere.identification.excerpt import IdentifyError
 
@@ -24,8 +24,11 @@ def fleet(
     flights: list[Path], options: Mapping[str, Any], out: Path | None, overwrite: bool, json: bool
 ) -> None:
     """Identify many logs, write a folder for each and a summary, and show it."""
+    import json as writer
+
     from haltere.airframe import resolve
     from haltere.identification.known import parse_known
+    from haltere.report.fleet import page
     from haltere.studies.campaign import run_campaign
 
     parse_known(options["known"])
@@ -47,11 +50,9 @@ def fleet(
         raise IdentifyError(
             f"none of {len(flights)} logs could be identified; {first['file']}: {first['error']}"
         )
-    page = drawn("haltere.report.fleet", results)
-    content["report"] = folder / PAGE if page is not None else None
-    import json as writer
-
-    put(folder, {SUMMARY: writer.dumps(plain(content), allow_nan=False, indent=2) + "\n", PAGE: page})
+    content["report"] = folder / PAGE
+    summary = writer.dumps(plain(content), allow_nan=False, indent=2) + "\n"
+    put(folder, {SUMMARY: summary, PAGE: page(results).html()})
     if json:
         emit_json(content)
     else:

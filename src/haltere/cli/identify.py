@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
+from haltere.foundation import HaltereError
 
 if TYPE_CHECKING:
     from haltere.identification.result import Identification, Parameter
@@ -123,11 +124,12 @@ def write(result: "Identification", folder: Path) -> dict[str, Path | None]:
 
     from haltere.airframe import dumps
     from haltere.cli.output import plain
+    from haltere.report.identified import page
 
     texts = {
         "result.json": json.dumps(plain(result.to_dict()), allow_nan=False, indent=2) + "\n",
         "airframe.toml": None if result.airframe is None else dumps(result.airframe),
-        "report.html": drawn("haltere.report.identified", result),
+        "report.html": page(result).html(),
     }
     put(folder, texts)
     keys = {"result": "result.json", "airframe_file": "airframe.toml", "report": "report.html"}
@@ -136,28 +138,19 @@ def write(result: "Identification", folder: Path) -> dict[str, Path | None]:
 
 def put(folder: Path, texts: dict[str, str | None]) -> None:
     """Write texts by file name; a file that would have none is taken away."""
-    folder.mkdir(parents=True, exist_ok=True)
+    from haltere.foundation.files import write_text
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HaltereError(
+            f"{folder}: cannot be made ({error.strerror}); give another folder with --out"
+        ) from None
     for name, text in texts.items():
         if text is None:
             (folder / name).unlink(missing_ok=True)
-            continue
-        draft = folder / f".{name}.part"
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(folder / name)
-
-
-def drawn(module: str, subject: Any) -> str | None:
-    """A page of the report package as HTML; None where there is none."""
-    import importlib
-
-    try:
-        page = importlib.import_module(module).page
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        return None
-    html: str = page(subject).html()
-    return html
+        else:
+            write_text(folder / name, text)
 
 
 def show(result: "Identification") -> None:

@@ -1,6 +1,5 @@
 """The targets of an export, and writing their files."""
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args
@@ -10,6 +9,7 @@ from haltere.export.certificate import Certificate
 from haltere.export.document import Document, Rendering
 from haltere.export.fault import ExportError
 from haltere.export.subject import Subject
+from haltere.foundation.files import check_free, write_text
 
 Target = Literal["px4", "indiflight", "ardupilot", "urdf", "mjcf"]
 TARGETS: tuple[Target, ...] = get_args(Target)
@@ -41,25 +41,15 @@ def render(subject: Subject, target: Target, certificate: Certificate | None = N
 
 
 def save(rendering: Rendering, stem: Path, overwrite: bool = False) -> tuple[Path, ...]:
-    """Write all files of an export, or none: `stem` with the ending of each.
+    """Write the files of an export, each `stem` with its own ending; none if one of them is there already.
 
     A `stem` that ends like the first document is that file's whole name.
     """
     places = [(_place(stem, document, rendering), document) for document in rendering.documents]
     for path, _ in places:
-        if path.is_dir() or (path.exists() and not overwrite):
-            raise ExportError(f"{path}: exists already; give another name with --out, or allow --overwrite")
-    try:
-        with tempfile.TemporaryDirectory(prefix=".haltere-", dir=stem.parent) as folder:
-            written = []
-            for i, (path, document) in enumerate(places):
-                part = Path(folder) / str(i)
-                part.write_text(document.text, encoding="utf-8", newline="\n")
-                written.append((part, path))
-            for part, path in written:
-                part.replace(path)
-    except OSError as error:
-        raise ExportError(f"{stem}: cannot be written ({error.strerror}); try another folder") from None
+        check_free(path, overwrite, ExportError)
+    for path, document in places:
+        write_text(path, document.text, ExportError)
     return tuple(path for path, _ in places)
 
 

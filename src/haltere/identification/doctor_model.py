@@ -11,6 +11,7 @@ n_i, spin sign e_i, thrust coefficient k_i, drag ratio d_i and speeds w_i:
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from haltere.airframe import Airframe
 from haltere.airframe.inertia import tensor
@@ -74,19 +75,7 @@ def nominal_of(airframe: Airframe) -> Nominal:
     torques = k[:, None] * np.cross(arms, axes) + yaw
     imu = airframe.imu[0] if airframe.imu else None
     lever = np.array(imu.position, float) + places[imu.link] - com if imu else np.zeros(3)
-    turn = rotation(np.array(imu.wxyz, float)) if imu else np.eye(3)
+    turn = Rotation.from_quat(np.roll(imu.wxyz, -1)).as_matrix() if imu else np.eye(3)
     pose = np.array(airframe.pose[0].wxyz if airframe.pose else (1.0, 0.0, 0.0, 0.0), float)
     names = tuple(r.name for r in rotors)
     return Nominal(mass, inertia, torques.T, yaw.T, (k[:, None] * axes).T, turn, pose, lever, names)
-
-
-def rotation(wxyz: Values) -> Values:
-    """Return the matrix (3, 3) of a quaternion."""
-    w, x, y, z = wxyz / np.linalg.norm(wxyz)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )

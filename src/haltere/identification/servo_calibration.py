@@ -19,6 +19,7 @@ from haltere.estimation.payload import PayloadFilter, PayloadSettings
 from haltere.estimation.payload_model import PAYLOAD, ArmBelief, coefficients
 from haltere.estimation.payload_record import ArmRecord, Numbers, PayloadError
 from haltere.estimation.vehicle_verdicts import Verdict
+from haltere.foundation.files import check_free, write_text
 from haltere.identification.result import Parameter
 
 EXACT = 1e-9
@@ -163,16 +164,10 @@ def parameters(found: ServoCalibration) -> list[Parameter]:
 def save_calibration(
     path: str | PathLike[str], belief: ArmBelief, vehicle: str, overwrite: bool = False
 ) -> Path:
-    """Write a calibration as JSON, under another name first; an existing file stays unless `overwrite`."""
+    """Write a calibration as JSON; an existing file stays unless `overwrite`."""
     file = Path(path)
-    if file.exists() and not overwrite:
-        raise PayloadError(f"{file}: exists already; give another name, or --overwrite")
-    draft = file.with_name(f".{file.name}.new")
-    try:
-        draft.write_text(json.dumps(to_dict(belief, vehicle), indent=1), encoding="utf-8")
-        draft.replace(file)
-    except OSError as error:
-        raise PayloadError(f"{file}: cannot be written ({error.strerror}); try another folder") from None
+    check_free(file, overwrite, PayloadError)
+    write_text(file, json.dumps(to_dict(belief, vehicle), indent=1), PayloadError)
     return file
 
 

@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from haltere.airframe.fault import AirframeError
 
@@ -50,23 +51,12 @@ def number(text: str | None, default: float) -> float:
 
 def rpy_matrix(rpy: Floats) -> Floats:
     """(3, 3) of fixed-axis roll, pitch and yaw in rad."""
-    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
-    X = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
-    Y = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
-    Z = np.array([[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]])
-    return np.asarray(Z @ Y @ X, float)
+    return np.asarray(Rotation.from_euler("xyz", rpy).as_matrix(), float)
 
 
 def quaternion_matrix(wxyz: Floats) -> Floats:
     """(3, 3) of a quaternion."""
-    w, x, y, z = wxyz / np.linalg.norm(wxyz)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return np.asarray(Rotation.from_quat(np.roll(wxyz, -1)).as_matrix(), float)
 
 
 def six_matrix(six: Floats) -> Floats:
