@@ -135,7 +135,7 @@ def recovery_rows(series: dict[str, Throws]) -> list[Row]:
         "random octorotors from 4 m, strong": 0.01,
     }
     rows = [
-        row(f"missing: {name}", "1", 1.0 - float(np.mean(found.recovered)), allowed.get(name))
+        row(f"missing: {name}", "1", float(np.mean(~np.asarray(found.recovered, bool))), allowed.get(name))
         for name, found in series.items()
     ]
     flown = (name for name in series if name.startswith("random") and "15 rad/s" not in name)
