@@ -9,7 +9,6 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.flight.fault import Values
 from haltere.foundation.gravity import STANDARD_GRAVITY
-from haltere.identification import laws
 from haltere.identification.absolute import I_UNIT, K_UNIT, arms_of, nominal_mass, physical
 from haltere.identification.command_rows import (
     CLEAR,
@@ -28,6 +27,7 @@ from haltere.identification.known import Known, of_rotors
 from haltere.identification.result import Parameter, Prediction
 from haltere.identification.rotor_method import AXES, LIVELY, SLOW, Told
 from haltere.identification.rotor_rows import ROWS
+from haltere.identification.smoothing import smoothed
 
 LOG = (
     "log rotor speeds: bidirectional DShot (PX4 DSHOT_BIDIR_EN, ArduPilot SERVO_BLH_BDMASK) or ESC telemetry"
@@ -279,9 +279,7 @@ def _predictions(part: Excerpt, signals: Moved, made: dict[Node, Values]) -> lis
     for k, axis in enumerate("xyz"):
         if told[1 + k] < CLEAR:
             continue
-        measured, computed = (
-            x[:, k] - laws.smoothed(x[:, k], signals.rate, SLOW) for x in (signals.turn, turn)
-        )
+        measured, computed = (x[:, k] - smoothed(x[:, k], signals.rate, SLOW) for x in (signals.turn, turn))
         found.append(
             Prediction(f"angular_acceleration.{axis}", "rad/s2", time, measured[late], computed[late])
         )

@@ -27,6 +27,7 @@ from scipy import signal
 from haltere.flight.fault import Values
 from haltere.identification import laws
 from haltere.identification.excerpt import Excerpt, IdentifyError
+from haltere.identification.smoothing import filled, late, smoothed
 
 CUTOFF = 20.0
 """Hz."""
@@ -100,9 +101,9 @@ def moved(part: Excerpt) -> Moved:
     def mean(x: Values) -> Values:
         return np.asarray(x[:count].reshape(-1, step, *x.shape[1:]).mean(axis=1))
 
-    rates = laws.smoothed(laws.filled(part.gyro), rate, cutoff)
+    rates = smoothed(filled(part.gyro), rate, cutoff)
     turn = np.gradient(rates, 1.0 / rate, axis=0)
-    force = laws.smoothed(laws.filled(part.accel), rate, cutoff)
+    force = smoothed(filled(part.accel), rate, cutoff)
     edge = max(int(0.4 * rate / cutoff), 1)
     good = np.convolve(~part.good, np.ones(2 * edge + 1), mode="same") < 0.5
     good[:edge] = good[-edge:] = False
@@ -131,13 +132,13 @@ def squares(found: Moved, k: float, tau: float, dead: float, sag: float) -> Valu
     if sag and found.voltage is not None:
         y = y * found.voltage[:, None] ** sag
     if dead > 0.0:
-        y = laws.late(y, -dead, found.rate)
+        y = late(y, -dead, found.rate)
     keep = np.exp(-1.0 / (found.rate * tau))
     # The mean over a sample's interval stands at its middle: the lag over half of it is taken before and after.
     w = signal.lfilter([0.5 * (1.0 - keep), 0.5 * (1.0 - keep)], [1.0, -keep], y, axis=0, zi=_begin(y, keep))[
         0
     ]
-    return laws.smoothed(w**2, found.rate, found.cutoff)
+    return smoothed(w**2, found.rate, found.cutoff)
 
 
 def _begin(y: Values, keep: float) -> Values:

@@ -20,10 +20,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
 
 from haltere.flight.fault import Values
 from haltere.identification.excerpt import Excerpt
+from haltere.identification.smoothing import filled, lagged, late, least, smoothed
 from haltere.identification.tumble import place_matrix
 
 BLOCKS = 10
@@ -133,33 +133,6 @@ class Signals:
     good: NDArray[np.bool_]
 
 
-def smoothed(values: Values, rate: float, cutoff: float) -> Values:
-    """A zero-phase low-pass at `cutoff`, Hz, along the first axis."""
-    if cutoff >= 0.45 * rate:
-        return values
-    sections = signal.butter(2, cutoff * (np.sqrt(2.0) - 1.0) ** -0.25, output="sos", fs=rate)
-    pad = min(len(values) - 1, int(2 * rate / cutoff))
-    return np.asarray(signal.sosfiltfilt(sections, values, axis=0, padlen=pad))
-
-
-def late(values: Values, delay: float, rate: float) -> Values:
-    """Signals (N, m) as they are `delay` s later."""
-    if delay == 0.0:
-        return values
-    places = np.arange(len(values)) + delay * rate
-    return np.stack([np.interp(places, np.arange(len(values)), column) for column in values.T], axis=1)
-
-
-def lagged(values: Values, lag: float, rate: float) -> Values:
-    """Two first-order lags in a row, along the first axis."""
-    if lag <= 0.0:
-        return values
-    share = 1.0 - np.exp(-1.0 / (rate * lag))
-    for _ in range(2):
-        values = signal.lfilter([share], [1.0, share - 1.0], values, axis=0, zi=(1.0 - share) * values[:1])[0]
-    return np.asarray(values)
-
-
 def signals(
     part: Excerpt, speeds: Values, made: Values | None, cutoff: float, delay: float, lag: float
 ) -> Signals:
@@ -181,7 +154,7 @@ def signals(
         rise = np.gradient(smoothed(moved, rate, cutoff), 1.0 / rate, axis=0)
         return smoothed(moved**2, rate, cutoff), rise
 
-    gyro, accel = _filled(part.gyro), _filled(part.accel if part.accel is not None else part.gyro)
+    gyro, accel = filled(part.gyro), filled(part.accel if part.accel is not None else part.gyro)
     rates = smoothed(gyro, rate, cutoff)
     turn = np.gradient(rates, 1.0 / rate, axis=0)
     squares, rises = rotor(speeds)
@@ -212,23 +185,6 @@ def signals(
         shifted = None if other is None else (lagged(other[0], lag, rate)[pick], found.made[1])  # type: ignore[index]
         return replace(found, squares=squares_force[pick], made=shifted)
     return found
-
-
-def _filled(values: Values) -> Values:
-    """Without NaN: gaps are bridged in a straight line, for the filters only."""
-    if np.isfinite(values).all():
-        return values
-    places = np.arange(len(values))
-    columns = []
-    for column in values.reshape(len(values), -1).T:
-        there = np.isfinite(column)
-        columns.append(
-            np.interp(places, places[there], column[there]) if there.any() else np.zeros(len(column))
-        )
-    return np.stack(columns, axis=1).reshape(values.shape)
-
-
-filled = _filled
 
 
 def whitened(
@@ -348,12 +304,10 @@ def best_delay(
         rows.append(white_regress(found, found.squares, found.force[:, 2], None, 0.9))
         left.append(sum(np.log(1.0 - min(max(row.explained, 0.0), 0.9999)) for row in rows))
     total = np.array(left)
-    place_ = int(np.argmin(total))
-    if not 0 < place_ < len(total) - 1:
-        return float(delays[place_]), float(abs(delays[1] - delays[0]) * 2)
-    a, b, c = total[place_ - 1 : place_ + 2]
     step = float(delays[1] - delays[0])
-    bend = max(float(a - 2 * b + c), 1e-12)
-    delay = float(delays[place_]) + 0.5 * step * float(a - c) / bend
+    if not 0 < int(np.argmin(total)) < len(total) - 1:
+        return float(delays[int(np.argmin(total))]), 2.0 * step
+    delay, bend = least(delays, total)
+    bend = max(bend, 1e-12)
     independent = max(part.flown * cutoff, 4.0)
     return delay, float(np.hypot(step * np.sqrt(2.0 / (bend * independent)), 3e-4))

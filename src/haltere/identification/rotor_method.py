@@ -15,6 +15,7 @@ from haltere.identification.motor_fit import MotorFit
 from haltere.identification.ratios import inertia_ratios, thrust_to_weight
 from haltere.identification.result import Parameter, Prediction
 from haltere.identification.rotor_rows import ROWS, TELLING, RotorRows, rotor_rows
+from haltere.identification.smoothing import filled, smoothed
 
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 LIVELY = "fly livelier about {}: sharp sticks or a chirp of 1 to 8 Hz for 20 s"
@@ -165,7 +166,7 @@ def _predictions(part: Excerpt, whole: RotorRows) -> list[Prediction]:
     if early.flown < 1.0 or late.flown < 0.3 or part.speeds is None:
         return []
     rows = rotor_rows(early, whole)
-    found = laws.signals(late, laws.filled(part.speeds), None, rows.cutoff, rows.delay[0], rows.lag)
+    found = laws.signals(late, filled(part.speeds), None, rows.cutoff, rows.delay[0], rows.lag)
     if found.good.sum() < 20:
         return []
     good, time = found.good, found.time[found.good]
@@ -187,7 +188,7 @@ def _predictions(part: Excerpt, whole: RotorRows) -> list[Prediction]:
 
 
 def _fast(values: Values, rate: float) -> Values:
-    return np.asarray(values - laws.smoothed(values, rate, SLOW))
+    return np.asarray(values - smoothed(values, rate, SLOW))
 
 
 def _swirl(rates: Values) -> Values:

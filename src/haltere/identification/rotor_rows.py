@@ -14,6 +14,7 @@ from haltere.identification import laws
 from haltere.identification.excerpt import Excerpt
 from haltere.identification.laws import Regression, Signals
 from haltere.identification.motor_fit import MotorFit, motor_fits
+from haltere.identification.smoothing import filled, lagged
 
 CUTOFF = 25.0
 """Hz, where the log allows it."""
@@ -77,7 +78,7 @@ class RotorRows:
 def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
     """The rows of an excerpt with rotor speeds; motors, delays and lags are those of the `whole`, if it is given."""
     assert part.speeds is not None
-    speeds = laws.filled(part.speeds)
+    speeds = filled(part.speeds)
     m = part.rotors
     cutoff = min(CUTOFF, 0.2 * part.rate)
     fits: tuple[MotorFit, ...] = ()
@@ -179,7 +180,7 @@ def _lag(found: Signals) -> float:
     """The low-pass of the accelerometer that leaves least of the force along z."""
     left = []
     for lag in LAGS:
-        squares = laws.lagged(found.squares, lag, found.rate)
+        squares = lagged(found.squares, lag, found.rate)
         row = laws.regress(squares[found.good], found.force[found.good, 2])
         left.append(1.0 - row.explained)
     best = int(np.argmin(left))

@@ -14,17 +14,17 @@ is in a log: `haltere.identification.throw_signals`.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import signal
 
 from haltere.flight import Flight
 from haltere.flight.fault import Values
-from haltere.identification.throw_signals import Signals, smooth, window_of
+from haltere.identification.smoothing import lagged, least, smoothed
+from haltere.identification.throw_signals import Signals, window_of
 from haltere.identification.throw_torque import TorqueRows, torque_rows
 from haltere.identification.tumble import place_matrix
 
 CUTOFF = 20.0
 """Hz."""
-DELAYS = np.arange(-12, 9) * 5e-4
+DELAYS: Values = np.arange(-12.0, 9.0) * 5e-4
 """s, of the rotor speeds against the gyro, tried; negative where the gyro is the later one."""
 LAGS = (0.0, 0.004, 0.008, 0.011, 0.013, 0.015, 0.018)
 """s, time constants of a PT2 that the accelerometer may have passed, tried."""
@@ -101,11 +101,7 @@ def log_rows(
 def _timed(signals: Signals, cutoff: float, turned: bool) -> tuple[TorqueRows, float]:
     """The torque rows at the delay that leaves least: the best of `DELAYS`, refined by a parabola."""
     costs = np.array([torque_rows(signals, cutoff, delay, turned, FEW).cost for delay in DELAYS])
-    best = int(np.clip(np.argmin(costs), 1, len(DELAYS) - 2))
-    before, here, after = costs[best - 1 : best + 2]
-    bend = before - 2.0 * here + after
-    shift = float(np.clip(0.5 * (before - after) / bend, -1.0, 1.0)) if bend > 0.0 else 0.0
-    delay = float(DELAYS[best]) + shift * float(DELAYS[1] - DELAYS[0])
+    delay = least(DELAYS, costs)[0]
     return torque_rows(signals, cutoff, delay, turned), delay
 
 
@@ -123,7 +119,7 @@ def predicted(
 def _filtered(signals: Signals, cutoff: float, delay: float) -> tuple[Values, Values, Values]:
     """Body rate (N, 3), squared speeds and rotor accelerations (N, m), low-passed."""
     speeds = signals.late(delay)
-    W, squares, slow = (smooth(x, signals.rate, cutoff) for x in (signals.gyro, speeds**2, speeds))
+    W, squares, slow = (smoothed(x, signals.rate, cutoff) for x in (signals.gyro, speeds**2, speeds))
     return W, squares, np.asarray(np.gradient(slow, 1.0 / signals.rate, axis=0))
 
 
@@ -133,9 +129,8 @@ def _force(signals: Signals, cutoff: float, delay: float, lag: float) -> tuple[V
     turn = np.gradient(W, 1.0 / signals.rate, axis=0)
     edge = signals.inner(cutoff)
     forces = place_matrix(W, turn)
-    if lag > 0.0:
-        squares, forces = (_lagged(x, lag, signals.rate) for x in (squares, forces))
-    f, u, X = smooth(signals.accel, signals.rate, cutoff)[edge], squares[edge], forces[edge]
+    squares, forces = (lagged(x, lag, signals.rate) for x in (squares, forces))
+    f, u, X = smoothed(signals.accel, signals.rate, cutoff)[edge], squares[edge], forces[edge]
     m, n = u.shape[1], len(u)
     rows = np.zeros((n, 3, 3 * m + 6))
     for i in range(3):
@@ -145,15 +140,6 @@ def _force(signals: Signals, cutoff: float, delay: float, lag: float) -> tuple[V
     table, _ = _robust(rows.reshape(3 * n, -1), f.reshape(-1, 1))
     left = f - rows @ table[0]
     return table[0, : 3 * m].reshape(3, m), table[0, 3 * m : 3 * m + 3], np.sqrt(np.mean(left**2, axis=0))
-
-
-def _lagged(values: Values, lag: float, rate: float) -> Values:
-    """Two first-order lags in a row, along the first axis."""
-    share = 1.0 - np.exp(-1.0 / (rate * lag))
-    for _ in range(2):
-        start = (1.0 - share) * values[:1]
-        values = signal.lfilter([share], [1.0, share - 1.0], values, axis=0, zi=start)[0]
-    return np.asarray(values)
 
 
 def _robust(X: Values, Y: Values) -> tuple[Values, Values]:

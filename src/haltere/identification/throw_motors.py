@@ -27,6 +27,7 @@ from haltere.flight import Flight
 from haltere.flight.fault import Values
 from haltere.flight.sampling import regular_rate
 from haltere.foundation import HaltereError
+from haltere.identification.smoothing import least
 
 DELAYS: Values = np.arange(0.0, 17.0) * 5e-4
 """s, dead times that are tried."""
@@ -91,7 +92,7 @@ def log_motors(flight: Flight, start: float, end: float, kinds: tuple[str, ...] 
     tried = []
     for kind in kinds:
         _, costs, _ = _fitted(d, w, rate, DELAYS, kind)
-        delay = _refined(DELAYS, costs.reshape(len(DELAYS), -1).sum(axis=1))
+        delay = least(DELAYS, costs.reshape(len(DELAYS), -1).sum(axis=1))[0]
         free = _fitted(d, w, rate, np.array([delay]), kind)[0]
         tried.append((kind, delay, *_fitted(d, w, rate, np.array([delay]), kind, float(np.median(free[4])))))
     kind, delay, numbers, _, rms = min(tried, key=lambda fit: float(fit[3].sum()))
@@ -100,15 +101,6 @@ def log_motors(flight: Flight, start: float, end: float, kinds: tuple[str, ...] 
         reached = down != BEGIN[5] * LIMIT
         found.append(LogMotor(w_1, k, kind, w_0, tau, delay, up, left, down if reached else np.inf))
     return found
-
-
-def _refined(delays: Values, costs: Values) -> float:
-    """Where the parabola through the smallest cost and its neighbours is smallest."""
-    best = int(np.clip(np.argmin(costs), 1, len(delays) - 2))
-    before, here, after = costs[best - 1 : best + 2]
-    bend = before - 2.0 * here + after
-    shift = float(np.clip(0.5 * (before - after) / bend, -1.0, 1.0)) if bend > 0.0 else 0.0
-    return float(delays[best] + shift * (delays[1] - delays[0]))
 
 
 def _fitted(

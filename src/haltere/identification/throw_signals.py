@@ -70,13 +70,6 @@ def window_of(flight: Flight, start: float, end: float, accel: str = "imu.accel"
     return Signals(rate, time[inside], gyro.values[inside], force.values[inside], speeds)
 
 
-def smooth(values: Values, rate: float, cutoff: float) -> Values:
-    """The zero-phase low-pass, along the first axis; 3 dB at `cutoff` Hz."""
-    sections = signal.butter(2, cutoff * (np.sqrt(2.0) - 1.0) ** -0.25, output="sos", fs=rate)
-    pad = min(len(values) - 1, int(2 * rate / cutoff))
-    return np.asarray(signal.sosfiltfilt(sections, values, axis=0, padlen=pad))
-
-
 def thrown_window(flight: Flight) -> tuple[float, float]:
     """Start and end of a recorded throw, s since the first sample, by its motor commands."""
     command = flight["rotors.command"]

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from haltere.flight.fault import Values
-from haltere.identification.throw_signals import Signals, smooth
+from haltere.identification.smoothing import smoothed
+from haltere.identification.throw_signals import Signals
 
 SPACING = 0.01
 """s between samples that are used."""
@@ -113,7 +114,7 @@ def _samples(signals: Signals, cutoff: float, delay: float) -> _Samples:
     kept = slice(inner.start, inner.stop, many)
 
     def low(values: Values) -> Values:
-        return smooth(values, rate, cutoff)
+        return smoothed(values, rate, cutoff)
 
     def slope(values: Values) -> Values:
         return np.asarray(np.gradient(low(values), 1.0 / rate, axis=0)[kept])

@@ -22,6 +22,7 @@ from haltere.identification.known import Known
 from haltere.identification.result import Parameter, Prediction
 from haltere.identification.rotor_method import Told, effectiveness, places
 from haltere.identification.rotor_rows import RotorRows
+from haltere.identification.smoothing import filled
 from haltere.identification.throw_log import CUTOFF, LogRows, log_rows, predicted
 from haltere.identification.throw_motors import LogMotor, log_motors
 
@@ -105,9 +106,9 @@ def as_rows(part: Excerpt, found: LogRows, start: float, end: float) -> RotorRow
     inside = (part.time >= start) & (part.time <= end)
     finite = np.isfinite(part.gyro).all(axis=1) & np.isfinite(part.speeds).all(axis=1)
     whole = laws.signals(
-        replace(part, good=inside & finite), laws.filled(part.speeds), None, CUTOFF, found.delay, found.lag
+        replace(part, good=inside & finite), filled(part.speeds), None, CUTOFF, found.delay, found.lag
     )
-    flown = laws.signals(part, laws.filled(part.speeds), None, CUTOFF, found.delay, found.lag)
+    flown = laws.signals(part, filled(part.speeds), None, CUTOFF, found.delay, found.lag)
     m = part.rotors
     table = np.concatenate([found.force, found.torque, found.spin])
     size = np.max(np.abs(table), axis=1)

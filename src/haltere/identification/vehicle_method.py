@@ -26,6 +26,7 @@ from haltere.identification.judgement import NORMAL, WIDE
 from haltere.identification.known import Known
 from haltere.identification.result import Parameter, Prediction
 from haltere.identification.rotor_method import SLOW, Told, identify_rotors
+from haltere.identification.smoothing import filled, smoothed
 from haltere.lie import so3
 
 LEAST = {"accel": 1e-3, "gyro": 1e-5, "position": 1e-3, "rotation": 3e-3}
@@ -258,7 +259,7 @@ def _predictions(vehicle: VehicleFilter, flight: Flight, part: Excerpt) -> list[
     p = {name: np.asarray(value, np.float64) for name, value in printed.items()}
     axes = np.asarray(vehicle.chart.thrust_axes(printed["rotor_tilt"]))
     cutoff = min(CUTOFF, 0.2 * part.rate)
-    found = laws.signals(late, laws.filled(part.speeds), None, cutoff, 0.0, 0.0)
+    found = laws.signals(late, filled(part.speeds), None, cutoff, 0.0, 0.0)
     R = np.asarray(so3.from_wxyz(printed["imu_rotation"]))
     rates, turn = found.rates @ R.T, found.turn @ R.T
     thrust = p["thrust_coefficient"][:, None] * axes
@@ -277,7 +278,7 @@ def _predictions(vehicle: VehicleFilter, flight: Flight, part: Excerpt) -> list[
         for k, a in enumerate("xyz")
     ]
     for k, a in enumerate("xyz"):
-        both = [x[:, k] - laws.smoothed(x[:, k], found.rate, SLOW) for x in (turn, made)]
+        both = [x[:, k] - smoothed(x[:, k], found.rate, SLOW) for x in (turn, made)]
         predicted.append(
             Prediction(f"angular_acceleration.{a}", "rad/s2", time, both[0][good], both[1][good])
         )

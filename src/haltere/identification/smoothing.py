@@ -1,0 +1,68 @@
+"""What signals pass before a law is fitted to them: the same low-pass for all, gaps bridged, delays and lags undone.
+
+A linear relation between signals that pass the same low-pass stays exact. Delays are searched: the one of a grid that
+costs least, refined by the parabola through it and its neighbours.
+"""
+
+import numpy as np
+from scipy import signal
+
+from haltere.flight import Butterworth
+from haltere.flight.fault import Values
+
+ORDER = 2
+MOST = 0.45
+"""Of the sampling rate: a cutoff beyond filters nothing."""
+
+
+def smoothed(values: Values, rate: float, cutoff: float) -> Values:
+    """A zero-phase low-pass along the first axis, 3 dB at `cutoff`, Hz."""
+    if cutoff >= MOST * rate:
+        return values
+    sections = Butterworth(cutoff, ORDER).sections(rate)
+    pad = min(len(values) - 1, int(2 * rate / cutoff))
+    return np.asarray(signal.sosfiltfilt(sections, values, axis=0, padlen=pad))
+
+
+def lagged(values: Values, lag: float, rate: float) -> Values:
+    """Two first-order lags of `lag` s in a row, along the first axis; from steady state."""
+    if lag <= 0.0:
+        return values
+    share = 1.0 - np.exp(-1.0 / (rate * lag))
+    for _ in range(2):
+        values = signal.lfilter([share], [1.0, share - 1.0], values, axis=0, zi=(1.0 - share) * values[:1])[0]
+    return np.asarray(values)
+
+
+def late(values: Values, delay: float, rate: float) -> Values:
+    """Signals (N, m) as they are `delay` s later."""
+    if delay == 0.0:
+        return values
+    places = np.arange(len(values)) + delay * rate
+    return np.stack([np.interp(places, np.arange(len(values)), column) for column in values.T], axis=1)
+
+
+def filled(values: Values) -> Values:
+    """Without NaN: gaps are bridged in a straight line, for the filters only."""
+    if np.isfinite(values).all():
+        return values
+    places = np.arange(len(values))
+    columns = []
+    for column in values.reshape(len(values), -1).T:
+        there = np.isfinite(column)
+        columns.append(
+            np.interp(places, places[there], column[there]) if there.any() else np.zeros(len(column))
+        )
+    return np.stack(columns, axis=1).reshape(values.shape)
+
+
+def least(grid: Values, costs: Values) -> tuple[float, float]:
+    """Where on an even grid (n,) the costs (n,) are least, and how they bend there (their second difference).
+
+    At an end of the grid the parabola is that of the three costs next to it; it is followed by one step at most.
+    """
+    best = int(np.clip(np.argmin(costs), 1, len(grid) - 2))
+    before, here, after = costs[best - 1 : best + 2]
+    bend = float(before - 2.0 * here + after)
+    shift = float(np.clip(0.5 * (before - after) / bend, -1.0, 1.0)) if bend > 0.0 else 0.0
+    return float(grid[best] + shift * (grid[1] - grid[0])), bend
