@@ -81,8 +81,9 @@ class Subject:
         for p in result.parameters:
             if p.value is not None and p.verdict not in OPEN and not _placed(p.name, airframe):
                 numbers.setdefault(p.name, p.value)
-        kind = str(result.fit.get("curve", "kappa"))
-        curves |= {r: kind for r in rotors if f"rotors.{r}.curve" in numbers and r not in curves}
+        kinds = result.fit.get("curves", {})
+        bent = [r for r in rotors if f"rotors.{r}.curve" in numbers]
+        curves = {r: str(kinds.get(r, "kappa")) for r in bent} | curves
         sigma = {p.name: p.sigma for p in result.parameters if p.sigma is not None}
         name = result.source if airframe is None else airframe.name
         return cls(name, rotors, numbers, curves, sigma, _left(result.parameters), airframe, result)

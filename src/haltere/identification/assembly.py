@@ -99,8 +99,13 @@ def validated(airframe: Airframe, changes: Mapping[str, Any], notes: list[str]) 
         return None
 
 
-def with_numbers(airframe: Airframe, parameters: list[Parameter], notes: list[str]) -> Airframe | None:
-    """The nominal airframe with the numbers that were identified or are weak in their places."""
+def with_numbers(
+    airframe: Airframe, parameters: list[Parameter], curves: Mapping[str, str], notes: list[str]
+) -> Airframe | None:
+    """The nominal airframe with the numbers that were identified or are weak in their places.
+
+    `curves` are the kinds of curve by rotor, "kappa" where none is said.
+    """
     told = {
         p.name: p.value for p in parameters if p.value is not None and p.verdict in ("identified", "weak")
     }
@@ -121,7 +126,9 @@ def with_numbers(airframe: Airframe, parameters: list[Parameter], notes: list[st
                 changes["speed_limits"] = (low, top)
         curve = told.get(f"{path}.curve")
         if curve is not None:
-            changes["curve"] = Curve(kind="kappa", value=float(np.clip(curve, 0.0, 1.0)))
+            changes["curve"] = Curve.model_validate(
+                {"kind": curves.get(rotor.name, "kappa"), "value": float(np.clip(curve, 0.0, 1.0))}
+            )
         rotors.append(rotor.model_copy(update=changes))
     spinning = sum(r.mass for r in airframe.rotors) + sum(link.mass for link in airframe.links)
     mass = told.get("mass", airframe.total_mass) - spinning

@@ -12,6 +12,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
+from haltere.identification.airframe_from_ratios import told_airframe
 from haltere.identification.assembly import with_numbers
 from haltere.identification.command_method import identify_commands
 from haltere.identification.doctor import diagnose
@@ -89,8 +90,11 @@ def _identified(
             chosen = "effectiveness"
             told = _told(chosen, mended, part, airframe, given)
             told.notes.append(f"the vehicle filter could not be used: {error}")
-    if told.airframe is None and airframe is not None and chosen not in ("filter", "batch"):
-        told.airframe = with_numbers(airframe, told.parameters, told.notes)
+    if told.airframe is None and chosen not in ("filter", "batch"):
+        if airframe is None:
+            told.airframe = told_airframe(source, told.parameters, told.curves)
+        else:
+            told.airframe = with_numbers(airframe, told.parameters, told.curves, told.notes)
     notes = [n for n in flight.notes if n.startswith("settings:")] + told.notes
     return Identification(
         source=source,
@@ -98,9 +102,10 @@ def _identified(
         method=chosen,
         parameters=tuple(sorted(told.parameters, key=_place)),
         airframe=told.airframe,
+        covariance=told.covariance,
         nominal=airframe,
         predictions=tuple(told.predictions),
-        fit=finite({**told.fit, "flown": part.flown}),
+        fit=finite({**told.fit, "flown": part.flown, "curves": told.curves}),
         excitation={k: v for k, v in _excitation(part).items() if np.isfinite(v)},
         findings=tuple(f.to_dict() for f in diagnosis.findings),
         unknown=tuple(u.to_dict() for u in diagnosis.unknown),

@@ -63,6 +63,18 @@ class Parameter:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """Of the numbers called `names` (n,): `matrix` (n, n), in the products of their units."""
+
+    names: tuple[str, ...]
+    matrix: Values
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"names": list(self.names), "matrix": self.matrix.tolist()}
+
+
 @dataclass(frozen=True)
 class Prediction:
     """One signal, measured and as the identified vehicle predicts it, on time that the fit has not seen.
@@ -118,6 +130,7 @@ class Identification:
         parameters: One entry for each number.
         airframe: The vehicle as identified, as far as a whole one can be told; what the log did not tell stands
             there as it was given.
+        covariance: Of the numbers whose errors are known together; None if only their sigmas are known.
         nominal: What the vehicle was meant to be, if that was given.
         predictions: On held-out time.
         fit: Further figures of the fit, plain data.
@@ -133,6 +146,7 @@ class Identification:
     method: str
     parameters: tuple[Parameter, ...]
     airframe: Airframe | None = None
+    covariance: Covariance | None = None
     nominal: Airframe | None = None
     predictions: tuple[Prediction, ...] = ()
     fit: Mapping[str, Any] = field(default_factory=dict)
@@ -155,6 +169,7 @@ class Identification:
             "method": self.method,
             "parameters": [p.to_dict() for p in self.parameters],
             "airframe": _dump(self.airframe),
+            "covariance": None if self.covariance is None else self.covariance.to_dict(),
             "nominal": _dump(self.nominal),
             "fit": {**self.fit, "residuals": [p.to_dict() for p in self.predictions]},
             "excitation": dict(self.excitation),
@@ -176,6 +191,7 @@ class Identification:
                 method=str(data["method"]),
                 parameters=tuple(_parameter(entry) for entry in data["parameters"]),
                 airframe=_airframe(data["airframe"]),
+                covariance=_covariance(data.get("covariance")),
                 nominal=_airframe(data["nominal"]),
                 fit={k: v for k, v in data["fit"].items() if k != "residuals"},
                 excitation=dict(data["excitation"]),
@@ -221,6 +237,15 @@ def _parameter(entry: Mapping[str, Any]) -> Parameter:
         tuple(entry.get("partners", ())),
         str(entry.get("fix", "")),
     )
+
+
+def _covariance(data: Mapping[str, Any] | None) -> Covariance | None:
+    if data is None:
+        return None
+    names, matrix = tuple(map(str, data["names"])), np.asarray(data["matrix"], np.float64)
+    if matrix.shape != (len(names), len(names)) or not np.isfinite(matrix).all():
+        raise ResultError(f"covariance has shape {matrix.shape} for {len(names)} names, or is not finite")
+    return Covariance(names, matrix)
 
 
 def _dump(airframe: Airframe | None) -> dict[str, Any] | None:

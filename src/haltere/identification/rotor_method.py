@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from scipy import linalg
 
 from haltere.airframe import Airframe
 from haltere.flight.fault import Values
@@ -13,7 +14,7 @@ from haltere.identification.judgement import parameter, unknown
 from haltere.identification.known import Known
 from haltere.identification.motor_fit import MotorFit
 from haltere.identification.ratios import inertia_ratios, thrust_to_weight
-from haltere.identification.result import Parameter, Prediction
+from haltere.identification.result import Covariance, Parameter, Prediction
 from haltere.identification.rotor_rows import ROWS, TELLING, RotorRows, rotor_rows
 from haltere.identification.smoothing import filled, smoothed
 
@@ -33,6 +34,9 @@ class Told:
         self.fit: dict[str, object] = {}
         self.notes: list[str] = []
         self.airframe: Airframe | None = None
+        self.curves: dict[str, str] = {}
+        """Kind of the curve of commands by rotor, where it is not "kappa" for all."""
+        self.covariance: Covariance | None = None
 
 
 def identify_rotors(
@@ -53,6 +57,7 @@ def identify_rotors(
     told.parameters += places(rows)
     told.parameters += [*inertia_ratios(rows), thrust_to_weight(rows)]
     absolute(told.parameters, told.notes, part, rows, airframe, known, exact_force)
+    told.covariance = effectiveness_covariance(part, rows, told.parameters)
     told.predictions += _predictions(part, rows)
     told.fit.update(
         cutoff=rows.cutoff,
@@ -100,6 +105,19 @@ def effectiveness(part: Excerpt, rows: RotorRows) -> list[Parameter]:
             else:
                 found.append(parameter(name, value, sigma, "1", LIVELY.format(AXES[k])))
     return found
+
+
+def effectiveness_covariance(part: Excerpt, rows: RotorRows, told: list[Parameter]) -> Covariance | None:
+    """Of the rows fz, p, q and r that the log tells; errors of different rows are taken for independent."""
+    sure = {p.name for p in told if p.verdict in ("identified", "weak")}
+    names: list[str] = []
+    blocks = []
+    for row, cov in zip(("fz", "p", "q", "r"), (rows.cov_lift, *rows.cov_turn), strict=True):
+        each = [f"rotors.{rotor}.effectiveness.{row}" for rotor in part.names]
+        if sure.issuperset(each):
+            names += each
+            blocks.append(cov)
+    return Covariance(tuple(names), linalg.block_diag(*blocks)) if names else None
 
 
 def _total(rows: RotorRows) -> float:

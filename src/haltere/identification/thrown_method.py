@@ -20,7 +20,7 @@ from haltere.identification.excerpt import HELD_OUT, Excerpt
 from haltere.identification.judgement import parameter
 from haltere.identification.known import Known
 from haltere.identification.result import Parameter, Prediction
-from haltere.identification.rotor_method import Told, effectiveness, places
+from haltere.identification.rotor_method import Told, effectiveness, effectiveness_covariance, places
 from haltere.identification.rotor_rows import RotorRows
 from haltere.identification.smoothing import filled
 from haltere.identification.throw_log import CUTOFF, LogRows, log_rows, predicted
@@ -85,16 +85,17 @@ def identify_throw(
     told.parameters += _motors(part.names, motors)
     told.parameters += places(rows)
     absolute(told.parameters, told.notes, part, rows, airframe, known, exact_force=False)
+    told.covariance = effectiveness_covariance(part, rows, told.parameters)
     split = end - HELD_OUT * (end - start)
     if end - split > 1.0:
         early = log_rows(flight, start, split, turned=turned)
         told.predictions += _predictions(flight, early, split, end)
+    told.curves = {n: motor.kind for n, motor in zip(part.names, motors, strict=True)}
     told.fit.update(
         start=start,
         end=end,
         rotor_speed_delay=found.delay,
         accelerometer_lag=found.lag,
-        curve_kind=[motor.kind for motor in motors],
         motors=[{"name": n, "rms": m.residual} for n, m in zip(part.names, motors, strict=True)],
     )
     return told

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -24,7 +25,7 @@ from haltere.identification.assembly import assembled, with_numbers
 from haltere.identification.excerpt import Excerpt, IdentifyError
 from haltere.identification.judgement import NORMAL, WIDE
 from haltere.identification.known import Known
-from haltere.identification.result import Parameter, Prediction
+from haltere.identification.result import Covariance, Parameter, Prediction
 from haltere.identification.rotor_method import SLOW, Told, identify_rotors
 from haltere.identification.smoothing import filled, smoothed
 from haltere.lie import so3
@@ -77,7 +78,7 @@ def identify_vehicle(
     if _strange(online):
         # A prior far off: what needs none tells mass, thrust and inertia about, and the filter begins there.
         quick = identify_rotors(part, airframe, known, exact_force=False)
-        near = with_numbers(airframe, quick.parameters, []) or airframe
+        near = with_numbers(airframe, quick.parameters, {}, []) or airframe
         vehicle, online = _fitted(_filter(equipped(near, flight, []), hands), online, recorded)
         told.notes.append(WIDENED)
     final = online
@@ -94,6 +95,7 @@ def identify_vehicle(
     told.notes += [note for note in online.notes if note.startswith("model mismatch")]
     told.notes.append("places count from the centre of mass along the principal axes")
     told.parameters += _parameters(final, grown, online.fit.mismatch)
+    told.covariance = _covariance(final, told.parameters, grown)
     told.airframe = assembled(airframe, final, told.notes)
     told.fit.update(pose_residuals=online.fit.pose, imu_residuals=online.fit.imu, rejected=online.rejected)
     told.predictions += _predictions(vehicle, recorded, part)
@@ -227,6 +229,25 @@ def _parameters(estimate: VehicleEstimate, grown: float, misfit: bool) -> list[P
             found.append(_entry(f"{path}.{component}", float(value), across, verdict, rows[0].partners, "1"))
         found.append(_entry(f"{path}.angle_sigma", spread, spread, verdict, rows[0].partners, "rad"))
     return found
+
+
+def _covariance(estimate: VehicleEstimate, parameters: list[Parameter], grown: float) -> Covariance:
+    """Of all parameters: J P J^T, where J turns tilts into axes and leaves the rest; their sigmas on its diagonal."""
+    chart, tilt = estimate.chart, estimate.printed["rotor_tilt"]
+    slope = np.asarray(jax.jacfwd(chart.thrust_axes)(tilt)).reshape(3 * len(tilt), tilt.size)
+    block = chart.printed.places["rotor_tilt"]
+    own = dict(zip(chart.names, np.eye(len(chart.names)), strict=True))
+    heads = [chart.names[i].rsplit(".", 1)[0] for i in range(block.start, block.stop, 2)]
+    for i, head in enumerate(heads):
+        for k, component in enumerate("xyz"):
+            own[f"{head}.{component}"] = np.zeros(len(chart.names))
+            own[f"{head}.{component}"][block] = slope[3 * i + k]
+    told = [p for p in parameters if p.name in own]
+    J = np.stack([own[p.name] for p in told])
+    matrix = grown**2 * J @ estimate.printed_cov @ J.T
+    sigma = np.array([p.sigma or 0.0 for p in told])
+    matrix += np.diag(np.maximum(sigma**2 - np.diagonal(matrix), 0.0))
+    return Covariance(tuple(p.name for p in told), matrix)
 
 
 def _entry(

@@ -1,14 +1,10 @@
 """Vehicles as they may be: drawn from what is known of one.
 
-Each number is drawn with its own sigma; numbers that are known only together move together, by one factor, because
-the flight has told their ratios. A log without pose tells accelerations per squared rotor speed only: then a vehicle
-of 1 kg with these accelerations is made. With specific force b and angular acceleration t per squared speed, mass m
-and inertia I, a rotor
-
-    k = m |b|,   n = b / |b|,   q e = -n . I t / k,   r = n x I t / k                                      (1)
-
-has force k n and torque r x k n - q k e n = I t. Where such a log came with an airframe, the controller believes in
-the airframe and the plants are made of what the log told: a drawing that does not fit the log is noticed.
+Numbers are drawn from their covariance where the result has one, else each with its own sigma; then numbers that are
+known only together move together, by one factor, because the flight has told their ratios. A log without pose tells
+accelerations per squared rotor speed only: then a vehicle of 1 kg with these accelerations is made
+(`haltere.identification.airframe_from_ratios`). Where such a log came with an airframe, the controller believes in the
+airframe and the plants are made of what the log told: a drawing that does not fit the log is noticed.
 """
 
 from collections.abc import Mapping
@@ -16,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from haltere.airframe import Airframe, AirframeError, Body, Curve, Rotor
+from haltere.airframe import Airframe, AirframeError
 from haltere.airframe.inertia import Six, principal_moments
 from haltere.export import ExportError, Subject, physics
 from haltere.export.subject import SIX
+from haltere.identification.airframe_from_ratios import Ratios, airframe_from_ratios
 
 MASS, INERTIA = 1.0, 0.01
 """Of the vehicle that stands for ratios, kg and kg m2: any would do."""
@@ -29,7 +26,7 @@ POSITIVE = ("mass", "xx", "yy", "zz", "thrust_coefficient", "torque_ratio", "tim
 
 
 def flyable(subject: Subject) -> Airframe:
-    """The identified vehicle, or one of 1 kg with the accelerations that a log without pose tells: equation (1)."""
+    """The identified vehicle, or one of 1 kg with the accelerations that a log without pose tells."""
     if subject.airframe is not None:
         return subject.airframe
     return from_ratios(subject.numbers, subject.rotors, dict(subject.curves), subject.name)
@@ -38,47 +35,20 @@ def flyable(subject: Subject) -> Airframe:
 def from_ratios(
     numbers: Mapping[str, float], rotors: tuple[str, ...], curves: Mapping[str, str], name: str
 ) -> Airframe:
-    """Equation (1) for every rotor; turning that the log does not tell is taken as none."""
-    made = []
+    """A vehicle of `MASS` and `INERTIA`; turning that the log does not tell is taken as none."""
+    ratios = []
     for rotor in rotors:
-        head = f"rotors.{rotor}"
         try:
-            b, t = (np.nan_to_num(f(numbers, rotor)) for f in (physics.force, physics.torque))
+            force, torque = (np.nan_to_num(f(numbers, rotor)) for f in (physics.force, physics.torque))
         except KeyError as error:
             raise ExportError(
                 f"{name}: it cannot be flown before export, because {error.args[0]} is not told; "
                 "identify it with what is missing, or insist with --unchecked"
             ) from None
-        k = MASS * float(np.linalg.norm(b))
-        n, moment = b / np.linalg.norm(b), INERTIA * t / k
-        along = -float(n @ moment)
-        limits = numbers.get(f"{head}.max_speed")
-        shape = numbers.get(f"{head}.curve")
-        made.append(
-            Rotor.model_validate(
-                {
-                    "name": rotor,
-                    "position": tuple(np.cross(n, moment)),
-                    "axis": tuple(n),
-                    "spin": "ccw" if along >= 0.0 else "cw",
-                    "thrust_coefficient": k,
-                    "torque_ratio": abs(along),
-                    "time_constant": numbers.get(f"{head}.time_constant"),
-                    "delay": max(numbers.get(f"{head}.delay", 0.0), 0.0),
-                    "idle_speed": numbers.get(f"{head}.idle_speed"),
-                    "speed_limits": None if limits is None else (0.0, limits),
-                    "curve": None
-                    if shape is None
-                    else Curve(kind=_kind(curves.get(rotor)), value=min(max(shape, 0.0), 1.0)),
-                }
-            )
-        )
-    body = Body(mass=MASS, inertia=(INERTIA, INERTIA, INERTIA, 0.0, 0.0, 0.0))
-    return Airframe(name=name, body=body, rotors=tuple(made))
-
-
-def _kind(kind: str | None) -> Any:
-    return kind if kind in ("kappa", "quadratic") else "quadratic"
+        head = f"rotors.{rotor}."
+        own = {n.removeprefix(head): value for n, value in numbers.items() if n.startswith(head)}
+        ratios.append(Ratios(rotor, force, torque, own, curves.get(rotor, "quadratic")))
+    return airframe_from_ratios(name, MASS, (INERTIA, INERTIA, INERTIA, 0.0, 0.0, 0.0), ratios)
 
 
 def tells_ratios(subject: Subject) -> bool:
@@ -113,10 +83,13 @@ def _numbers(subject: Subject, generator: np.random.Generator, shrink: float) ->
     groups = {name: i for i, left in enumerate(subject.open) if left.together for name in left.names}
     common = shrink * generator.standard_normal(len(subject.open))
     own = shrink * generator.standard_normal(len(subject.sigma))
+    moved = _moved(subject, generator, shrink)
     for z, (name, sigma) in zip(own, subject.sigma.items(), strict=True):
         if name not in numbers:
             continue
-        if name in groups:
+        if name in moved:
+            numbers[name] += moved[name]
+        elif name in groups:
             relative = _relative(subject, groups[name]) * float(common[groups[name]])
             numbers[name] += relative * abs(numbers[name])
         else:
@@ -124,6 +97,18 @@ def _numbers(subject: Subject, generator: np.random.Generator, shrink: float) ->
         if name.rsplit(".", 1)[-1] in POSITIVE:
             numbers[name] = max(numbers[name], SHARE * abs(subject.numbers[name]))
     return numbers
+
+
+def _moved(subject: Subject, generator: np.random.Generator, shrink: float) -> dict[str, float]:
+    """One draw of the errors whose covariance the result tells."""
+    told = None if subject.result is None else subject.result.covariance
+    if told is None:
+        return {}
+    sigma = np.sqrt(np.maximum(np.diagonal(told.matrix), 1e-300))
+    values, vectors = np.linalg.eigh(told.matrix / np.outer(sigma, sigma))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    draw = shrink * sigma * (root @ generator.standard_normal(len(sigma)))
+    return {name: float(x) for name, x in zip(told.names, draw, strict=True)}
 
 
 def _relative(subject: Subject, group: int) -> float:

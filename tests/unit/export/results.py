@@ -155,6 +155,6 @@ def ratios(name: str = "indiflight-3inch") -> Identification:
         airframe=None,
         nominal=None,
         parameters=tuple(parameters),
-        fit={"curve": "kappa"},
+        fit={"curves": {f"m{i}": "kappa" for i in range(1, 5)}},
         source="flight.bbl",
     )

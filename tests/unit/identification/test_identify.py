@@ -49,14 +49,14 @@ def test_numbers_are_put_into_an_airframe():
         parameter("rotors.m2.max_speed", 2500.0, 50.0, "rad/s"),
         unknown("inertia.zz", "kg m2", "fly"),
     ]
-    found = with_numbers(nominal, told, [])
+    found = with_numbers(nominal, told, {}, [])
     assert found.body.mass == 0.03
     assert found.body.inertia[0] == pytest.approx(2e-5)
     assert found.body.inertia[2] == pytest.approx(nominal.body.inertia[2])
     assert found.rotors[0].thrust_coefficient == 3e-8
     assert found.rotors[1].speed_limits == (0.0, 2500.0)
     notes = []
-    kept = with_numbers(nominal, [*told, parameter("inertia.yy", 1e-3, 1e-5, "kg m2")], notes)
+    kept = with_numbers(nominal, [*told, parameter("inertia.yy", 1e-3, 1e-5, "kg m2")], {}, notes)
     assert kept.body.inertia == nominal.body.inertia, "no body has that inertia"
     assert notes
 

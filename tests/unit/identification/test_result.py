@@ -1,13 +1,21 @@
 """A result is written as JSON and read back the same."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from haltere.airframe import resolve
-from haltere.identification.result import Identification, Parameter, Prediction, ResultError, read_result
+from haltere.identification.result import (
+    Covariance,
+    Identification,
+    Parameter,
+    Prediction,
+    ResultError,
+    read_result,
+)
 
 RESULT = Identification(
     source="flight.bbl",
@@ -28,6 +36,21 @@ def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     file.write_text(json.dumps(RESULT.to_dict()))
     assert read_result(file) == RESULT
+
+
+def test_a_covariance_comes_back_and_must_fit_its_names(tmp_path: Path) -> None:
+    told = Covariance(("mass", "inertia.xx"), np.array([[1.0, 0.3], [0.3, 0.2]]))
+    data = replace(RESULT, covariance=told).to_dict()
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(data))
+    back = read_result(file).covariance
+    assert back is not None
+    assert back.names == told.names
+    np.testing.assert_array_equal(back.matrix, told.matrix)
+    data["covariance"]["names"] = ["mass"]
+    file.write_text(json.dumps(data))
+    with pytest.raises(ResultError, match="covariance has shape"):
+        read_result(file)
 
 
 def test_a_prediction_says_what_is_left_and_how_white_it_is() -> None:

@@ -11,6 +11,7 @@ import pytest
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Compact, Model
 from haltere.export import Subject, physics
+from haltere.identification.result import Covariance
 from haltere.studies.gate import certify
 from haltere.studies.gate_draws import drawn, flyable
 
@@ -82,6 +83,20 @@ def test_draws_spread_as_the_sigmas_say_and_ratios_stay_where_numbers_are_known_
     assert np.std(mass) / np.mean(mass) == pytest.approx(0.01, rel=0.15)
     assert np.std(k / mass) / np.mean(k / mass) < 1e-3
     assert np.std(x) == pytest.approx(0.002, rel=0.15)
+
+
+def test_draws_follow_the_covariance_where_the_result_tells_one(results):
+    whole = results.whole()
+    names = ("mass", *(f"rotors.{r.name}.thrust_coefficient" for r in whole.airframe.rotors))
+    sigma = np.array([0.02 * whole.parameter(n).value for n in names])
+    told = Covariance(names, 0.999 * np.outer(sigma, sigma) + 0.001 * np.diag(sigma**2))
+    subject = Subject.from_result(replace(whole, covariance=told))
+    plants = drawn(subject, subject.airframe, 400, np.random.default_rng(4))
+    mass = np.array([p.total_mass for p in plants])
+    k = np.array([p.rotors[0].thrust_coefficient for p in plants])
+    assert np.std(mass) / np.mean(mass) == pytest.approx(0.02, rel=0.15)
+    assert np.std(k) / np.mean(k) == pytest.approx(0.02, rel=0.15)
+    assert np.corrcoef(mass, k)[0, 1] > 0.99
 
 
 def test_an_airframe_needs_no_gate_but_can_be_flown():

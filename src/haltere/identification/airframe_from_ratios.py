@@ -1,0 +1,96 @@
+"""A vehicle made of accelerations: what a log without pose tells of rotors, on a body of given mass and inertia.
+
+With specific force b and angular acceleration t per squared speed, mass m and inertia I, a rotor
+
+    k = m |b|,   n = b / |b|,   q e = -n . I t / k,   r = n x I t / k                                      (1)
+
+has force k n and torque r x k n - q k e n = I t. Places count from the centre of mass; where along its thrust axis a
+rotor sits has no effect and is taken as level with it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from haltere.airframe import Airframe, Body, Curve, Imu, Rotor
+from haltere.airframe.inertia import Six, tensor
+from haltere.flight.fault import Values
+from haltere.identification.result import Parameter
+
+MOMENTS = ("inertia.xx", "inertia.yy", "inertia.zz")
+PRODUCTS = ("inertia.xy", "inertia.xz", "inertia.yz")
+
+
+class Ratios(NamedTuple):
+    """Of one rotor: `force` (3,) m/s2 and `torque` (3,) rad/s2 per (rad/s)^2, further `numbers` by their last name."""
+
+    name: str
+    force: Values
+    torque: Values
+    numbers: Mapping[str, float]
+    curve: str
+    """Kind of the curve of commands."""
+
+
+def airframe_from_ratios(
+    name: str, mass: float, inertia: Six, rotors: Iterable[Ratios], **parts: Any
+) -> Airframe:
+    """Equation (1) for every rotor, on a body of `mass` (kg) and `inertia` (kg m2) whose origin is its centre."""
+    made = tuple(_rotor(rotor, mass, tensor(inertia)) for rotor in rotors)
+    return Airframe(name=name, body=Body(mass=mass, inertia=inertia), rotors=made, **parts)
+
+
+def _rotor(ratios: Ratios, mass: float, inertia: Values) -> Rotor:
+    size = float(np.linalg.norm(ratios.force))
+    k, n = mass * size, ratios.force / size
+    moment = inertia @ ratios.torque / k
+    along = -float(n @ moment)
+    numbers = ratios.numbers
+    top, shape = numbers.get("max_speed"), numbers.get("curve")
+    kind = ratios.curve if ratios.curve in ("kappa", "quadratic") else "quadratic"
+    return Rotor.model_validate(
+        {
+            "name": ratios.name,
+            "position": tuple(np.cross(n, moment)),
+            "axis": tuple(n),
+            "spin": "ccw" if along >= 0.0 else "cw",
+            "thrust_coefficient": k,
+            "torque_ratio": abs(along),
+            "time_constant": numbers.get("time_constant"),
+            "delay": max(numbers.get("delay", 0.0), 0.0),
+            "idle_speed": numbers.get("idle_speed"),
+            "speed_limits": None if top is None else (0.0, top),
+            "curve": None if shape is None else Curve(kind=kind, value=min(max(shape, 0.0), 1.0)),
+        }
+    )
+
+
+def told_airframe(name: str, parameters: Iterable[Parameter], curves: Mapping[str, str]) -> Airframe | None:
+    """The airframe of a log that told, or came with, mass, moments of inertia and every rotor's row; else None.
+
+    Thrust counts as along z unless the force across it is identified. `curves` are the kinds of curve by rotor.
+    """
+    entries = [p for p in parameters if p.verdict in ("identified", "weak")]
+    sure = {p.name for p in entries if p.verdict == "identified"}
+    known = {p.name: p.value for p in entries if p.value is not None}
+    names = tuple(dict.fromkeys(n.split(".")[1] for n in known if n.startswith("rotors.")))
+    rows = [f"rotors.{r}.effectiveness.{x}" for r in names for x in ("fz", "p", "q", "r")]
+    if not rows or any(n not in known for n in ("mass", *MOMENTS, *rows)):
+        return None
+    rotors = []
+    for rotor in names:
+        head = f"rotors.{rotor}.effectiveness."
+        across = [known[head + x] if head + x in sure else 0.0 for x in ("fx", "fy")]
+        force, torque = np.array([*across, known[head + "fz"]]), np.array([known[head + x] for x in "pqr"])
+        own = {n.split(".", 2)[2]: v for n, v in known.items() if n.startswith(f"rotors.{rotor}.")}
+        rotors.append(Ratios(rotor, force, torque, own, curves.get(rotor, "kappa")))
+    xx, yy, zz = (known[n] for n in MOMENTS)
+    xy, xz, yz = (known.get(n, 0.0) for n in PRODUCTS)
+    place = [known[f"imu.position.{a}"] for a in "xyz" if f"imu.position.{a}" in known]
+    parts: dict[str, Any] = (
+        {"imu": (Imu(position=(place[0], place[1], place[2])),)} if len(place) == 3 else {}
+    )
+    if not sure.issuperset(rows):
+        parts["description"] = "made of what the log told alone; numbers that it says are weak are rough"
+    return airframe_from_ratios(name, known["mass"], (xx, yy, zz, xy, xz, yz), rotors, **parts)
