@@ -147,3 +147,29 @@ def test_a_real_throw(recorded):
     assert np.mean(k) == pytest.approx(2.66e-7, rel=0.15)
     tau = [result.parameter(f"rotors.m{i}.time_constant").value for i in range(1, 5)]
     assert 0.018 < np.mean(tau) < 0.028
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "crazyflie_rpm/brushless_eckart36",
+        pytest.param("crazyflie_rpm/payload_eckart32", marks=pytest.mark.slow),
+        pytest.param("betaflight/sample-short.BFL", marks=pytest.mark.slow),
+    ],
+)
+def test_parts_of_a_flight_agree_within_their_deviations(recorded, name):
+    file = recorded(name, "independent parts of one flight against each other")
+    flight = read(file)
+    third = flight.duration / 3.0
+    parts = [identify(flight.between(i * third, (i + 1) * third), source=file.name) for i in range(3)]
+    apart = []
+    for a, b in ((0, 1), (1, 2), (0, 2)):
+        for p in parts[a].parameters:
+            q = parts[b].parameter(p.name)
+            if q is not None and p.sigma and q.sigma and "combination" not in (p.verdict, q.verdict):
+                apart.append(abs(p.value - q.value) / np.hypot(p.sigma, q.sigma))
+    assert len(apart) > 100
+    # Every parameter is compared three times, and those of one row go together: not all of 0.95 can be asked.
+    assert np.mean(np.array(apart) < 2.0) > 0.92
+    assert 0.2 < np.median(apart) < 0.9, "0.67 if deviations are what they say"
+    assert np.max(apart) < 5.0

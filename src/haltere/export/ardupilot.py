@@ -52,10 +52,13 @@ def entries(subject: Subject) -> list[Entry]:
         for i, demand in enumerate(DEMANDS)
     ]
     found += [Entry(f"INS_POS1_{x}", IMU, partial(_place, j)) for j, x in enumerate("XYZ")]
-    kinds = dict(subject.curves)
-    found += [Entry("MOT_THST_EXPO", "thrust curve", partial(_expo, subject.rotors, kinds))]
-    found += [Entry("MOT_THST_HOVER", "hover thrust", partial(_hover, subject.rotors, kinds), ratio=True)]
-    return found
+    curve = partial(physics.mean_share, subject.rotors, subject.curves)
+    hover = partial(physics.hover_share, subject.rotors, subject.curves)
+    return [
+        *found,
+        Entry("MOT_THST_EXPO", "thrust curve", curve),
+        Entry("MOT_THST_HOVER", "hover thrust", hover, ratio=True),
+    ]
 
 
 def _parameters(subject: Subject, sheet: Sheet, head: list[str]) -> str:
@@ -109,12 +112,3 @@ def _factor(rotors: tuple[str, ...], demand: int, motor: int, numbers: Numbers) 
 
 def _place(i: int, numbers: Numbers) -> float:
     return float(physics.frd(physics.lever(numbers, "imu"))[i])
-
-
-def _expo(rotors: tuple[str, ...], kinds: dict[str, str], numbers: Numbers) -> float:
-    return float(np.mean([physics.share(numbers, r, kinds.get(r, "quadratic")) for r in rotors]))
-
-
-def _hover(rotors: tuple[str, ...], kinds: dict[str, str], numbers: Numbers) -> float:
-    _expo(rotors, kinds, numbers)
-    return physics.hover_share(numbers, rotors)

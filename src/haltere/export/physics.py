@@ -96,8 +96,14 @@ def share(numbers: Numbers, rotor: str, kind: str) -> float:
     return float(np.clip((thrust - _D) @ bend / (bend @ bend), 0.0, 1.0))
 
 
-def hover_share(numbers: Numbers, rotors: tuple[str, ...]) -> float:
-    """Weight over the largest thrust, both along the body's z."""
+def mean_share(rotors: tuple[str, ...], kinds: Mapping[str, str], numbers: Numbers) -> float:
+    """The constant a of equation (2), in the mean of all rotors; `kinds` of their curves by name."""
+    return float(np.mean([share(numbers, rotor, kinds.get(rotor, "quadratic")) for rotor in rotors]))
+
+
+def hover_share(rotors: tuple[str, ...], kinds: Mapping[str, str], numbers: Numbers) -> float:
+    """Weight over the largest thrust, both along the body's z; told only where the curve is, as stacks use both."""
+    mean_share(rotors, kinds, numbers)
     return float(GRAVITY / sum(force(numbers, r)[2] * top(numbers, r) for r in rotors))
 
 

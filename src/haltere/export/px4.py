@@ -63,8 +63,8 @@ def entries(subject: Subject) -> list[Entry]:
             Entry(f"CA_ROTOR{i}_KM", MOMENT, partial(_moment, rotor)),
         ]
     imu = [Entry(f"EKF2_IMU_POS_{x}", "IMU position", partial(_place, "imu", j)) for j, x in enumerate("XYZ")]
-    curve = partial(_curve, subject.rotors, dict(subject.curves))
-    hover = partial(_hover, subject.rotors, dict(subject.curves))
+    curve = partial(physics.mean_share, subject.rotors, subject.curves)
+    hover = partial(physics.hover_share, subject.rotors, subject.curves)
     return [
         *found,
         *imu,
@@ -113,15 +113,6 @@ def _in_newtons(subject: Subject) -> bool:
 def _strength(rotors: tuple[str, ...], newtons: bool, rotor: str, numbers: Numbers) -> float:
     pull = _pull(rotor, numbers)
     return pull if newtons else USUAL_CT * pull / float(np.mean([_pull(r, numbers) for r in rotors]))
-
-
-def _curve(rotors: tuple[str, ...], kinds: dict[str, str], numbers: Numbers) -> float:
-    return float(np.mean([physics.share(numbers, r, kinds.get(r, "quadratic")) for r in rotors]))
-
-
-def _hover(rotors: tuple[str, ...], kinds: dict[str, str], numbers: Numbers) -> float:
-    _curve(rotors, kinds, numbers)  # without the curve the command that hovers is not known either
-    return physics.hover_share(numbers, rotors)
 
 
 def _warnings(lines: tuple[Line, ...]) -> list[str]:

@@ -27,7 +27,7 @@ def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -
         notes.append("the identified numbers are not put into an airframe file: the vehicle has moving links")
         return None
     p = {name: np.asarray(value, np.float64) for name, value in estimate.printed.items()}
-    R, c = _frame(airframe, p)
+    R, c = principal_frame(airframe, p)
     axes = np.asarray(estimate.chart.thrust_axes(estimate.printed["rotor_tilt"])) @ R.T
     places = c + p["rotor_position"] @ R.T
     rotors = []
@@ -53,8 +53,8 @@ def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -
     return validated(airframe, {"body": body, "rotors": tuple(rotors), **sensors}, notes)
 
 
-def _frame(airframe: Airframe, p: Mapping[str, Values]) -> tuple[Values, Values]:
-    """R_BM and c of equation (1)."""
+def principal_frame(airframe: Airframe, p: Mapping[str, Values]) -> tuple[Values, Values]:
+    """R_BM (3, 3) and c (3,) of equation (1), from printed numbers by name."""
     R_MS = np.asarray(so3.from_wxyz(p["pose_rotation"]))
     if airframe.pose:
         R_BS = np.asarray(so3.from_wxyz(np.asarray(airframe.pose[0].wxyz, np.float64)))

@@ -18,6 +18,8 @@ from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
 
 FORMAT = "haltere-result-1"
+PRINCIPAL = "principal_axes"
+"""In `fit`: the principal axes in body axes, as columns, where places and inertia are told along them."""
 VERDICTS: tuple[Verdict, ...] = ("identified", "weak", "combination", "unobservable")
 
 

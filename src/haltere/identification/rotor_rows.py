@@ -14,7 +14,7 @@ from haltere.identification import laws
 from haltere.identification.excerpt import Excerpt
 from haltere.identification.laws import Regression, Signals
 from haltere.identification.motor_fit import MotorFit, motor_fits
-from haltere.identification.smoothing import filled, lagged
+from haltere.identification.smoothing import filled, lagged, smoothed, white_noise
 
 CUTOFF = 25.0
 """Hz, where the log allows it."""
@@ -122,6 +122,7 @@ def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
     )[:, None] * np.ones(m)
     floor[2], floor[3:6] = FLOOR_FORCE * np.abs(table[2]), np.maximum(floor[3:6], 0.0)
     sigma = np.sqrt(scatter**2 + spread**2 + gap**2 + floor**2)
+    sigma[3:6] = np.hypot(sigma[3:6], np.abs(table[3:6]) * _attenuation(part, rows[3:], cutoff)[:, None])
     # Speeds that come later than assumed: T w^2 is then seen with a share of its slope, 2 T w w'.
     usual = np.mean(speeds[part.good], axis=0)
     sigma[6:] = np.hypot(sigma[6:], 2.0 * np.abs(table[3:6]) * usual * delay[1])
@@ -159,6 +160,22 @@ def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
 def _with(cov: Values, sigma: Values) -> Values:
     """A covariance whose deviations are enlarged to `sigma`; what is added is independent."""
     return np.asarray(cov + np.diag(np.maximum(sigma**2 - np.diagonal(cov), 0.0)))
+
+
+def _attenuation(part: Excerpt, rows: list[Regression], cutoff: float) -> Values:
+    """(3,) relative: what rotors do against gusts looks like less authority, down to the share R2 that they explain.
+
+    Forward regression gives R2 of what backward regression gives, and the truth lies between, as from a uniform
+    distribution. Noise of the gyro in what is left makes no such error, and is taken off.
+    """
+    pulse = np.zeros((max(int(8.0 * part.rate / cutoff), 50), 1))
+    pulse[len(pulse) // 2] = 1.0
+    gain = np.linalg.norm(np.gradient(smoothed(pulse, part.rate, cutoff), 1.0 / part.rate, axis=0))
+    noise = gain * white_noise(part.gyro[part.good])
+    # The rows are fitted to differences: twice the variance.
+    moved = np.maximum(1.0 - 2.0 * noise**2 / np.maximum([row.rms**2 for row in rows], 1e-300), 0.0)
+    left = np.clip(moved * (1.0 - np.array([row.explained for row in rows])), 0.0, 0.9)
+    return np.asarray((1.0 / (1.0 - left) - 1.0) / np.sqrt(12.0))
 
 
 def _follow(fits: tuple[MotorFit, ...]) -> bool:

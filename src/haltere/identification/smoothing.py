@@ -11,6 +11,8 @@ from haltere.flight import Butterworth
 from haltere.flight.fault import Values
 
 ORDER = 2
+HALF = 0.4549
+"""Median of the square of a standard normal number."""
 MOST = 0.45
 """Of the sampling rate: a cutoff beyond filters nothing."""
 
@@ -54,6 +56,15 @@ def filled(values: Values) -> Values:
             np.interp(places, places[there], column[there]) if there.any() else np.zeros(len(column))
         )
     return np.stack(columns, axis=1).reshape(values.shape)
+
+
+def white_noise(values: Values) -> Values:
+    """Deviation of what neighbours of a smooth signal do not share, along the first axis (second differences)."""
+    values = values[np.isfinite(values.reshape(len(values), -1)).all(axis=1)]
+    if len(values) < 3:
+        return np.zeros(values.shape[1:])
+    bend = values[2:] - 2.0 * values[1:-1] + values[:-2]
+    return np.asarray(np.sqrt(np.median(bend**2, axis=0) / HALF / 6.0))
 
 
 def least(grid: Values, costs: Values) -> tuple[float, float]:

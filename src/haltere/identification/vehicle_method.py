@@ -21,13 +21,13 @@ from haltere.flight import Channel, Flight
 from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
 from haltere.identification import laws
-from haltere.identification.assembly import assembled, with_numbers
+from haltere.identification.assembly import assembled, principal_frame, with_numbers
 from haltere.identification.excerpt import Excerpt, IdentifyError
 from haltere.identification.judgement import NORMAL, WIDE
 from haltere.identification.known import Known
-from haltere.identification.result import Covariance, Parameter, Prediction
+from haltere.identification.result import PRINCIPAL, Covariance, Parameter, Prediction
 from haltere.identification.rotor_method import SLOW, Told, identify_rotors
-from haltere.identification.smoothing import filled, smoothed
+from haltere.identification.smoothing import filled, smoothed, white_noise
 from haltere.lie import so3
 
 LEAST = {"accel": 1e-3, "gyro": 1e-5, "position": 1e-3, "rotation": 3e-3}
@@ -97,6 +97,7 @@ def identify_vehicle(
     told.parameters += _parameters(final, grown, online.fit.mismatch)
     told.covariance = _covariance(final, told.parameters, grown)
     told.airframe = assembled(airframe, final, told.notes)
+    told.fit[PRINCIPAL] = principal_frame(airframe, values_of(final))[0].tolist()
     told.fit.update(pose_residuals=online.fit.pose, imu_residuals=online.fit.imu, rejected=online.rejected)
     told.predictions += _predictions(vehicle, recorded, part)
     return told
@@ -166,9 +167,7 @@ def equipped(airframe: Airframe, flight: Flight, notes: list[str]) -> Airframe:
 
 
 def _noise(channel: Channel) -> float:
-    values = channel.values[channel.finite]
-    bend = values[2:] - 2.0 * values[1:-1] + values[:-2]
-    return float(np.sqrt(np.median(bend**2) / 0.4549 / 6.0)) if len(bend) else 0.0
+    return float(np.max(white_noise(channel.values[channel.finite])))
 
 
 def _flying(flight: Flight, part: Excerpt, airframe: Airframe) -> Flight:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from haltere.foundation.gravity import STANDARD_GRAVITY
 from haltere.identification.result import Identification
 from haltere.report import fits
 from haltere.report.belief import effectiveness, picture
@@ -92,7 +93,7 @@ def _strengths(result: Identification) -> list[Picture | Table]:
     lift = sum(r.get("fz", 0.0) for r in rotors.values())
     if not rotors or lift <= 0.0:
         return []
-    square = 9.80665 / lift
+    square = STANDARD_GRAVITY / lift
     found: list[Picture | Table] = []
     for key, title, unit, words in (
         ("fz", "Upward push at hover", "m/s²", "Together they carry the weight, 9.81 m/s²."),

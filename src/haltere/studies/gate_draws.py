@@ -15,8 +15,9 @@ import numpy as np
 from haltere.airframe import Airframe, AirframeError
 from haltere.airframe.inertia import Six, principal_moments
 from haltere.export import ExportError, Subject, physics
-from haltere.export.subject import SIX
+from haltere.export.subject import SIX, XYZ
 from haltere.identification.airframe_from_ratios import Ratios, airframe_from_ratios
+from haltere.identification.result import PRINCIPAL
 
 MASS, INERTIA = 1.0, 0.01
 """Of the vehicle that stands for ratios, kg and kg m2: any would do."""
@@ -85,30 +86,45 @@ def _numbers(subject: Subject, generator: np.random.Generator, shrink: float) ->
     own = shrink * generator.standard_normal(len(subject.sigma))
     moved = _moved(subject, generator, shrink)
     for z, (name, sigma) in zip(own, subject.sigma.items(), strict=True):
-        if name not in numbers:
+        if name not in numbers or name in moved:
             continue
-        if name in moved:
-            numbers[name] += moved[name]
-        elif name in groups:
+        if name in groups:
             relative = _relative(subject, groups[name]) * float(common[groups[name]])
             numbers[name] += relative * abs(numbers[name])
         else:
             numbers[name] += sigma * float(z)
+    for name in moved.keys() & numbers.keys():
+        numbers[name] += moved[name]
+    for name, value in numbers.items():
         if name.rsplit(".", 1)[-1] in POSITIVE:
-            numbers[name] = max(numbers[name], SHARE * abs(subject.numbers[name]))
+            numbers[name] = max(value, SHARE * abs(subject.numbers[name]))
     return numbers
 
 
 def _moved(subject: Subject, generator: np.random.Generator, shrink: float) -> dict[str, float]:
-    """One draw of the errors whose covariance the result tells."""
+    """One draw of the errors whose covariance the result tells, in body axes."""
     told = None if subject.result is None else subject.result.covariance
-    if told is None:
+    if subject.result is None or told is None:
         return {}
     sigma = np.sqrt(np.maximum(np.diagonal(told.matrix), 1e-300))
     values, vectors = np.linalg.eigh(told.matrix / np.outer(sigma, sigma))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draw = shrink * sigma * (root @ generator.standard_normal(len(sigma)))
-    return {name: float(x) for name, x in zip(told.names, draw, strict=True)}
+    moved = {name: float(x) for name, x in zip(told.names, draw, strict=True)}
+    axes = subject.result.fit.get(PRINCIPAL)
+    return moved if axes is None else _turned(moved, np.asarray(axes, np.float64))
+
+
+def _turned(moved: dict[str, float], R: np.ndarray) -> dict[str, float]:
+    """Changes of places, axes and moments of inertia along principal axes, in body axes: R v, R J R^T."""
+    turned = dict(moved)
+    for head in {name[:-2] for name in moved if name.endswith((".position.x", ".axis.x"))}:
+        names = [f"{head}.{x}" for x in XYZ]
+        turned |= dict(zip(names, map(float, R @ [moved[name] for name in names]), strict=True))
+    if "inertia.xx" in moved:
+        J = R @ np.diag([moved[f"inertia.{x}{x}"] for x in XYZ]) @ R.T
+        turned |= {f"inertia.{n}": float(J[XYZ.index(n[0]), XYZ.index(n[1])]) for n in SIX}
+    return turned
 
 
 def _relative(subject: Subject, group: int) -> float:
