@@ -38,7 +38,7 @@ class Channel:
 
     def __post_init__(self) -> None:
         if not is_text(self.name) or not _NAME.fullmatch(self.name):
-            raise FlightError(f"channel name {self.name!r}: give words joined by dots, such as 'imu.accel'")
+            raise FlightError(f"channel name {self.name!r}; give words joined by dots, such as 'imu.accel'")
         owner = f"channel '{self.name}'"
         time, values = as_times(self.time, owner), as_values(self.values, owner)
         if values.ndim == 0:
