@@ -102,6 +102,21 @@ def whole_vehicle(
     return u, slope @ cov @ slope.T
 
 
+def payload_in_body(
+    belief: ArmBelief, angle: Numbers, x: Numbers, cov: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Mass, place in body axes (m) and own inertia (5,) of the payload, and their covariance (5, 5).
+
+    Args as in `whole_vehicle`; it is what `haltere.estimation.vehicle_payload.with_payload` asks for.
+    """
+    link = belief.arm.link
+    turns, places = (np.asarray(part)[link] for part in _frames(belief.arm)(jnp.asarray(angle)))
+    turn = np.eye(5)
+    turn[1:4, 1:4] = turns
+    base = np.concatenate([[0.0], places + turns @ belief.gripper, [0.0]])
+    return base + turn @ x[:5], turn @ cov[:5, :5] @ turn.T
+
+
 def fused(sources: Mapping[str, Source]) -> Whole:
     """All opinions weighed together, and how far each is from the others.
 

@@ -68,6 +68,8 @@ class VehicleFilter:
     first_attitude: tuple[float, float, float, float] | None = None
     """q_WM at the beginning, wxyz, good to some degrees; where the outer sensor tells no attitude and this is not
     given, it comes from comparing positions and accelerations (`alignment`)."""
+    spread: Array | None = None
+    """(19 + 7 N, k) of the prior: what is doubtful together, beside `sigma`; see `vehicle_payload`."""
 
     @classmethod
     def from_airframe(
@@ -176,7 +178,7 @@ class VehicleFilter:
 
     def prior(self, moving: Mean) -> VehiclePrior:
         """What is believed before the flight."""
-        return VehiclePrior(moving, self.moving_sigma, self.description.printed, self.sigma)
+        return VehiclePrior(moving, self.moving_sigma, self.description.printed, self.sigma, self.spread)
 
     def begin(self, moving: Mean) -> Belief:
         """The belief before the first reading, hand measurements included."""
@@ -240,7 +242,8 @@ class VehicleFilter:
             nis.append((np.asarray(trail.pose_nis), np.asarray(trail.imu_nis)))
             belief = _sound(new, belief)
         fit, rejected = self._fit(rest, nis, head * period)
-        estimate = VehicleEstimate(self.chart, belief, self.sigma, rejected, fit, notes)
+        sigma = jnp.sqrt(jnp.diagonal(self.prior(moving).cov))
+        estimate = VehicleEstimate(self.chart, belief, sigma, rejected, fit, notes)
         said = [str(fit)] if fit.mismatch else []
         if fit.mismatch and self.change is None:
             said.append(

@@ -18,7 +18,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.airframe import from_catalogue
 from haltere.control.carrying import carried, trim_of
 from haltere.control.compensation import Compensation, Trim, renewed
 from haltere.control.controller import GeometricController
@@ -28,8 +27,8 @@ from haltere.estimation.cog_settings import CogSettings
 from haltere.estimation.payload import PayloadBelief, PayloadFilter
 from haltere.estimation.payload_fusion import Source, Whole, hover_thrust, thrust_scale, whole_vehicle
 from haltere.estimation.payload_record import ArmRecord, Numbers
-from haltere.studies.grip_plant import TICK_RATE, GripRecord, nominal_controller
-from haltere.studies.schmitz_bench import RATE, VEHICLE
+from haltere.studies.grip_plant import TICK_RATE, GripRecord, nominal_controller, vehicle
+from haltere.studies.schmitz_bench import RATE
 
 EVERY = 20
 """Ticks from one estimate to the next."""
@@ -100,10 +99,10 @@ class GripChain:
             belief = replace(belief, payload=self._read(belief.payload, record, goals))
             servos = self._loaded(belief.payload, record.angle[:, -1])
         thrusts = _thrusts(record, belief.scale)
-        each = [jax.tree.map(lambda x, i=i: x[i], said) for i in range(len(servos))]
+        centres = jax.tree.map(np.asarray, said)
         whole = tuple(
-            None if source is None else carried(source, thrust, one)
-            for source, thrust, one in zip(servos, thrusts, each, strict=True)
+            None if source is None else carried(source, thrust, jax.tree.map(lambda x, i=i: x[i], centres))
+            for i, (source, thrust) in enumerate(zip(servos, thrusts, strict=True))
         )
         return replace(belief, whole=whole, used=self._told(belief, said, whole))
 
@@ -143,7 +142,7 @@ class GripChain:
         return [self._source(a, u, P) if s else None for a, u, P, s in zip(angle, x, cov, seen, strict=True)]
 
     def _source(self, angle: Numbers, x: Numbers, cov: Numbers) -> Source:
-        value, spread = whole_vehicle(from_catalogue(VEHICLE), self.payload.arm, angle, x, cov)
+        value, spread = whole_vehicle(vehicle(), self.payload.arm, angle, x, cov)
         return Source((0, 1, 2, 3), value, spread + 1e-14 * np.eye(4))
 
 
@@ -151,7 +150,7 @@ class GripChain:
 def cog_filter(pose: tuple[float, ...]) -> CogFilter:
     """The CoG filter of the catalogue's vehicle with its joints at a pose (deg)."""
     settings = replace(CogSettings().with_joints(), period=1.0 / TICK_RATE)
-    return CogFilter.from_airframe(from_catalogue(VEHICLE), settings, jnp.deg2rad(jnp.asarray(pose)))
+    return CogFilter.from_airframe(vehicle(), settings, jnp.deg2rad(jnp.asarray(pose)))
 
 
 @cache
@@ -176,7 +175,7 @@ def _compiled(pose: tuple[float, ...]) -> tuple[Any, Any]:
 
 def _thrust(record: GripRecord, ticks: int) -> tuple[Numbers, Numbers]:
     """(N, ticks) thrust by the airframe file, N, and specific force along it, m/s2, of the last ticks."""
-    strength = np.asarray([rotor.thrust_coefficient for rotor in from_catalogue(VEHICLE).rotors])
+    strength = np.asarray([rotor.thrust_coefficient for rotor in vehicle().rotors])
     return record.speeds[:, -ticks:] ** 2 @ strength, record.force[:, -ticks:, 2]
 
 

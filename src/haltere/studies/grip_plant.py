@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.airframe import from_catalogue
+from haltere.airframe import Airframe, from_catalogue
 from haltere.algebra import join_single, soa, split_single
 from haltere.control import GeometricController
 from haltere.control.compensation import Compensation
@@ -114,14 +114,20 @@ def joined(records: list[GripRecord]) -> GripRecord:
 
 
 @cache
+def vehicle() -> Airframe:
+    """The catalogue's quadrotor with an arm."""
+    return from_catalogue(VEHICLE)
+
+
+@cache
 def nominal_controller(pose: tuple[float, ...]) -> GeometricController:
     """The controller of the catalogue's vehicle, empty, with its joints at a pose (deg)."""
-    return GeometricController.from_airframe(from_catalogue(VEHICLE), jnp.deg2rad(jnp.asarray(pose)))
+    return GeometricController.from_airframe(vehicle(), jnp.deg2rad(jnp.asarray(pose)))
 
 
 def hovering(controller: GeometricController, angle: Numbers, runs: int) -> GripState:
     """N of them at rest in the air, with joints at `angle` (J,) rad."""
-    rest = State.rest(Model.from_airframe(from_catalogue(VEHICLE)))
+    rest = State.rest(Model.from_airframe(vehicle()))
     state = replace(rest, joint_angles=jnp.asarray(angle), rotor_rates=jnp.sqrt(controller.hover.command))
     one = GripState(state, at_rest(jnp.asarray(angle)), -jnp.asarray(Environment().gravity), jnp.zeros(3))
     wide: GripState = jax.tree.map(lambda x: jnp.broadcast_to(x, (runs, *jnp.shape(x))), one)
@@ -135,7 +141,7 @@ def flown() -> Any:
     Its arguments are plants, what their controllers know (both with a leading axis N), states, goals (T, J) of the
     joints in rad and the share (T,) of the payload that hangs, at every tick; it returns states and `GripRecord`.
     """
-    airframe = from_catalogue(VEHICLE)
+    airframe = vehicle()
     model, motors, arm = Model.from_airframe(airframe), Motors.from_airframe(airframe), arm_of_bench()
     gravity = jnp.asarray(Environment().gravity)
     here = Reference.from_derivatives(jnp.zeros((5, 4)))

@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.airframe import from_catalogue
 from haltere.control.compensation import Compensation
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_fusion import whole_vehicle
@@ -29,8 +28,9 @@ from haltere.studies.grip_plant import (
     hovering,
     joined,
     nominal_controller,
+    vehicle,
 )
-from haltere.studies.schmitz_bench import VEHICLE, Bench, arm_of_bench, draw, payloads, sweep
+from haltere.studies.schmitz_bench import Bench, arm_of_bench, draw, payloads, sweep
 from haltere.studies.schmitz_series import calibrated
 
 POSE = (45.0, 45.0)
@@ -59,7 +59,7 @@ class GripCase:
         """From the numbers of a bench and its source of others."""
         chain = GripChain(PayloadFilter(calibrated(bench)), POSE, GRIP)
         rng, runs = bench.rng, bench.runs
-        rotors = len(from_catalogue(VEHICLE).rotors)
+        rotors = len(vehicle().rotors)
         strength = ROTORS * rng.standard_normal((runs, 1)) + ROTOR * rng.standard_normal((runs, rotors))
         offset = chain.payload.settings.place * rng.standard_normal((runs, 3))
         loaded = THRUST_CHANGE * rng.standard_normal(runs)
@@ -69,7 +69,7 @@ class GripCase:
 
     def truth(self, angle: Numbers) -> Numbers:
         """(N, 4) mass and centre of mass at joint angles (N, J), from the true numbers."""
-        airframe, arm = from_catalogue(VEHICLE), self.chain.payload.arm
+        airframe, arm = vehicle(), self.chain.payload.arm
         own = np.asarray(arm_of_bench().bodies)[:, 0]
         scale = np.asarray(self.bench.bodies)[:, 1:, 0] / own[1:]
         size = arm.mean.shape[-1] + 5
