@@ -102,9 +102,7 @@ def whole_vehicle(
     return u, slope @ cov @ slope.T
 
 
-def payload_in_body(
-    belief: ArmBelief, angle: Numbers, x: Numbers, cov: Numbers
-) -> tuple[Numbers, Numbers]:
+def payload_in_body(belief: ArmBelief, angle: Numbers, x: Numbers, cov: Numbers) -> tuple[Numbers, Numbers]:
     """Mass, place in body axes (m) and own inertia (5,) of the payload, and their covariance (5, 5).
 
     Args as in `whole_vehicle`; it is what `haltere.estimation.vehicle_payload.with_payload` asks for.

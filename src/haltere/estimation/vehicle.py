@@ -81,6 +81,7 @@ class VehicleFilter:
         speed_sigma: float = np.pi,
         axes: Axes = "sphere",
         effects: tuple[Effect, ...] = (),
+        joint_angles: ArrayLike | None = None,
         **options: Any,
     ) -> "VehicleFilter":
         """A filter that believes the airframe file to about 10 % (see `ten_percent`).
@@ -93,13 +94,14 @@ class VehicleFilter:
             speed_sigma: of rotor speeds about the reported ones, rad/s.
             axes: coordinates of the rotor axes.
             effects: what else acts and is estimated: "drag", "wind", "spin", "lag", "delay".
+            joint_angles: (J,) rad at which the links are held, zero where not given.
             options: other fields.
 
         Raises:
             HaltereError: a name is unknown, a deviation is negative, or a sensor is missing.
         """
         require_x64()
-        description = describe_vehicle(airframe, axes, effects)
+        description = describe_vehicle(airframe, axes, effects, joint_angles)
         chart = description.chart
         moving_sigma, sigma = ten_percent(chart, description.printed, uncertainty)
         for name, value in (known or {}).items():

@@ -13,6 +13,7 @@ order in dJ the axes turn by dJ_ij / (I'_j - I'_i); two moments that stay equal 
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -22,7 +23,7 @@ import numpy as np
 from haltere.airframe.inertia import principal_axes
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle import VehicleFilter
-from haltere.estimation.vehicle_prior import prior_at
+from haltere.estimation.vehicle_prior import Hand, VehiclePrior, prior_at
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 from haltere.lie import s2, so3
@@ -45,37 +46,24 @@ def with_payload(vehicle: VehicleFilter, payload: Any, cov: Any) -> VehicleFilte
         cov: (5, 5) of it.
     """
     description, chart = vehicle.description, vehicle.chart
-    printed, before = _with_hands(vehicle)
+    printed, before = _hand_measured(vehicle)
     R_BI = description.R_BM @ np.asarray(so3.from_wxyz(description.printed["imu_rotation"]))
     imu = description.com + description.R_BM @ np.asarray(description.printed["imu_position"])
     turn = np.eye(5)
     turn[1:4, 1:4] = R_BI.T
-    given = np.asarray(payload, float) - np.concatenate([[0.0], imu, [0.0]])
-    held = jnp.asarray(turn @ given)
-    body = _joined(printed, held)[2]
-    axes = principal_axes(np.asarray(body))[0]
-    after = loaded(chart, printed, held, axes)
-
-    def moved(error: Array, more: Array) -> Array:
-        return chart.printed.minus(
-            loaded(chart, chart.printed.plus(printed, error), held + more, axes), after
-        )
-
-    F, G = jax.jit(jax.jacfwd(moved, (0, 1)))(jnp.zeros(chart.printed.dimension), jnp.zeros(5))
+    held = jnp.asarray(turn @ (np.asarray(payload, float) - np.concatenate([[0.0], imu, [0.0]])))
+    _, shift, J = (np.asarray(x) for x in _joined(printed, held))
+    axes = principal_axes(J)[0]
+    after, F, G = _compiled_change(chart)(printed, held, axes)
     doubt = turn @ np.asarray(cov, float) @ turn.T
-    shift = np.asarray(_joined(printed, held)[1])
-    return replace(
-        vehicle,
-        description=description._replace(
-            printed=after,
-            R_BM=description.R_BM @ axes,
-            com=description.com + description.R_BM @ shift,
-        ),
-        sigma=jnp.zeros_like(vehicle.sigma),
-        spread=_root(np.asarray(F @ before @ F.T + G @ doubt @ G.T)),
-        hands=(),
-        readings=(),
+    new = description._replace(
+        printed=after,
+        R_BM=description.R_BM @ axes,
+        com=description.com + description.R_BM @ shift,
     )
+    spread = _root(np.asarray(F @ before @ F.T + G @ doubt @ G.T))
+    none = jnp.zeros_like(vehicle.sigma)
+    return replace(vehicle, description=new, sigma=none, spread=spread, hands=(), readings=())
 
 
 def loaded(chart: Chart, printed: Mean, payload: Array, axes: Any) -> Mean:
@@ -127,19 +115,48 @@ def _tilts(chart: Chart, alpha: Array) -> Array:
     return jnp.stack([jnp.arctan2(across, alpha[:, 2]), jnp.arctan2(alpha[:, 1], alpha[:, 0])], axis=1)
 
 
-def _with_hands(vehicle: VehicleFilter) -> tuple[Mean, np.ndarray]:
+@lru_cache(maxsize=8)
+def _compiled_change(chart: Chart) -> Any:
+    """From printed numbers, payload (5,) and axes (3, 3) to the numbers after, and their derivatives F and G."""
+
+    def change(printed: Mean, held: Array, axes: Array) -> tuple[Mean, Array, Array]:
+        after = loaded(chart, printed, held, axes)
+
+        def moved(error: Array, more: Array) -> Array:
+            now = loaded(chart, chart.printed.plus(printed, error), held + more, axes)
+            return chart.printed.minus(now, after)
+
+        return after, *jax.jacfwd(moved, (0, 1))(jnp.zeros(chart.printed.dimension), jnp.zeros(5))
+
+    return jax.jit(change)
+
+
+def _hand_measured(vehicle: VehicleFilter) -> tuple[Mean, np.ndarray]:
     """The printed numbers of the prior with its hand measurements, and their covariance."""
-    chart, printed = vehicle.chart, vehicle.description.printed
-    level = jnp.asarray([1.0, 0.0, 0.0, 0.0])
-    moving = {b.name: level if b.kind == "rotation" else jnp.zeros(b.shape) for b in chart.moving.blocks}
-    state, first = {**moving, **chart.to_coordinates(printed)}, chart.moving.dimension
-    prior, readings = vehicle.prior(moving), jnp.asarray(vehicle.readings)
-    for _ in range(ITERATIONS if vehicle.hands else 1):
-        mean, P = prior_at(chart, prior, vehicle.hands, readings, state)
-        state = chart.space.plus(state, mean)
-    found = chart.to_printed(chart.constants(state))
-    back = jnp.linalg.inv(chart.jacobian(found))
-    return found, np.asarray(back @ P[first:, first:] @ back.T)
+    printed, prior = vehicle.description.printed, vehicle.prior({})
+    if not vehicle.hands:
+        return printed, np.asarray(prior.cov)
+    return _compiled_hands(vehicle.chart, vehicle.hands)(prior, jnp.asarray(vehicle.readings))  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=8)
+def _compiled_hands(chart: Chart, hands: tuple[Hand, ...]) -> Any:
+    def measured(prior: VehiclePrior, readings: Array) -> tuple[Mean, Array]:
+        level = jnp.asarray([1.0, 0.0, 0.0, 0.0])
+        moving = {b.name: level if b.kind == "rotation" else jnp.zeros(b.shape) for b in chart.moving.blocks}
+        still, first, size = prior._replace(moving=moving), chart.moving.dimension, chart.constant.dimension
+
+        def again(_: int, last: tuple[Mean, Array]) -> tuple[Mean, Array]:
+            mean, P = prior_at(chart, still, hands, readings, {**moving, **last[0]})
+            return chart.constant.plus(last[0], mean[first:]), P[first:, first:]
+
+        start = (chart.to_coordinates(prior.printed), jnp.zeros((size, size)))
+        constants, P = jax.lax.fori_loop(0, ITERATIONS, again, start)
+        found = chart.to_printed(constants)
+        back = jnp.linalg.inv(chart.jacobian(found))
+        return found, back @ P @ back.T
+
+    return jax.jit(measured)
 
 
 def _root(cov: np.ndarray) -> Array:

@@ -1,7 +1,6 @@
-"""Gripping in flight, with the payload chain on and off: how far the vehicle is pushed away, and whether what is
-reported of it is true.
+"""Gripping in flight with the payload chain on and off: how far the vehicle moves, and whether its reports are true.
 
-The vehicle (`haltere.studies.grip_plant`) hovers, grips a mass at `GRIP`, sweeps its joints to measure it and hovers on.
+The vehicle (`haltere.studies.grip_plant`) hovers, grips a mass at `GRIP`, sweeps its joints to measure it and goes on.
 With the chain on (`haltere.studies.grip_chain`) the estimate goes to controller and allocation. Beside the servos of
 `haltere.studies.schmitz_bench` every run draws how strong each rotor is, by how much that changes under the load, and
 where at the gripper the weight acts; none of it is told to the chain.
@@ -142,7 +141,9 @@ def flights_on(case: GripCase) -> GripFlights:
     record, found = joined(kept), chain.payload.estimate(belief.payload)
     whole = [one for one in belief.whole if one is not None]
     if len(whole) < runs:
-        raise HaltereError(f"{runs - len(whole)} of {runs} flights ended before the payload was seen; fly longer")
+        raise HaltereError(
+            f"{runs - len(whole)} of {runs} flights ended before the payload was seen; fly longer"
+        )
     return GripFlights(
         record.position,
         found.mass,
