@@ -102,6 +102,19 @@ def whole_vehicle(
     return u, slope @ cov @ slope.T
 
 
+def payload_in_body(belief: ArmBelief, angle: Numbers, x: Numbers, cov: Numbers) -> tuple[Numbers, Numbers]:
+    """Mass, place in body axes (m) and own inertia (5,) of the payload, and their covariance (5, 5).
+
+    Args as in `whole_vehicle`; it is what `haltere.estimation.vehicle_payload.with_payload` asks for.
+    """
+    link = belief.arm.link
+    turns, places = (np.asarray(part)[link] for part in _frames(belief.arm)(jnp.asarray(angle)))
+    turn = np.eye(5)
+    turn[1:4, 1:4] = turns
+    base = np.concatenate([[0.0], places + turns @ belief.gripper, [0.0]])
+    return base + turn @ x[:5], turn @ cov[:5, :5] @ turn.T
+
+
 def fused(sources: Mapping[str, Source]) -> Whole:
     """All opinions weighed together, and how far each is from the others.
 
@@ -135,6 +148,20 @@ def _summed(sources: Mapping[str, Source]) -> tuple[Numbers, Numbers]:
         information += weight @ H
         vector += weight @ source.value
     return information, vector
+
+
+def thrust_scale(thrust: Numbers, force: Numbers, empty: Source) -> tuple[float, float]:
+    """How much stronger than stated the rotors are, from a flight before the grip, and its relative deviation.
+
+    Args:
+        thrust: (T,) as the airframe file states it, N.
+        force: (T,) specific force along it, m/s2.
+        empty: the vehicle in that flight, whose mass is known.
+    """
+    mass, var = float(empty.value[0]), float(empty.cov[0, 0])
+    ratio = thrust / force
+    mean = float(np.mean(ratio))
+    return mass / mean, float(np.sqrt(var / mass**2 + np.var(ratio) / len(ratio) / mean**2))
 
 
 def hover_thrust(thrust: Numbers, force: Numbers, relative: float = 0.02) -> Source:

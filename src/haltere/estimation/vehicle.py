@@ -68,6 +68,8 @@ class VehicleFilter:
     first_attitude: tuple[float, float, float, float] | None = None
     """q_WM at the beginning, wxyz, good to some degrees; where the outer sensor tells no attitude and this is not
     given, it comes from comparing positions and accelerations (`alignment`)."""
+    spread: Array | None = None
+    """(19 + 7 N, k) of the prior: what is doubtful together, beside `sigma`; see `vehicle_payload`."""
 
     @classmethod
     def from_airframe(
@@ -79,6 +81,7 @@ class VehicleFilter:
         speed_sigma: float = np.pi,
         axes: Axes = "sphere",
         effects: tuple[Effect, ...] = (),
+        joint_angles: ArrayLike | None = None,
         **options: Any,
     ) -> "VehicleFilter":
         """A filter that believes the airframe file to about 10 % (see `ten_percent`).
@@ -91,13 +94,14 @@ class VehicleFilter:
             speed_sigma: of rotor speeds about the reported ones, rad/s.
             axes: coordinates of the rotor axes.
             effects: what else acts and is estimated: "drag", "wind", "spin", "lag", "delay".
+            joint_angles: (J,) rad at which the links are held, zero where not given.
             options: other fields.
 
         Raises:
             HaltereError: a name is unknown, a deviation is negative, or a sensor is missing.
         """
         require_x64()
-        description = describe_vehicle(airframe, axes, effects)
+        description = describe_vehicle(airframe, axes, effects, joint_angles)
         chart = description.chart
         moving_sigma, sigma = ten_percent(chart, description.printed, uncertainty)
         for name, value in (known or {}).items():
@@ -176,7 +180,7 @@ class VehicleFilter:
 
     def prior(self, moving: Mean) -> VehiclePrior:
         """What is believed before the flight."""
-        return VehiclePrior(moving, self.moving_sigma, self.description.printed, self.sigma)
+        return VehiclePrior(moving, self.moving_sigma, self.description.printed, self.sigma, self.spread)
 
     def begin(self, moving: Mean) -> Belief:
         """The belief before the first reading, hand measurements included."""
@@ -240,7 +244,8 @@ class VehicleFilter:
             nis.append((np.asarray(trail.pose_nis), np.asarray(trail.imu_nis)))
             belief = _sound(new, belief)
         fit, rejected = self._fit(rest, nis, head * period)
-        estimate = VehicleEstimate(self.chart, belief, self.sigma, rejected, fit, notes)
+        sigma = jnp.sqrt(jnp.diagonal(self.prior(moving).cov))
+        estimate = VehicleEstimate(self.chart, belief, sigma, rejected, fit, notes)
         said = [str(fit)] if fit.mismatch else []
         if fit.mismatch and self.change is None:
             said.append(

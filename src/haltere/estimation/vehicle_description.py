@@ -6,6 +6,7 @@ principal axes in body axes, ordered and signed to be as close to the body's own
     r_M = R_BM^T (r_B - c),   alpha_M = R_BM^T alpha_B,   q_MS = q_BM^* q_BS                               (1)
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +21,7 @@ from haltere.dynamics.tree import kinematics
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.foundation import HaltereError
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, ArrayLike
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 
@@ -41,15 +42,19 @@ class Description(NamedTuple):
 
 
 @jax.jit
-def _at_rest(model: Model) -> tuple[Array, Array, Array, Array]:
-    """Mass, centre of mass (3,), inertia about it (3, 3), and where links and rotors are (L + R, 3)."""
-    return (*Compact.from_model(model).mass_properties, kinematics(model, State.rest(model)).positions)
+def _at_rest(model: Model, angles: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Mass, centre of mass (3,), inertia about it (3, 3); of links and rotors the places (L + R, 3) and axes."""
+    nodes = kinematics(model, replace(State.rest(model), joint_angles=angles))
+    return (*Compact.from_model(model, angles).mass_properties, nodes.positions, nodes.rotations)
 
 
 def describe_vehicle(
-    airframe: Airframe, axes: Axes = "sphere", effects: tuple[Effect, ...] = ()
+    airframe: Airframe,
+    axes: Axes = "sphere",
+    effects: tuple[Effect, ...] = (),
+    joint_angles: ArrayLike | None = None,
 ) -> Description:
-    """The description of an airframe whose links, if any, are at angle zero.
+    """The description of an airframe whose links, if any, are held at `joint_angles` (J,) rad, zero where not given.
 
     Raises:
         HaltereError: no rotors, no IMU, or neither pose nor position sensor.
@@ -63,19 +68,20 @@ def describe_vehicle(
             f"{airframe.name}: the vehicle filter needs {missing}; add it to the airframe file"
         )
     model = locked_rotors(Model.from_airframe(airframe))
-    mass, com, inertia, places = (np.asarray(x) for x in _at_rest(model))
+    angles = jnp.zeros(model.topology.joints) if joint_angles is None else jnp.asarray(joint_angles, float)
+    mass, com, inertia, places, turns = (np.asarray(x) for x in _at_rest(model, angles))
     R_BM, moments = principal_axes(inertia)
     rotors, names = model.rotors, model.topology.link_names
     position = (places[len(names) :] - com) @ R_BM
-    axis = np.asarray(rotors.axis) @ R_BM
+    axis = np.einsum("rij,rj->ri", turns[len(names) :], np.asarray(rotors.axis)) @ R_BM
 
     def placed(sensor: Any) -> Any:
-        return jnp.asarray((places[names.index(sensor.link)] + np.asarray(sensor.position) - com) @ R_BM)
+        link = names.index(sensor.link)
+        return jnp.asarray((places[link] + turns[link] @ np.asarray(sensor.position) - com) @ R_BM)
 
-    q_MB = so3.conjugate_wxyz(so3.to_wxyz(jnp.asarray(R_BM)))
-
-    def turned(wxyz: Any) -> Any:
-        return so3.multiply_wxyz(q_MB, jnp.asarray(wxyz, float))
+    def turned(sensor: Any) -> Any:
+        q_ML = so3.to_wxyz(jnp.asarray(R_BM.T @ turns[names.index(sensor.link)]))
+        return so3.multiply_wxyz(q_ML, jnp.asarray(getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0)), float))
 
     outer, imu = sensors[0], airframe.imu[0]
     chart = Chart(
@@ -90,9 +96,9 @@ def describe_vehicle(
     spherical = np.stack([inclination, azimuth], axis=1)
     printed = {
         "pose_position": placed(outer),
-        "pose_rotation": turned(getattr(outer, "wxyz", (1.0, 0.0, 0.0, 0.0))),
+        "pose_rotation": turned(outer),
         "imu_position": placed(imu),
-        "imu_rotation": turned(imu.wxyz),
+        "imu_rotation": turned(imu),
         "mass": jnp.asarray([mass]),
         "inertia": jnp.asarray(moments),
         "gravity": jnp.asarray([0.0, 0.0, -GRAVITY]),

@@ -3,7 +3,9 @@
 A prior says mean and standard deviation of every printed number; a sigma of zero makes it known. It enters the
 filter's coordinates through the Jacobian J of the chart at whatever state is linearised about, x:
 
-    mean error = J (printed mean - printed(x)),   covariance = J diag(sigma^2) J^T                        (1)
+    mean error = J (printed mean - printed(x)),   covariance = J (diag(sigma^2) + B B^T) J^T              (1)
+
+with B = `spread` where numbers are doubtful together, as after a grip (`vehicle_payload`).
 
 A hand measurement z of a quantity q is a further reading of the constants:
 
@@ -42,6 +44,14 @@ class VehiclePrior(NamedTuple):
     """The constants, in printed numbers."""
     sigma: Array
     """(19 + 7 N,) of their errors; zero where a number is known."""
+    spread: Array | None = None
+    """(19 + 7 N, k) B of equation (1); none where the errors have nothing to do with each other."""
+
+    @property
+    def cov(self) -> Array:
+        """(19 + 7 N, 19 + 7 N) of the errors of the constants."""
+        alone = jnp.diag(self.sigma**2)
+        return alone if self.spread is None else alone + self.spread @ self.spread.T
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,7 @@ def prior_at(
     moving = chart.moving.carried(state, offset, jnp.diag(prior.moving_sigma**2))
     here = chart.to_printed(chart.constants(state))
     away = chart.printed.minus(prior.printed, here)
-    printed = chart.printed.carried(here, away, jnp.diag(prior.sigma**2))
+    printed = chart.printed.carried(here, away, prior.cov)
     J = chart.jacobian(here)
     mean = jnp.concatenate([offset, J @ away])
     cov = jax.scipy.linalg.block_diag(moving, J @ printed @ J.T)
