@@ -12,8 +12,13 @@ belief (x_0, P_0) of the servos' constants, by Gauss-Newton steps:
     (D^T G D + P_0^-1) dx = D^T (b - G beta) - P_0^-1 (x - x_0),   D = dbeta/dx                                  (2)
 
 Both joints and both directions are weighted by what is known of their friction; what calibration left open and what may
-have drifted since stands in P_0 and so in the deviation of the mass; where joints and directions disagree more than
-that, all deviations grow with the disagreement. `clear` forgets the readings at loading.
+have drifted since stands in P_0 and so in the deviation of the mass. With the C constants c and their part P_c of the
+posterior covariance,
+
+    strain = (c - c_0)^T C_0^-1 (c - c_0) / nu,   nu = C - tr(C_0^-1 P_c)                                      (3)
+
+has the mean 1 if they changed as budgeted: nu is the number of directions in which the readings could move them, two or
+so, whatever the number of readings. Above 1 all variances grow by it. `clear` forgets the readings at loading.
 """
 
 from dataclasses import dataclass, field, replace
@@ -34,8 +39,6 @@ from haltere.estimation.payload_model import (
 from haltere.estimation.payload_record import ArmRecord, Numbers
 from haltere.estimation.payload_signals import ArmSignals, SignalSettings, conditioned
 
-USUAL = 1.5
-"""Strain up to which deviations stay as they are: chance makes as much."""
 STEPS = 3
 """Of Gauss and Newton, at each update, from the values before."""
 
@@ -113,8 +116,8 @@ class PayloadEstimate:
         place_observable: (...) whether they tell where the weight acts, across the joints' axes and gravity.
         inertia_observable: (...) whether they tell the own inertia.
         held: (...) whether the value is held from earlier readings.
-        strain: (...) square sum of the servo constants' corrections in their deviations, over the readings that could
-            make them: about 1 if they changed as budgeted, more if they changed more, which widens all deviations.
+        strain: (...) of equation (3): about 1 if the servos changed as budgeted, more if they changed more, which
+            widens all deviations.
     """
 
     mass: Numbers
@@ -255,12 +258,11 @@ class PayloadFilter:
         """X (..., X), its covariance (..., X, X), and the strain (...), see `PayloadEstimate`."""
         x, information = self._solve(belief, 1)
         cov = np.linalg.inv(information)
-        constants = self.arm
-        change = x[..., PAYLOAD:] - constants.mean
+        change = x[..., PAYLOAD:] - self.arm.mean
         moved = np.einsum("...i,...ij,...j->...", change, self.constants_precision, change)
-        kinds = (belief.count[..., : DOWN + 1] > 0.0).sum(axis=(-1, -2)) * (belief.poses + 1.0)
-        strain = moved / np.maximum(kinds - 1.0, 1.0)
-        return x, cov * np.maximum(strain / USUAL, 1.0)[..., None, None], strain
+        left = np.einsum("...ij,...ji->...", self.constants_precision, cov[..., PAYLOAD:, PAYLOAD:])
+        strain = moved / np.maximum(change.shape[-1] - left, 1.0)
+        return x, cov * np.maximum(strain, 1.0)[..., None, None], strain
 
     def estimate(self, belief: PayloadBelief) -> PayloadEstimate:
         """What is held."""

@@ -9,10 +9,11 @@ from haltere.airframe import from_catalogue
 from haltere.estimation import payload_paper as paper
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_events import watched
-from haltere.estimation.payload_model import ArmBelief, coefficients, payload_parameters
+from haltere.estimation.payload_model import ArmBelief, DriftBudget, coefficients, payload_parameters
 from haltere.estimation.payload_record import ArmRecord, PayloadError
 from haltere.studies import schmitz_bench as bench_of
 from haltere.studies import schmitz_series as series
+from haltere.studies.schmitz_faults import run_of
 
 RUNS = 8
 
@@ -107,6 +108,32 @@ def test_a_calibrated_arm_weighs_273_g(belief, grip):
     assert np.all(found.last.sigma > 0.001)
 
 
+@pytest.mark.parametrize(("drift", "strain", "least"), [(0.03, (0.85, 1.15), 0.93), (0.1, (4.0, 9.0), 0.88)])
+def test_strain_tells_more_drift_than_budgeted(belief, grip, drift, strain, least):
+    """Readings drawn from the model itself, b = G beta(x) + noise of covariance G, friction as budgeted or worse."""
+    arm = replace(belief, mean=belief.mean[0], cov=belief.cov[0])
+    filter_ = PayloadFilter(arm)
+    signals = filter_.signals(run_of(grip, 0))
+    read = filter_.update(filter_.begin(), signals, round(series.FIRST * grip.rate), grip.samples)
+    matrix = filter_.readings(read)[0]
+    runs, rng = 600, np.random.default_rng(5)
+    x = np.zeros((runs, len(read.x)))
+    x[:, 0] = 0.273
+    more = DriftBudget(friction=np.sqrt(drift**2 - DriftBudget().friction ** 2), voltage=0.0, ripple=0.0)
+    x[:, 5:] = rng.multivariate_normal(arm.mean, arm.drifted(more).cov, runs)
+    noise = np.linalg.cholesky(matrix + 1e-12 * np.eye(matrix.shape[-1]))
+    vector = (matrix @ coefficients(arm, x)[0][..., None])[..., 0]
+    vector += (noise @ rng.standard_normal((*vector.shape, 1)))[..., 0]
+    start = filter_.begin((runs,))
+    drawn = replace(start, matrix=np.broadcast_to(matrix, (runs, *matrix.shape)), vector=vector)
+    for _ in range(3):
+        drawn = replace(drawn, x=filter_.posterior(drawn)[0])
+    found, cov, told = filter_.posterior(drawn)
+    assert strain[0] < told.mean() < strain[1]
+    inside = np.abs(found[:, 0] - 0.273) < 1.96 * np.sqrt(cov[:, 0, 0])
+    assert least < inside.mean() < 0.99
+
+
 def test_calibration_finds_the_losses_and_their_doubt(bench, belief):
     truth = np.stack([bench.servos.loss_up, bench.servos.loss_down], axis=-1)
     found = belief.mean[:, [0, 1, 5, 6]].reshape(RUNS, 2, 2)
@@ -147,17 +174,13 @@ def test_gripping_and_releasing_are_told_with_their_time(belief, bench):
     record = bench_of.trace(bench, (45.0, 45.0), 0.273, motion, held)[0]
     for run in range(2):
         one = replace(belief, mean=belief.mean[run], cov=belief.cov[run])
-        arm = ArmRecord(*(getattr(record, n) if n == "rate" else getattr(record, n)[run] for n in FIELDS))
-        events, _ = watched(PayloadFilter(one), arm)
+        events, _ = watched(PayloadFilter(one), run_of(record, run))
         assert [event.kind for event in events] == ["gripped", "released"]
         assert abs(events[0].time - 2.15) < 0.3
         assert abs(events[1].time - 6.1) < 0.3
         assert abs(events[0].after - 0.273) < 0.02
         assert abs(events[1].after) < 0.006
         assert min(event.confidence for event in events) > 0.99
-
-
-FIELDS = ("rate", "angle", "load", "force", "gyro", "goal")
 
 
 def test_records_of_unlike_shape_are_refused():
