@@ -60,6 +60,13 @@ def payload(
     place: Annotated[
         bool, typer.Option("--place", help="With FLIGHT: the weight may hang beside the gripper; find where.")
     ] = False,
+    inertia: Annotated[
+        bool,
+        typer.Option(
+            "--inertia",
+            help="With FLIGHT: the base turned to and fro while the joints swept; find the payload's own inertia.",
+        ),
+    ] = False,
     effort: Annotated[
         EffortName, typer.Option("--effort", help="With FLIGHT: what joints.effort is.")
     ] = EffortName.TORQUE,
@@ -85,7 +92,7 @@ def payload(
             result = _simulated(mass, pose or ["45,45"], offset, seed, still, uncalibrated)
         else:
             say(f"reading {flight}")
-            result = _logged(flight, airframe, calibration, place, effort.value, mapping)
+            result = _logged(flight, airframe, calibration, place, inertia, effort.value, mapping)
     if json:
         emit_json(result)
         return
@@ -116,10 +123,18 @@ def _simulated(
 
 
 def _logged(
-    flight: Path, vehicle: str, calibration: Path | None, place: bool, effort: Any, mapping: Path | None
+    flight: Path,
+    vehicle: str,
+    calibration: Path | None,
+    place: bool,
+    inertia: bool,
+    effort: Any,
+    mapping: Path | None,
 ) -> dict[str, Any]:
+    from dataclasses import replace
+
     from haltere.airframe import resolve
-    from haltere.estimation.payload import PayloadFilter, PayloadSettings
+    from haltere.estimation.payload import BESIDE, TURNED, PayloadFilter, PayloadSettings
     from haltere.estimation.payload_events import watched
     from haltere.estimation.payload_model import ArmBelief, DriftBudget
     from haltere.identification.payload_faults import payload_faults
@@ -133,7 +148,8 @@ def _logged(
         belief = load_calibration(calibration, belief).drifted(DriftBudget())
     log = arm_log(read_log(flight, mapping), airframe, effort)
     findings = payload_faults(belief, log.record)
-    filter_ = PayloadFilter(belief, PayloadSettings(place=0.035) if place else PayloadSettings())
+    settings = TURNED if inertia else PayloadSettings()
+    filter_ = PayloadFilter(belief, replace(settings, place=BESIDE.place) if place else settings)
     events, last = watched(filter_, log.record)
     result = _told(filter_.estimate(last))
     if any(f.kind != "arm-straight-down" for f in findings):
@@ -168,6 +184,8 @@ def _told(estimate: "PayloadEstimate") -> dict[str, Any]:
         "observable": seen,
         "place_observable": placed,
         "inertia": float(estimate.inertia) if spun else None,
+        "inertia_sigma": float(estimate.inertia_sigma) if spun else None,
+        "inertia_observable": spun,
         "held": bool(estimate.held),
         "strain": float(estimate.strain),
     }

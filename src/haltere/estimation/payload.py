@@ -27,6 +27,7 @@ import numpy as np
 
 from haltere.estimation.payload_model import (
     CLASSES,
+    DIRECTION,
     DOWN,
     PAYLOAD,
     REST_DOWN,
@@ -72,6 +73,12 @@ class PayloadSettings:
     signals: SignalSettings = field(default_factory=SignalSettings)
 
 
+BESIDE = PayloadSettings(place=0.035)
+"""Where the weight may hang beside the gripper."""
+TURNED = PayloadSettings(own_inertia=4e-4, within=0.1)
+"""Where the base turns to and fro while the joints sweep widely, which tells the own inertia and looks like no ripple."""
+
+
 @dataclass(frozen=True, eq=False)
 class PayloadBelief:
     """All that was read so far; leading axes are runs.
@@ -114,7 +121,7 @@ class PayloadEstimate:
         inertia_sigma: (...).
         observable: (...) whether the readings tell the mass.
         place_observable: (...) whether they tell where the weight acts, across the joints' axes and gravity.
-        inertia_observable: (...) whether they tell the own inertia.
+        inertia_observable: (...) whether the motion was such that they tell the own inertia.
         held: (...) whether the value is held from earlier readings.
         strain: (...) of equation (3): about 1 if the servos changed as budgeted, more if they changed more, which
             widens all deviations.
@@ -150,7 +157,7 @@ class PayloadFilter:
     def begin(self, runs: tuple[int, ...] = ()) -> PayloadBelief:
         """Nothing read, nothing held."""
         joints = self.arm.joints
-        size = 12 + joints
+        size = 13 + joints
         mean = np.broadcast_to(self.arm.mean, (*runs, self.arm.mean.shape[-1]))
         x = np.concatenate([np.broadcast_to(self.start, (*runs, PAYLOAD)), mean], axis=-1)
         return PayloadBelief(
@@ -198,7 +205,7 @@ class PayloadFilter:
         slides, rests = signals.slides[..., at, :], signals.rests[..., at, :]
         calm = ~signals.shaken[..., at, None]
         way = np.where(slides != 0.0, slides, rests * self.settings.still)
-        phi = features(self.arm, rows, way, signals.speed[..., at, :])
+        phi = features(self.arm, rows, way, signals.speed[..., at, :], signals.acceleration[..., at, :])
         expected = self._load(belief, phi)
         usable = calm & (way != 0.0) & (np.abs(expected) > self.settings.weak_load)
         lifts = way * np.sign(expected) > 0.0
@@ -286,7 +293,8 @@ class PayloadFilter:
             observable=((read & (belief.lever.max(axis=-1) > s.weak_lever)) | hung)
             & (sigma < 0.3 * s.heaviest),
             place_observable=read & (sharpest > 0.0) & (sharpest < 0.5 * s.place),
-            inertia_observable=read & (np.sqrt(cov[..., 4, 4]) < 0.5 * s.own_inertia),
+            inertia_observable=read
+            & (np.sqrt(cov[..., 4, 4] / np.maximum(strain, 1.0)) < 0.5 * s.own_inertia),
             held=belief.age > s.freshness,
             strain=strain,
         )
@@ -296,7 +304,7 @@ class PayloadFilter:
         light = belief.x[..., None, None, 0] * 1.0
         mass = np.maximum(light, 0.0)
         place = np.concatenate([[1.0], self.arm.gripper, np.zeros(6)])
-        return np.asarray(mass * (phi[..., :10] @ place) + phi[..., 10:-2].sum(-1))
+        return np.asarray(mass * (phi[..., :10] @ place) + phi[..., 10:DIRECTION].sum(-1))
 
     def _solve(self, belief: PayloadBelief, steps: int) -> tuple[Numbers, Numbers]:
         """Equation (2): x (..., X) and the inverse of its covariance, after some steps."""

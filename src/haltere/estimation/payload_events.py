@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import norm
 
 from haltere.estimation.payload import PayloadBelief, PayloadFilter
-from haltere.estimation.payload_model import DOWN, PAYLOAD, UP, coefficients, features
+from haltere.estimation.payload_model import DOWN, PAYLOAD, PER_JOINT, UP, coefficients, features
 from haltere.estimation.payload_record import ArmRecord, Numbers
 from haltere.estimation.payload_signals import ArmSignals
 
@@ -112,17 +112,20 @@ def surprise(
     spread[1:4, 1:4] = np.eye(3) * filter_.settings.place**2
     spread[PAYLOAD:, PAYLOAD:] = constants.cov
     beta, slope = coefficients(constants, x)
+    rows, speed, acceleration = (
+        x[at].mean(axis=0) for x in (signals.rows, signals.speed, signals.acceleration)
+    )
     worst = 0.0
     for j in range(constants.joints):
         way = signals.slides[at, j]
         torque = float(signals.torque[at, j].mean())
-        rows, speed = signals.rows[at].mean(axis=0), signals.speed[at].mean(axis=0)
-        weight = features(constants, rows, np.zeros(constants.joints), 0.0 * speed)[j]
-        load = float(weight @ beta[j, UP]) / float(1.0 + x[PAYLOAD + 5 * j])
+        still = np.zeros(constants.joints)
+        weight = features(constants, rows, still, still, still)[j]
+        load = float(weight @ beta[j, UP]) / float(1.0 + x[PAYLOAD + len(PER_JOINT) * j])
         lifts = np.sign(load) or 1.0
         edges = {}
         for kind, direction in ((UP, lifts), (DOWN, -lifts)):
-            phi = features(constants, rows, np.full(constants.joints, direction), speed)[j]
+            phi = features(constants, rows, still + direction, speed, acceleration)[j]
             row = phi @ slope[j, kind]
             edges[kind] = (float(phi @ beta[j, kind]), float(np.sqrt(row @ spread @ row)))
         steady = bool(np.all(way == way[0]) and way[0] != 0.0)

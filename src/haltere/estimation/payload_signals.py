@@ -56,6 +56,7 @@ class ArmSignals:
         torque: (..., T, J) stall torque times reported share, filtered, N m.
         angle: (..., T, J) filtered, rad.
         speed: (..., T, J) filtered, rad/s.
+        acceleration: (..., T, J) filtered, rad/s2.
         rows: (..., T, J, L, 10) joint torque over the inertial parameters of body and links.
         slides: (..., T, J) +1, -1 or 0: the direction of sliding.
         rests: (..., T, J) +1, -1 or 0: the direction of the slide after which the joint came to rest.
@@ -66,6 +67,7 @@ class ArmSignals:
     torque: Numbers
     angle: Numbers
     speed: Numbers
+    acceleration: Numbers
     rows: Numbers
     slides: Numbers
     rests: Numbers
@@ -112,6 +114,7 @@ def conditioned(
         torque,
         motion[0],
         motion[1],
+        motion[2],
         rows,
         slides,
         rests,

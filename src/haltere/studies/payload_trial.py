@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from haltere.estimation.payload import PayloadEstimate, PayloadFilter, PayloadSettings
+from haltere.estimation.payload import BESIDE, PayloadEstimate, PayloadFilter
 from haltere.estimation.payload_record import ArmRecord, PayloadError
 from haltere.identification.payload_faults import payload_faults
 from haltere.studies.schmitz_bench import draw
@@ -14,7 +14,6 @@ from haltere.studies.schmitz_faults import run_of
 from haltere.studies.schmitz_series import (
     QUICK,
     WIDE,
-    WIDE_PLACE,
     Measured,
     calibrated,
     measured,
@@ -70,7 +69,7 @@ def trial(
     at_gripper = (len(poses) == 1 and offset == 0.0) if place_known is None else place_known
     bench = draw(1, seed)
     belief = calibrated(bench) if calibration else nominal()
-    filter_ = PayloadFilter(belief, PayloadSettings() if at_gripper else PayloadSettings(place=WIDE_PLACE))
+    filter_ = PayloadFilter(belief, None if at_gripper else BESIDE)
     shift = np.asarray([[0.0, 0.0, -offset]])
     sweep = (QUICK if at_gripper else WIDE) if motion else None
     before = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from haltere.airframe import from_catalogue
 from haltere.estimation import payload_paper as paper
-from haltere.estimation.payload import PayloadBelief, PayloadEstimate, PayloadFilter, PayloadSettings
+from haltere.estimation.payload import BESIDE, PayloadBelief, PayloadEstimate, PayloadFilter
 from haltere.estimation.payload_model import ArmBelief, DriftBudget
 from haltere.estimation.payload_record import ArmRecord, Numbers
 from haltere.foundation.gravity import GRAVITY
@@ -38,8 +38,6 @@ CALIBRATION_MASSES = (0.0, 0.1, 0.3)
 """kg: the empty arm and two known weights."""
 EVERY = 10
 """Reports from one estimate to the next."""
-WIDE_PLACE = 0.035
-"""m: standard deviation of the centre of mass where it is not known to be at the gripper."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +172,22 @@ def series_b(bench: Bench, vertical: bool, motion: bool, mass: float = 0.273) ->
     return trace(bench, (45.0, 45.0), mass, moved, held, force=force)[0]
 
 
+def turning(
+    bench: Bench, mass: float, own_inertia: float, swing: float = 5.0, end: float = 10.0
+) -> ArmRecord:
+    """The reports of wide sweeps under a base that pitches to and fro twice a second, by `swing` degrees."""
+    time = np.arange(round(end * RATE)) / RATE
+    since = np.maximum(time - 0.5, 0.0)
+    w, size = 4.0 * np.pi, np.deg2rad(swing)
+    angle = size * np.sin(w * since)
+    rate = size * w * np.cos(w * since) * (time >= 0.5)
+    force = GRAVITY * np.stack([-np.sin(angle), np.zeros_like(angle), np.cos(angle)], axis=-1)
+    moved = sweep(time, 0.5, 25.0, (0.4, 0.3))
+    pitch = (rate, -(w**2) * angle)
+    hung = np.ones_like(time)
+    return trace(bench, (45.0, 45.0), mass, moved, hung, force=force, own_inertia=own_inertia, pitch=pitch)[0]
+
+
 def paper_masses(record: ArmRecord, every: int = 2, memory: int = 20) -> tuple[Numbers, Numbers]:
     """The paper's direct mass and running average (N, T / every), every second report at 50 Hz."""
     thin = ArmRecord(
@@ -189,7 +203,7 @@ def paper_masses(record: ArmRecord, every: int = 2, memory: int = 20) -> tuple[N
 
 def wide_filter(belief: ArmBelief) -> PayloadFilter:
     """The estimator where the place of the weight is unknown, too."""
-    return PayloadFilter(belief, PayloadSettings(place=WIDE_PLACE))
+    return PayloadFilter(belief, BESIDE)
 
 
 def in_poses(

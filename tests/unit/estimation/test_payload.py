@@ -7,7 +7,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.estimation import payload_paper as paper
-from haltere.estimation.payload import PayloadFilter
+from haltere.estimation.payload import TURNED, PayloadFilter
 from haltere.estimation.payload_events import watched
 from haltere.estimation.payload_model import ArmBelief, DriftBudget, coefficients, payload_parameters
 from haltere.estimation.payload_record import ArmRecord, PayloadError
@@ -136,7 +136,7 @@ def test_strain_tells_more_drift_than_budgeted(belief, grip, drift, strain, leas
 
 def test_calibration_finds_the_losses_and_their_doubt(bench, belief):
     truth = np.stack([bench.servos.loss_up, bench.servos.loss_down], axis=-1)
-    found = belief.mean[:, [0, 1, 5, 6]].reshape(RUNS, 2, 2)
+    found = belief.mean[:, [0, 1, 6, 7]].reshape(RUNS, 2, 2)
     assert np.abs(found - truth).max() < 0.03
 
 
@@ -159,6 +159,24 @@ def test_the_place_is_refused_where_both_joints_feel_the_same(belief, bench):
     assert seen.place_observable.all()
     along = (seen.center_of_mass - wide.arm.gripper)[:, 2]
     assert np.abs(along + 0.03).mean() < 0.005
+
+
+@pytest.mark.parametrize(("swing", "own", "told"), [(5.0, 4e-4, True), (5.0, 0.0, True), (0.0, 4e-4, False)])
+def test_the_payload_s_own_inertia_is_told_where_the_base_turns(belief, bench, swing, own, told):
+    """273 g with a gyration radius of 38 mm, or a point, under a base that pitches to and fro, or does not."""
+    filter_ = PayloadFilter(belief, TURNED)
+    record = series.turning(bench, 0.273, own, swing)
+    signals, now = filter_.signals(record), filter_.begin((RUNS,))
+    for first in range(100, record.samples, 300):
+        now = filter_.update(now, signals, first, first + 300)
+    found = filter_.estimate(now)
+    assert (found.inertia_observable == told).all()
+    assert found.observable.all()
+    assert np.all(np.abs(found.inertia - own) < 2.0 * found.inertia_sigma)
+    assert np.abs(found.mass - 0.273).mean() < 0.03 * 0.273
+    if told:
+        assert np.abs(found.inertia.mean() - own) < 1.5e-4
+        assert 5e-5 < np.median(found.inertia_sigma) < 2e-4
 
 
 def test_straight_down_is_not_observable(belief, bench):
