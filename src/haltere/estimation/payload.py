@@ -21,7 +21,7 @@ has the mean 1 if they changed as budgeted: nu is the number of directions in wh
 so, whatever the number of readings. Above 1 all variances grow by it. `clear` forgets the readings at loading.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,106 +38,11 @@ from haltere.estimation.payload_model import (
     features,
 )
 from haltere.estimation.payload_record import ArmRecord, Numbers
-from haltere.estimation.payload_signals import ArmSignals, SignalSettings, conditioned
+from haltere.estimation.payload_signals import ArmSignals, conditioned
+from haltere.estimation.payload_state import PayloadBelief, PayloadEstimate, PayloadSettings
 
 STEPS = 3
 """Of Gauss and Newton, at each update, from the values before."""
-
-
-@dataclass(frozen=True)
-class PayloadSettings:
-    """How a payload is estimated."""
-
-    place: float = 0.0003
-    """m: standard deviation of the centre of mass from the gripper, before any reading."""
-    heaviest: float = 1.0
-    """kg: standard deviation of the mass before any reading."""
-    own_inertia: float = 3e-4
-    """kg m2: standard deviation of the payload's own inertia before any reading."""
-    correlation: float = 0.06
-    """s: readings closer together than this are one."""
-    floor: float = 0.0015
-    """Deviation of a filtered reading beside the encoder's steps, share of the stall torque."""
-    within: float = 0.01
-    """Weight of changes within a sweep beside its mean, e of equation (1)."""
-    pose_change: float = 0.35
-    """rad by which a joint must have moved for a new pose."""
-    weak_lever: float = 0.25
-    """N m/kg: lever times specific force below which a joint does not show the mass."""
-    weak_load: float = 0.01
-    """N m: expected torque below which the direction of power flow is not known."""
-    freshness: float = 0.5
-    """s after the last counted reading from which a value is held, not measured."""
-    still: bool = True
-    """Whether joints at rest count, poorly."""
-    signals: SignalSettings = field(default_factory=SignalSettings)
-
-
-BESIDE = PayloadSettings(place=0.035)
-"""Where the weight may hang beside the gripper."""
-TURNED = PayloadSettings(own_inertia=4e-4, within=0.1)
-"""Where the base turns to and fro while the joints sweep widely, which tells the own inertia and looks like no ripple."""
-
-
-@dataclass(frozen=True, eq=False)
-class PayloadBelief:
-    """All that was read so far; leading axes are runs.
-
-    Attributes:
-        matrix: (..., J, 4, F, F) G of equation (1) for poses that were left.
-        vector: (..., J, 4, F) b.
-        sums: (..., J, 4, F+2, F+2) of w z z^T with z = (phi, y, 1), in the present pose.
-        pose: (..., J) rad; NaN before the first reading in it.
-        poses: (...) poses that were left.
-        count: (..., J, 4) readings, those closer together than their correlation counted as one.
-        lever: (..., J) largest torque over mass seen, N m/kg.
-        age: (...) s since the last counted reading.
-        x: (..., X) most likely values.
-        told: (..., X, X+1) information about x from elsewhere and the vector to it, see `weighed`.
-    """
-
-    matrix: Numbers
-    vector: Numbers
-    sums: Numbers
-    pose: Numbers
-    poses: Numbers
-    count: Numbers
-    lever: Numbers
-    age: Numbers
-    x: Numbers
-    told: Numbers
-
-
-@dataclass(frozen=True, eq=False)
-class PayloadEstimate:
-    """What is held; leading axes are runs.
-
-    Attributes:
-        mass: (...) kg.
-        sigma: (...) its standard deviation, kg.
-        center_of_mass: (..., 3) in the frame of the link that holds it, m.
-        center_cov: (..., 3, 3) m2.
-        inertia: (...) own inertia, kg m2.
-        inertia_sigma: (...).
-        observable: (...) whether the readings tell the mass.
-        place_observable: (...) whether they tell where the weight acts, across the joints' axes and gravity.
-        inertia_observable: (...) whether the motion was such that they tell the own inertia.
-        held: (...) whether the value is held from earlier readings.
-        strain: (...) of equation (3): about 1 if the servos changed as budgeted, more if they changed more, which
-            widens all deviations.
-    """
-
-    mass: Numbers
-    sigma: Numbers
-    center_of_mass: Numbers
-    center_cov: Numbers
-    inertia: Numbers
-    inertia_sigma: Numbers
-    observable: Numbers
-    place_observable: Numbers
-    inertia_observable: Numbers
-    held: Numbers
-    strain: Numbers
 
 
 class PayloadFilter:
@@ -206,7 +111,7 @@ class PayloadFilter:
         calm = ~signals.shaken[..., at, None]
         way = np.where(slides != 0.0, slides, rests * self.settings.still)
         phi = features(self.arm, rows, way, signals.speed[..., at, :], signals.acceleration[..., at, :])
-        expected = self._load(belief, phi)
+        expected = self._load(belief.x, phi)
         usable = calm & (way != 0.0) & (np.abs(expected) > self.settings.weak_load)
         lifts = way * np.sign(expected) > 0.0
         sliding = slides != 0.0
@@ -299,10 +204,18 @@ class PayloadFilter:
             strain=strain,
         )
 
-    def _load(self, belief: PayloadBelief, phi: Numbers) -> Numbers:
-        """(..., T, J) torque that the joints carry by what is believed now, at least that of the arm alone."""
-        light = belief.x[..., None, None, 0] * 1.0
-        mass = np.maximum(light, 0.0)
+    def expected(self, x: Numbers, signals: ArmSignals) -> Numbers:
+        """(..., T, J) N m: what sliding joints read by the model with x (..., X); NaN where a joint does not slide."""
+        way = signals.slides
+        phi = features(self.arm, signals.rows, way, signals.speed, signals.acceleration)
+        beta, _ = coefficients(self.arm, x)
+        up, down = ((phi * beta[..., None, :, kind, :]).sum(axis=-1) for kind in (UP, DOWN))
+        lifts = way * np.sign(self._load(x, phi)) > 0.0
+        return np.where(way == 0.0, np.nan, np.where(lifts, up, down))
+
+    def _load(self, x: Numbers, phi: Numbers) -> Numbers:
+        """(..., T, J) torque that the joints carry with x (..., X), at least that of the arm alone."""
+        mass = np.maximum(x[..., None, None, 0], 0.0)
         place = np.concatenate([[1.0], self.arm.gripper, np.zeros(6)])
         return np.asarray(mass * (phi[..., :10] @ place) + phi[..., 10:DIRECTION].sum(-1))
 

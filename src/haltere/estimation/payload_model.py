@@ -133,6 +133,10 @@ class ArmBelief:
         """(J,) N m of one encoder step."""
         return counts(self.servos)
 
+    def of_run(self, run: int) -> Self:
+        """The belief of one arm out of many."""
+        return replace(self, mean=self.mean[run], cov=self.cov[run])
+
     def drifted(self, drift: DriftBudget) -> Self:
         """What is still believed some time after calibration."""
         more = np.zeros(self.mean.shape)

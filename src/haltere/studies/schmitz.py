@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from haltere.estimation import payload_paper as paper
-from haltere.estimation.payload import PayloadEstimate, PayloadFilter
+from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_model import DriftBudget
 from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_state import PayloadEstimate
 from haltere.foundation import HaltereError
 from haltere.studies.payload_flight import flight_rows
 from haltere.studies.schmitz_bench import POSES, Bench, draw
@@ -72,6 +73,8 @@ class SchmitzRuns:
     drifted: dict[str, tuple[Numbers, Numbers]]
     """Errors and deviations, kg, by what the estimator does not know."""
     bench: Bench
+    gripper: Numbers
+    """(3,) m, in the frame of the link that holds the payload."""
     flights: list[dict[str, Any]]
     """Rows of `haltere.studies.payload_flight`."""
 
@@ -128,7 +131,9 @@ def measure_all(
         }
         say("gripping in flight")
         flights = flight_rows(min(runs, MOST_FLIGHTS), seed + 5)
-    return SchmitzRuns(moved, uncalibrated, still, records, shaken, places, drifted, bench, flights)
+    return SchmitzRuns(
+        moved, uncalibrated, still, records, shaken, places, drifted, bench, belief.gripper, flights
+    )
 
 
 def _places(bench: Bench, filter_: PayloadFilter) -> dict[str, tuple[PayloadEstimate, Numbers]]:

@@ -7,10 +7,11 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.estimation import payload_paper as paper
-from haltere.estimation.payload import TURNED, PayloadFilter
+from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_events import watched
 from haltere.estimation.payload_model import ArmBelief, DriftBudget, coefficients, payload_parameters
 from haltere.estimation.payload_record import ArmRecord, PayloadError
+from haltere.estimation.payload_state import TURNED
 from haltere.studies import schmitz_bench as bench_of
 from haltere.studies import schmitz_series as series
 from haltere.studies.schmitz_faults import run_of
@@ -111,7 +112,7 @@ def test_a_calibrated_arm_weighs_273_g(belief, grip):
 @pytest.mark.parametrize(("drift", "strain", "least"), [(0.03, (0.85, 1.15), 0.93), (0.1, (4.0, 9.0), 0.88)])
 def test_strain_tells_more_drift_than_budgeted(belief, grip, drift, strain, least):
     """Readings drawn from the model itself, b = G beta(x) + noise of covariance G, friction as budgeted or worse."""
-    arm = replace(belief, mean=belief.mean[0], cov=belief.cov[0])
+    arm = belief.of_run(0)
     filter_ = PayloadFilter(arm)
     signals = filter_.signals(run_of(grip, 0))
     read = filter_.update(filter_.begin(), signals, round(series.FIRST * grip.rate), grip.samples)
@@ -191,14 +192,18 @@ def test_gripping_and_releasing_are_told_with_their_time(belief, bench):
     motion = bench_of.sweep(time, 3.0, end=5.0) + bench_of.sweep(time, 6.7, end=8.7)
     record = bench_of.trace(bench, (45.0, 45.0), 0.273, motion, held)[0]
     for run in range(2):
-        one = replace(belief, mean=belief.mean[run], cov=belief.cov[run])
-        events, _ = watched(PayloadFilter(one), run_of(record, run))
+        filter_, mine = PayloadFilter(belief.of_run(run)), run_of(record, run)
+        found = watched(filter_, mine, filter_.signals(mine))
+        events = found.events
         assert [event.kind for event in events] == ["gripped", "released"]
         assert abs(events[0].time - 2.15) < 0.3
         assert abs(events[1].time - 6.1) < 0.3
         assert abs(events[0].after - 0.273) < 0.02
         assert abs(events[1].after) < 0.006
         assert min(event.confidence for event in events) > 0.99
+        late = (found.time > 5.2) & (found.time < 5.8)
+        assert np.all(np.abs(found.mass[late] - 0.273) < 4.0 * found.sigma[late])
+        assert found.held[late][-1]
 
 
 def test_records_of_unlike_shape_are_refused():
