@@ -153,15 +153,16 @@ def _blaha(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict
 
 def _schmitz(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict[str, Any]:
     from haltere.report.page import check_replaceable
-    from haltere.studies import schmitz
     from haltere.studies.payload_trial import trial
+    from haltere.studies.schmitz import tables
+    from haltere.studies.schmitz_runs import SHAKEN, measure_all
 
     check_replaceable(page)
-    found = schmitz.measure_all(runs, seed, say)
-    result = schmitz.tables(found)
+    found = measure_all(runs, seed, say)
+    result = tables(found)
     from haltere.report.schmitz import write
 
-    result["report"] = str(write(found, trial(schmitz.SHAKEN, [(45.0, 45.0)], seed=seed), result, page))
+    result["report"] = str(write(found, trial(SHAKEN, [(45.0, 45.0)], seed=seed), result, page))
     return result
 
 

@@ -181,10 +181,12 @@ class PayloadFilter:
         x, cov, strain = self.posterior(belief)
         s, constants = self.settings, self.arm
         center = cov[..., 1:4, 1:4]
+        # What a motion tells does not depend on how much the servos changed.
+        told = cov / np.maximum(strain, 1.0)[..., None, None]
         # The direction in which a shift of the weight turns the last joint most, in the present pose.
         lever = belief.sums[..., -1, :, 1:4, -1].sum(axis=-2)
         lever = lever / np.maximum(np.linalg.norm(lever, axis=-1, keepdims=True), 1e-300)
-        sharpest = np.sqrt(np.einsum("...i,...ij,...j->...", lever, center, lever))
+        sharpest = np.sqrt(np.einsum("...i,...ij,...j->...", lever, told[..., 1:4, 1:4], lever))
         sigma = np.sqrt(cov[..., 0, 0])
         read = belief.count.sum(axis=(-1, -2)) > 0
         hung = belief.told[..., 0, 0] > 0
@@ -198,8 +200,7 @@ class PayloadFilter:
             observable=((read & (belief.lever.max(axis=-1) > s.weak_lever)) | hung)
             & (sigma < 0.3 * s.heaviest),
             place_observable=read & (sharpest > 0.0) & (sharpest < 0.5 * s.place),
-            inertia_observable=read
-            & (np.sqrt(cov[..., 4, 4] / np.maximum(strain, 1.0)) < 0.5 * s.own_inertia),
+            inertia_observable=read & (np.sqrt(told[..., 4, 4]) < 0.5 * s.own_inertia),
             held=belief.age > s.freshness,
             strain=strain,
         )

@@ -28,8 +28,13 @@ CLASSES = 4
 PAYLOAD = 5
 """Entries of x that describe the payload: mass, centre of mass (3), own inertia."""
 PER_JOINT = ("loss_up", "loss_down", "coulomb", "back_emf", "rest", "inertia")
-EDGE, DIRECTION = PER_JOINT.index("rest"), -3
-"""Where a joint's e stands among its numbers, and its direction among the features."""
+EDGE = PER_JOINT.index("rest")
+LOSSES = np.asarray([0, 1, 0, 1])
+"""Which loss counts in each kind of motion."""
+DRIVE = np.asarray([PER_JOINT.index(name) for name in ("coulomb", "back_emf", "inertia")])
+"""Which numbers of a joint stand in beta as they are, at its end."""
+DIRECTION = -len(DRIVE)
+"""Where the direction stands among the features."""
 
 
 @dataclass(frozen=True)
@@ -167,58 +172,58 @@ def features(
     return np.concatenate([rows[..., arm.link, :], own, drive], axis=-1)
 
 
+FIRST, SECOND = np.asarray([0, 0, 1, 0, 1, 2]), np.asarray([0, 1, 1, 2, 2, 2])
+"""Rows and columns of an inertia matrix in the order of the last six inertial parameters."""
+SAME = (FIRST == SECOND).astype(float)
+IN_FIRST, IN_SECOND = (np.asarray(x[:, None] == np.arange(3), float) for x in (FIRST, SECOND))
+
+
 def payload_parameters(gripper: Numbers, payload: Numbers) -> tuple[Numbers, Numbers]:
     """Pi (..., 10) of (m, c, i) = `payload` (..., 5), and its derivative (..., 10, 5)."""
-    mass, spin = payload[..., 0], payload[..., 4]
+    mass, spin = payload[..., :1], payload[..., 4:]
     r = gripper + payload[..., 1:4]
-    pi = np.zeros((*payload.shape[:-1], 10))
+    shape = (r**2).sum(axis=-1, keepdims=True) * SAME - r[..., FIRST] * r[..., SECOND]
+    pi = np.concatenate([mass, mass * r, mass * shape + spin * SAME], axis=-1)
     slope = np.zeros((*pi.shape, PAYLOAD))
-    pi[..., 0], slope[..., 0, 0] = mass, 1.0
-    for a in range(3):
-        pi[..., 1 + a] = mass * r[..., a]
-        slope[..., 1 + a, 0], slope[..., 1 + a, 1 + a] = r[..., a], mass
-    for place, (a, b) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)), start=4):
-        square = (r**2).sum(-1) if a == b else 0.0
-        pi[..., place] = mass * (square - r[..., a] * r[..., b]) + (spin if a == b else 0.0)
-        slope[..., place, 0] = square - r[..., a] * r[..., b]
-        for axis in range(3):
-            grown = 2.0 * r[..., axis] if a == b else np.zeros_like(mass)
-            grown = grown - (axis == a) * r[..., b] - (axis == b) * r[..., a]
-            slope[..., place, 1 + axis] = mass * grown
-        slope[..., place, 4] = float(a == b)
+    slope[..., 0, 0] = 1.0
+    slope[..., 1:4, 0], slope[..., 4:, 0] = r, shape
+    slope[..., 1:4, 1:4] = mass[..., None] * np.eye(3)
+    bent = 2.0 * r[..., None, :] * SAME[:, None]
+    bent = bent - IN_FIRST * r[..., SECOND, None] - IN_SECOND * r[..., FIRST, None]
+    slope[..., 4:, 1:4] = mass[..., None] * bent
+    slope[..., 4:, 4] = SAME
     return pi, slope
+
+
+SIGN = np.asarray([1.0, -1.0, 1.0, -1.0])
+"""Of the loss in g of equation (2), by kind of motion: UP, DOWN, REST_UP, REST_DOWN."""
+NEARER = np.asarray([0.0, 0.0, -1.0, 1.0])
+"""Of e in g."""
 
 
 def coefficients(belief: ArmBelief, x: Numbers) -> tuple[Numbers, Numbers]:
     """Beta (..., J, 4, F) of equation (3) and its derivative (..., J, 4, F, X) at x (..., X)."""
-    joints, size = belief.joints, x.shape[-1]
+    joints, size, each = belief.joints, x.shape[-1], len(PER_JOINT)
     pi, slope = payload_parameters(belief.gripper, x[..., :PAYLOAD])
-    kappa, volt = x[..., -1 - joints : -1], x[..., -1]
+    kappa, volt = x[..., -1 - joints : -1], x[..., -1, None, None, None]
     carried = np.concatenate([pi, kappa], axis=-1)
-    count, drive = carried.shape[-1], len(PER_JOINT)
-    lead = x.shape[:-1]
-    beta = np.zeros((*lead, joints, CLASSES, count + 3))
+    count = carried.shape[-1]
+    own = x[..., PAYLOAD : PAYLOAD + each * joints].reshape(*x.shape[:-1], joints, each)
+    gain = 1.0 + SIGN * own[..., LOSSES] + NEARER * own[..., EDGE, None]
+    beta = np.empty((*x.shape[:-1], joints, CLASSES, count + len(DRIVE)))
+    beta[..., :count] = gain[..., None] * carried[..., None, None, :]
+    beta[..., count:] = own[..., None, DRIVE]
+    beta /= volt
     derived = np.zeros((*beta.shape, size))
+    derived[..., :10, :PAYLOAD] = gain[..., None, None] * slope[..., None, None, :, :]
+    links = np.arange(joints)
+    derived[..., 10 + links, size - 1 - joints + links] = gain[..., None]
     for j in range(joints):
-        at = PAYLOAD + drive * j
-        up, down, dry, emf, rest, inertia = (x[..., at + i] for i in range(drive))
-        for k in range(CLASSES):
-            lifts = k in (UP, REST_UP)
-            sign = 1.0 if lifts else -1.0
-            edge = -sign if k >= REST_UP else 0.0
-            gain = 1.0 + sign * (up if lifts else down) + edge * rest
-            beta[..., j, k, :count] = gain[..., None] * carried
-            beta[..., j, k, count:] = np.stack([dry, emf, inertia], axis=-1)
-            d = derived[..., j, k, :, :]
-            d[..., :10, :PAYLOAD] = gain[..., None, None] * slope
-            for link in range(joints):
-                d[..., 10 + link, size - 1 - joints + link] = gain
-            d[..., :count, at + (0 if lifts else 1)] = sign * carried
-            d[..., :count, at + EDGE] = edge * carried
-            for place, name in enumerate(("coulomb", "back_emf", "inertia")):
-                d[..., count + place, at + PER_JOINT.index(name)] = 1.0
-    whole = volt[..., None, None, None]
-    derived[..., :-1] /= whole[..., None]
-    beta = beta / whole
-    derived[..., -1] = -beta / whole
+        at = PAYLOAD + each * j
+        for kind in range(CLASSES):
+            derived[..., j, kind, :count, at + LOSSES[kind]] = SIGN[kind] * carried
+            derived[..., j, kind, :count, at + EDGE] = NEARER[kind] * carried
+        derived[..., j, :, count + np.arange(len(DRIVE)), at + DRIVE] = 1.0
+    derived /= volt[..., None]
+    derived[..., -1] = -beta / volt
     return beta, derived

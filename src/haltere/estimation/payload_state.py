@@ -37,6 +37,8 @@ class PayloadSettings:
 
 BESIDE = PayloadSettings(place=0.035)
 """Where the weight may hang beside the gripper."""
+WHILE_SHAKEN = PayloadSettings(still=False, signals=SignalSettings(shaken=float("inf")))
+"""Where the joints sweep while the base shakes: measured all the same, not held."""
 TURNED = PayloadSettings(own_inertia=4e-4, within=0.1, pose_change=1.2)
 """Where the base turns to and fro while the joints sweep widely: it tells the own inertia, and looks like no ripple."""
 

@@ -12,8 +12,8 @@ from haltere.report.page import Page, Picture, Section
 from haltere.report.payload import Story, arm_chart, mass_chart, reading_chart
 from haltere.report.reproduced import numbers
 from haltere.studies.payload_trial import Trial
-from haltere.studies.schmitz import MASSES, SHAKEN, SchmitzRuns
 from haltere.studies.schmitz_bench import POSES
+from haltere.studies.schmitz_runs import MASSES, SHAKEN, SchmitzRuns
 from haltere.studies.schmitz_series import STAGES
 
 

@@ -23,6 +23,7 @@ from haltere.studies.schmitz_bench import (
     RATE,
     VEHICLE,
     Bench,
+    base_at_rest,
     sweep,
     trace,
 )
@@ -162,8 +163,7 @@ def series_b(bench: Bench, vertical: bool, motion: bool, mass: float = 0.273) ->
     """The reports of series B; with `motion` the joints sweep before, during the slow stage and after the fast one."""
     time, held = timeline(STAGES["after"][1])
     shaken = oscillation(time, 4.0, 0.5, 4.0) + oscillation(time, 13.0, 2.0, 8.0)
-    force = np.zeros((len(time), 3))
-    force[:, 2] = GRAVITY
+    force = base_at_rest(time)
     force[:, 2 if vertical else 0] += shaken
     moved = np.zeros((len(time), 2))
     if motion:
@@ -171,6 +171,18 @@ def series_b(bench: Bench, vertical: bool, motion: bool, mass: float = 0.273) ->
             part = sweep(time, start, end=start + SWEEP_TIME)
             moved = moved + part
     return trace(bench, (45.0, 45.0), mass, moved, held, force=force)[0]
+
+
+def while_shaken(
+    bench: Bench, filter_: PayloadFilter, vertical: bool, mass: float = 0.273
+) -> PayloadEstimate:
+    """What sweeps tell during the 2 Hz of series B, and nothing else; `filter_` with `WHILE_SHAKEN`."""
+    time, held = timeline(6.0)
+    force = base_at_rest(time)
+    force[:, 2 if vertical else 0] += oscillation(time, 1.5, 2.0, 8.0)
+    moved = sweep(time, 1.5, 10.0, end=5.5)
+    record = trace(bench, (45.0, 45.0), mass, moved, held, force=force)[0]
+    return measured(filter_, record, 1.6, 5.5)[0].last
 
 
 def turning(

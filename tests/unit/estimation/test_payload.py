@@ -201,7 +201,7 @@ def test_gripping_and_releasing_are_told_with_their_time(belief, bench):
         assert abs(events[0].after - 0.273) < 0.02
         assert abs(events[1].after) < 0.006
         assert min(event.confidence for event in events) > 0.99
-        late = (found.time > 5.2) & (found.time < 5.8)
+        late = (found.time > 5.2) & (found.time < 5.95)
         assert np.all(np.abs(found.mass[late] - 0.273) < 4.0 * found.sigma[late])
         assert found.held[late][-1]
 
