@@ -5,11 +5,12 @@ import pytest
 
 from haltere.studies import schmitz
 from haltere.studies.schmitz_limits import shares, workspace
+from haltere.studies.schmitz_runs import measure_all
 
 
 @pytest.fixture(scope="module")
 def few():
-    return schmitz.tables(schmitz.measure_all(6, 11, thorough=False))["tables"]
+    return schmitz.tables(measure_all(6, 11, thorough=False))["tables"]
 
 
 def test_the_paper_s_estimator_has_the_paper_s_faults(few):

@@ -9,7 +9,7 @@ import typer
 from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
 
 if TYPE_CHECKING:
-    from haltere.estimation.payload import PayloadEstimate
+    from haltere.estimation.payload_state import PayloadEstimate
 
 EXAMPLE = "Example: haltere payload --simulate --mass 0.273 --pose 45,45 --json"
 
@@ -60,6 +60,13 @@ def payload(
     place: Annotated[
         bool, typer.Option("--place", help="With FLIGHT: the weight may hang beside the gripper; find where.")
     ] = False,
+    inertia: Annotated[
+        bool,
+        typer.Option(
+            "--inertia",
+            help="With FLIGHT: the base turned to and fro while the joints swept; find the payload's own inertia.",
+        ),
+    ] = False,
     effort: Annotated[
         EffortName, typer.Option("--effort", help="With FLIGHT: what joints.effort is.")
     ] = EffortName.TORQUE,
@@ -68,6 +75,10 @@ def payload(
         typer.Option(
             "--map", help="With FLIGHT, for CSV and ROS bags: which columns are which.", metavar="FILE"
         ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="Write a page with pictures of it here.", metavar="FILE.html"),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,
     json: JsonFlag = False,
@@ -80,12 +91,16 @@ def payload(
     if (flight is None) == (not simulate):
         raise typer.BadParameter("give a log, or --simulate", param_hint="FLIGHT")
     prepare_jax()
+    if report is not None:
+        from haltere.report.page import check_replaceable
+
+        check_replaceable(report)
     with progress("estimating the payload") as say:
         if flight is None:
-            result = _simulated(mass, pose or ["45,45"], offset, seed, still, uncalibrated)
+            result = _simulated(mass, pose or ["45,45"], offset, seed, still, uncalibrated, report)
         else:
             say(f"reading {flight}")
-            result = _logged(flight, airframe, calibration, place, effort.value, mapping)
+            result = _logged(flight, airframe, calibration, place, inertia, effort.value, mapping, report)
     if json:
         emit_json(result)
         return
@@ -93,7 +108,13 @@ def payload(
 
 
 def _simulated(
-    mass: float, poses: list[str], offset: float, seed: int, still: bool, uncalibrated: bool
+    mass: float,
+    poses: list[str],
+    offset: float,
+    seed: int,
+    still: bool,
+    uncalibrated: bool,
+    page: Path | None,
 ) -> dict[str, Any]:
     from haltere.studies.payload_trial import trial
 
@@ -102,28 +123,36 @@ def _simulated(
     except ValueError:
         raise typer.BadParameter("give two angles in degrees, such as 45,45", param_hint="--pose") from None
     found = trial(mass, angles, offset, seed, motion=not still, calibration=not uncalibrated)
-    unwrapped = {name: value[0] for name, value in vars(found.estimate).items()}
-    result = _told(type(found.estimate)(**unwrapped))
-    return {
-        **result,
-        "settled": float(found.found.settled[0]),
+    result = {
+        **_told(found.estimate),
+        "settled": float(found.found.settled),
         "paper_mass": found.paper,
         "findings": [f.to_dict() for f in found.findings],
         "events": [],
         "truth": found.truth,
         "notes": [],
     }
+    if page is not None:
+        from haltere.report.payload import Story
+        from haltere.report.payload import page as drawn
+
+        result["report"] = str(drawn(Story.of_trial(found), "A simulated grip").write(page))
+    return result
 
 
 def _logged(
-    flight: Path, vehicle: str, calibration: Path | None, place: bool, effort: Any, mapping: Path | None
+    flight: Path,
+    vehicle: str,
+    calibration: Path | None,
+    place: bool,
+    inertia: bool,
+    effort: Any,
+    mapping: Path | None,
+    page: Path | None,
 ) -> dict[str, Any]:
     from haltere.airframe import resolve
-    from haltere.estimation.payload import PayloadFilter, PayloadSettings
-    from haltere.estimation.payload_events import watched
     from haltere.estimation.payload_model import ArmBelief, DriftBudget
-    from haltere.identification.payload_faults import payload_faults
-    from haltere.identification.payload_log import arm_log
+    from haltere.identification.payload_reading import read_payload
     from haltere.identification.servo_calibration import load_calibration
     from haltere.logs import read_log
 
@@ -131,33 +160,30 @@ def _logged(
     belief = ArmBelief.from_airframe(airframe)
     if calibration is not None:
         belief = load_calibration(calibration, belief).drifted(DriftBudget())
-    log = arm_log(read_log(flight, mapping), airframe, effort)
-    findings = payload_faults(belief, log.record)
-    filter_ = PayloadFilter(belief, PayloadSettings(place=0.035) if place else PayloadSettings())
-    events, last = watched(filter_, log.record)
-    result = _told(filter_.estimate(last))
-    if any(f.kind != "arm-straight-down" for f in findings):
-        result |= {
-            "mass": None,
-            "sigma": None,
-            "interval": [None, None],
-            "center_of_mass": None,
-            "observable": False,
-        }
-    return {
-        **result,
-        "findings": [f.to_dict() for f in findings],
-        "events": [vars(event) for event in events],
-        "notes": list(log.notes),
+    found = read_payload(
+        read_log(flight, mapping), airframe, belief, beside=place, turned=inertia, effort=effort
+    )
+    result = {
+        **_told(found.estimate, found.trusted),
+        "findings": [f.to_dict() for f in found.findings],
+        "events": [vars(event) for event in found.course.events],
+        "notes": list(found.log.notes),
     }
+    if page is not None:
+        from haltere.report.payload import Story
+        from haltere.report.payload import page as drawn
+
+        result["report"] = str(drawn(Story.of_log(found), f"Payload in {flight.name}").write(page))
+    return result
 
 
-def _told(estimate: "PayloadEstimate") -> dict[str, Any]:
+def _told(estimate: "PayloadEstimate", trusted: bool = True) -> dict[str, Any]:
+    """What is said of an estimate; of readings with faults nothing but that."""
     import numpy as np
 
     mass, sigma = float(estimate.mass), float(estimate.sigma)
-    seen, placed = bool(estimate.observable), bool(estimate.place_observable)
-    spun = bool(estimate.inertia_observable)
+    seen = trusted and bool(estimate.observable)
+    placed, spun = seen and bool(estimate.place_observable), seen and bool(estimate.inertia_observable)
     center = np.asarray(estimate.center_of_mass).tolist()
     return {
         "mass": mass if seen else None,
@@ -168,6 +194,8 @@ def _told(estimate: "PayloadEstimate") -> dict[str, Any]:
         "observable": seen,
         "place_observable": placed,
         "inertia": float(estimate.inertia) if spun else None,
+        "inertia_sigma": float(estimate.inertia_sigma) if spun else None,
+        "inertia_observable": spun,
         "held": bool(estimate.held),
         "strain": float(estimate.strain),
     }
@@ -204,5 +232,7 @@ def _show(result: dict[str, Any]) -> None:
         typer.echo(
             f"truth: {result['truth']['mass']:g} kg; the paper's estimator reads {result['paper_mass']:.4g} kg"
         )
+    if "report" in result:
+        typer.echo(f"pictures: {result['report']}")
     for note in result["notes"]:
         typer.echo(f"note: {note}")

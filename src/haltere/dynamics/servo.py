@@ -1,7 +1,7 @@
 """Position servos on joints: duty from the quantised error, friction that depends on load and direction, real sticking.
 
-With the airframe file's numbers (`haltere.airframe.servo`), angle q, rate q', goal g, the torque t that the load asks
-for, and the stick state z in [-1, 1]:
+With the airframe file's numbers (`haltere.airframe.servo`), angle q, rate q', goal g, the torque t = h + M q'' that the
+gears carry to the load, and the stick state z in [-1, 1]:
 
     d = clip(k (step(g) - step(q)) / T, +-1) = duty                                                       (1)
     drive = T (V d - q' / w_0)                                                                            (2)
@@ -30,6 +30,8 @@ REFERENCE_LOAD = 0.4
 """t_0 of equation (3), N m: where all exponents agree."""
 STRIBECK = 0.02
 """v_s of equation (4), rad/s."""
+ROUNDS = 3
+"""To find friction and acceleration, which need each other: a round leaves less than half of what is missing."""
 REPORT_STEPS = 1023.0
 """Steps of the reported load to the stall torque (ROBOTIS e-Manual)."""
 
@@ -155,8 +157,12 @@ def servo_step(
     d = duty(servos, state.angle, goal)
     damping = servos.stall_torque / servos.no_load_speed
     inertia = mass_matrix + jnp.diag(servos.inertia)
-    push = joint_torque(servos, state, load, d) - load - damping * state.rate
-    change = ldl_solve(inertia + dt * jnp.diag(damping), push)
+    resisted = inertia + dt * jnp.diag(damping)
+    change = jnp.zeros_like(load)
+    for _ in range(ROUNDS):
+        carried = load + mass_matrix @ change
+        push = joint_torque(servos, state, carried, d) - load - damping * state.rate
+        change = ldl_solve(resisted, push)
     rate = state.rate + dt * change
     angle = state.angle + dt * rate
     stick = jnp.clip(state.stick + dt * rate / servos.presliding, -1.0, 1.0)

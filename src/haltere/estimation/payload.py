@@ -12,16 +12,22 @@ belief (x_0, P_0) of the servos' constants, by Gauss-Newton steps:
     (D^T G D + P_0^-1) dx = D^T (b - G beta) - P_0^-1 (x - x_0),   D = dbeta/dx                                  (2)
 
 Both joints and both directions are weighted by what is known of their friction; what calibration left open and what may
-have drifted since stands in P_0 and so in the deviation of the mass; where joints and directions disagree more than
-that, all deviations grow with the disagreement. `clear` forgets the readings at loading.
+have drifted since stands in P_0 and so in the deviation of the mass. With the C constants c and their part P_c of the
+posterior covariance,
+
+    strain = (c - c_0)^T C_0^-1 (c - c_0) / nu,   nu = C - tr(C_0^-1 P_c)                                      (3)
+
+has the mean 1 if they changed as budgeted: nu is the number of directions in which the readings could move them, two or
+so, whatever the number of readings. Above 1 all variances grow by it. `clear` forgets the readings at loading.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from haltere.estimation.payload_model import (
     CLASSES,
+    DIRECTION,
     DOWN,
     PAYLOAD,
     REST_DOWN,
@@ -32,102 +38,11 @@ from haltere.estimation.payload_model import (
     features,
 )
 from haltere.estimation.payload_record import ArmRecord, Numbers
-from haltere.estimation.payload_signals import ArmSignals, SignalSettings, conditioned
+from haltere.estimation.payload_signals import ArmSignals, conditioned
+from haltere.estimation.payload_state import PayloadBelief, PayloadEstimate, PayloadSettings
 
-USUAL = 1.5
-"""Strain up to which deviations stay as they are: chance makes as much."""
 STEPS = 3
 """Of Gauss and Newton, at each update, from the values before."""
-
-
-@dataclass(frozen=True)
-class PayloadSettings:
-    """How a payload is estimated."""
-
-    place: float = 0.0003
-    """m: standard deviation of the centre of mass from the gripper, before any reading."""
-    heaviest: float = 1.0
-    """kg: standard deviation of the mass before any reading."""
-    own_inertia: float = 3e-4
-    """kg m2: standard deviation of the payload's own inertia before any reading."""
-    correlation: float = 0.06
-    """s: readings closer together than this are one."""
-    floor: float = 0.0015
-    """Deviation of a filtered reading beside the encoder's steps, share of the stall torque."""
-    within: float = 0.01
-    """Weight of changes within a sweep beside its mean, e of equation (1)."""
-    pose_change: float = 0.35
-    """rad by which a joint must have moved for a new pose."""
-    weak_lever: float = 0.25
-    """N m/kg: lever times specific force below which a joint does not show the mass."""
-    weak_load: float = 0.01
-    """N m: expected torque below which the direction of power flow is not known."""
-    freshness: float = 0.5
-    """s after the last counted reading from which a value is held, not measured."""
-    still: bool = True
-    """Whether joints at rest count, poorly."""
-    signals: SignalSettings = field(default_factory=SignalSettings)
-
-
-@dataclass(frozen=True, eq=False)
-class PayloadBelief:
-    """All that was read so far; leading axes are runs.
-
-    Attributes:
-        matrix: (..., J, 4, F, F) G of equation (1) for poses that were left.
-        vector: (..., J, 4, F) b.
-        sums: (..., J, 4, F+2, F+2) of w z z^T with z = (phi, y, 1), in the present pose.
-        pose: (..., J) rad; NaN before the first reading in it.
-        poses: (...) poses that were left.
-        count: (..., J, 4) readings, those closer together than their correlation counted as one.
-        lever: (..., J) largest torque over mass seen, N m/kg.
-        age: (...) s since the last counted reading.
-        x: (..., X) most likely values.
-        told: (..., X, X+1) information about x from elsewhere and the vector to it, see `weighed`.
-    """
-
-    matrix: Numbers
-    vector: Numbers
-    sums: Numbers
-    pose: Numbers
-    poses: Numbers
-    count: Numbers
-    lever: Numbers
-    age: Numbers
-    x: Numbers
-    told: Numbers
-
-
-@dataclass(frozen=True, eq=False)
-class PayloadEstimate:
-    """What is held; leading axes are runs.
-
-    Attributes:
-        mass: (...) kg.
-        sigma: (...) its standard deviation, kg.
-        center_of_mass: (..., 3) in the frame of the link that holds it, m.
-        center_cov: (..., 3, 3) m2.
-        inertia: (...) own inertia, kg m2.
-        inertia_sigma: (...).
-        observable: (...) whether the readings tell the mass.
-        place_observable: (...) whether they tell where the weight acts, across the joints' axes and gravity.
-        inertia_observable: (...) whether they tell the own inertia.
-        held: (...) whether the value is held from earlier readings.
-        strain: (...) square sum of the servo constants' corrections in their deviations, over the readings that could
-            make them: about 1 if they changed as budgeted, more if they changed more, which widens all deviations.
-    """
-
-    mass: Numbers
-    sigma: Numbers
-    center_of_mass: Numbers
-    center_cov: Numbers
-    inertia: Numbers
-    inertia_sigma: Numbers
-    observable: Numbers
-    place_observable: Numbers
-    inertia_observable: Numbers
-    held: Numbers
-    strain: Numbers
 
 
 class PayloadFilter:
@@ -147,7 +62,7 @@ class PayloadFilter:
     def begin(self, runs: tuple[int, ...] = ()) -> PayloadBelief:
         """Nothing read, nothing held."""
         joints = self.arm.joints
-        size = 12 + joints
+        size = 13 + joints
         mean = np.broadcast_to(self.arm.mean, (*runs, self.arm.mean.shape[-1]))
         x = np.concatenate([np.broadcast_to(self.start, (*runs, PAYLOAD)), mean], axis=-1)
         return PayloadBelief(
@@ -195,8 +110,8 @@ class PayloadFilter:
         slides, rests = signals.slides[..., at, :], signals.rests[..., at, :]
         calm = ~signals.shaken[..., at, None]
         way = np.where(slides != 0.0, slides, rests * self.settings.still)
-        phi = features(self.arm, rows, way, signals.speed[..., at, :])
-        expected = self._load(belief, phi)
+        phi = features(self.arm, rows, way, signals.speed[..., at, :], signals.acceleration[..., at, :])
+        expected = self._load(belief.x, phi)
         usable = calm & (way != 0.0) & (np.abs(expected) > self.settings.weak_load)
         lifts = way * np.sign(expected) > 0.0
         sliding = slides != 0.0
@@ -255,22 +170,23 @@ class PayloadFilter:
         """X (..., X), its covariance (..., X, X), and the strain (...), see `PayloadEstimate`."""
         x, information = self._solve(belief, 1)
         cov = np.linalg.inv(information)
-        constants = self.arm
-        change = x[..., PAYLOAD:] - constants.mean
+        change = x[..., PAYLOAD:] - self.arm.mean
         moved = np.einsum("...i,...ij,...j->...", change, self.constants_precision, change)
-        kinds = (belief.count[..., : DOWN + 1] > 0.0).sum(axis=(-1, -2)) * (belief.poses + 1.0)
-        strain = moved / np.maximum(kinds - 1.0, 1.0)
-        return x, cov * np.maximum(strain / USUAL, 1.0)[..., None, None], strain
+        left = np.einsum("...ij,...ji->...", self.constants_precision, cov[..., PAYLOAD:, PAYLOAD:])
+        strain = moved / np.maximum(change.shape[-1] - left, 1.0)
+        return x, cov * np.maximum(strain, 1.0)[..., None, None], strain
 
     def estimate(self, belief: PayloadBelief) -> PayloadEstimate:
         """What is held."""
         x, cov, strain = self.posterior(belief)
         s, constants = self.settings, self.arm
         center = cov[..., 1:4, 1:4]
+        # What a motion tells does not depend on how much the servos changed.
+        told = cov / np.maximum(strain, 1.0)[..., None, None]
         # The direction in which a shift of the weight turns the last joint most, in the present pose.
         lever = belief.sums[..., -1, :, 1:4, -1].sum(axis=-2)
         lever = lever / np.maximum(np.linalg.norm(lever, axis=-1, keepdims=True), 1e-300)
-        sharpest = np.sqrt(np.einsum("...i,...ij,...j->...", lever, center, lever))
+        sharpest = np.sqrt(np.einsum("...i,...ij,...j->...", lever, told[..., 1:4, 1:4], lever))
         sigma = np.sqrt(cov[..., 0, 0])
         read = belief.count.sum(axis=(-1, -2)) > 0
         hung = belief.told[..., 0, 0] > 0
@@ -284,17 +200,25 @@ class PayloadFilter:
             observable=((read & (belief.lever.max(axis=-1) > s.weak_lever)) | hung)
             & (sigma < 0.3 * s.heaviest),
             place_observable=read & (sharpest > 0.0) & (sharpest < 0.5 * s.place),
-            inertia_observable=read & (np.sqrt(cov[..., 4, 4]) < 0.5 * s.own_inertia),
+            inertia_observable=read & (np.sqrt(told[..., 4, 4]) < 0.5 * s.own_inertia),
             held=belief.age > s.freshness,
             strain=strain,
         )
 
-    def _load(self, belief: PayloadBelief, phi: Numbers) -> Numbers:
-        """(..., T, J) torque that the joints carry by what is believed now, at least that of the arm alone."""
-        light = belief.x[..., None, None, 0] * 1.0
-        mass = np.maximum(light, 0.0)
+    def expected(self, x: Numbers, signals: ArmSignals) -> Numbers:
+        """(..., T, J) N m: what sliding joints read by the model with x (..., X); NaN where a joint does not slide."""
+        way = signals.slides
+        phi = features(self.arm, signals.rows, way, signals.speed, signals.acceleration)
+        beta, _ = coefficients(self.arm, x)
+        up, down = ((phi * beta[..., None, :, kind, :]).sum(axis=-1) for kind in (UP, DOWN))
+        lifts = way * np.sign(self._load(x, phi)) > 0.0
+        return np.where(way == 0.0, np.nan, np.where(lifts, up, down))
+
+    def _load(self, x: Numbers, phi: Numbers) -> Numbers:
+        """(..., T, J) torque that the joints carry with x (..., X), at least that of the arm alone."""
+        mass = np.maximum(x[..., None, None, 0], 0.0)
         place = np.concatenate([[1.0], self.arm.gripper, np.zeros(6)])
-        return np.asarray(mass * (phi[..., :10] @ place) + phi[..., 10:-2].sum(-1))
+        return np.asarray(mass * (phi[..., :10] @ place) + phi[..., 10:DIRECTION].sum(-1))
 
     def _solve(self, belief: PayloadBelief, steps: int) -> tuple[Numbers, Numbers]:
         """Equation (2): x (..., X) and the inverse of its covariance, after some steps."""

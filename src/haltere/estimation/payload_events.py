@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from haltere.estimation.payload import PayloadBelief, PayloadFilter
-from haltere.estimation.payload_model import DOWN, PAYLOAD, UP, coefficients, features
+from haltere.estimation.payload import PayloadFilter
+from haltere.estimation.payload_model import DOWN, PAYLOAD, PER_JOINT, UP, coefficients, features
 from haltere.estimation.payload_record import ArmRecord, Numbers
 from haltere.estimation.payload_signals import ArmSignals
+from haltere.estimation.payload_state import PayloadBelief
 
 BLOCK = 0.1
 """s."""
@@ -53,16 +54,35 @@ class PayloadEvent:
     sigma: float | None
 
 
-def watched(
-    filter_: PayloadFilter, record: ArmRecord, mass: float = 0.0
-) -> tuple[tuple[PayloadEvent, ...], PayloadBelief]:
-    """The changes in the reports (T, J) of one run that begins with a mass held, kg, and the belief at the end."""
-    signals = filter_.signals(record)
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """What was seen in the reports of one run.
+
+    Attributes:
+        events: changes of what the arm holds, in their order.
+        belief: all that was read since the last.
+        time: (K,) s from the first report, ends of the blocks.
+        mass: (K,) kg; NaN where it is not told.
+        sigma: (K,) its standard deviation, kg.
+        held: (K,) whether it is held from earlier readings.
+    """
+
+    events: tuple[PayloadEvent, ...]
+    belief: PayloadBelief
+    time: Numbers
+    mass: Numbers
+    sigma: Numbers
+    held: Numbers
+
+
+def watched(filter_: PayloadFilter, record: ArmRecord, signals: ArmSignals, mass: float = 0.0) -> Watched:
+    """The changes in the reports (T, J) of one run that begins with a mass held, kg, and what was measured."""
     belief = filter_.begin()
     belief.x[0] = mass
     step = max(1, round(BLOCK * record.rate))
     events: list[PayloadEvent] = []
     earlier: list[PayloadBelief] = []
+    course: list[tuple[float, float, float, bool]] = []
     known, excess, quiet, known_sigma = mass, 0.0, 0.0, 0.0
     for first in range(step, record.samples - step, step):
         now = first / record.rate
@@ -77,16 +97,18 @@ def watched(
             belief, quiet = filter_.clear(belief), now + BLIND
             excess = 0.0
             known_sigma = np.inf
-            continue
-        excess = said
-        if now < quiet:
-            continue
-        belief = filter_.update(belief, signals, first, first + step)
-        earlier = [*earlier[-KEPT:], belief]
-        if events and bool(np.any(belief.count > 0.0)):
-            estimate = filter_.estimate(belief)
+        else:
+            excess = said
+        if now >= quiet:
+            belief = filter_.update(belief, signals, first, first + step)
+            earlier = [*earlier[-KEPT:], belief]
+        estimate = filter_.estimate(belief)
+        if now >= quiet and events and bool(np.any(belief.count > 0.0)):
             known, known_sigma = float(estimate.mass), float(estimate.sigma)
-    return tuple(_closed(filter_, events, belief)), belief
+        told = float(estimate.mass) if estimate.observable else np.nan
+        course.append((now + BLOCK, told, float(estimate.sigma), bool(estimate.held)))
+    time, masses, sigma, held = np.asarray(course).reshape(-1, 4).T
+    return Watched(tuple(_closed(filter_, events, belief)), belief, time, masses, sigma, held > 0.0)
 
 
 def _closed(filter_: PayloadFilter, events: list[PayloadEvent], belief: PayloadBelief) -> list[PayloadEvent]:
@@ -112,17 +134,20 @@ def surprise(
     spread[1:4, 1:4] = np.eye(3) * filter_.settings.place**2
     spread[PAYLOAD:, PAYLOAD:] = constants.cov
     beta, slope = coefficients(constants, x)
+    rows, speed, acceleration = (
+        x[at].mean(axis=0) for x in (signals.rows, signals.speed, signals.acceleration)
+    )
     worst = 0.0
     for j in range(constants.joints):
         way = signals.slides[at, j]
         torque = float(signals.torque[at, j].mean())
-        rows, speed = signals.rows[at].mean(axis=0), signals.speed[at].mean(axis=0)
-        weight = features(constants, rows, np.zeros(constants.joints), 0.0 * speed)[j]
-        load = float(weight @ beta[j, UP]) / float(1.0 + x[PAYLOAD + 5 * j])
+        still = np.zeros(constants.joints)
+        weight = features(constants, rows, still, still, still)[j]
+        load = float(weight @ beta[j, UP]) / float(1.0 + x[PAYLOAD + len(PER_JOINT) * j])
         lifts = np.sign(load) or 1.0
         edges = {}
         for kind, direction in ((UP, lifts), (DOWN, -lifts)):
-            phi = features(constants, rows, np.full(constants.joints, direction), speed)[j]
+            phi = features(constants, rows, still + direction, speed, acceleration)[j]
             row = phi @ slope[j, kind]
             edges[kind] = (float(phi @ beta[j, kind]), float(np.sqrt(row @ spread @ row)))
         steady = bool(np.all(way == way[0]) and way[0] != 0.0)

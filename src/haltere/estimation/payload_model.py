@@ -3,13 +3,13 @@
 While joint j slides under a load torque t with direction s = +-1, its reading y (stall torque times reported share) is,
 from `haltere.airframe.servo`, linear in features phi with coefficients beta that depend on the unknown x:
 
-    V y = g t + c s + k T q' / w_0,   t = Y_n pi(m, c, i) + sum_l kappa_l Y_l pi_l                              (1)
+    V y = g t + c s + k T q' / w_0 + j J q'',   t = Y_n pi(m, c, i) + sum_l kappa_l Y_l pi_l                    (1)
     g = 1 + a_up (lifting),  1 - a_down (giving way),  and e closer to 1 at rest after either                   (2)
-    y = phi . beta(x),  phi = (Y_n, Y_l pi_l, s, T q' / w_0),  beta = (g pi, g kappa, c, k) / V                  (3)
+    y = phi . beta(x),  phi = (Y_n, Y_l pi_l, s, T q' / w_0, J q''),  beta = (g pi, g kappa, c, k, j) / V        (3)
 
 pi(m, c, i) are the inertial parameters of a payload of mass m, centre of mass at the gripper plus c, and own inertia i,
-in the frame of the link that holds it; kappa scales the links' own. x stacks (m, c, i), five numbers for each joint
-(a_up, a_down, c, k, e), kappa and V.
+in the frame of the link that holds it; kappa scales the links' own; J is the inertia of the servo's rotor and gears,
+which the load does not carry. x stacks (m, c, i), six numbers for each joint (a_up, a_down, c, k, e, j), kappa and V.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,14 @@ UP, DOWN, REST_UP, REST_DOWN = range(4)
 CLASSES = 4
 PAYLOAD = 5
 """Entries of x that describe the payload: mass, centre of mass (3), own inertia."""
-PER_JOINT = ("loss_up", "loss_down", "coulomb", "back_emf", "rest")
+PER_JOINT = ("loss_up", "loss_down", "coulomb", "back_emf", "rest", "inertia")
+EDGE = PER_JOINT.index("rest")
+LOSSES = np.asarray([0, 1, 0, 1])
+"""Which loss counts in each kind of motion."""
+DRIVE = np.asarray([PER_JOINT.index(name) for name in ("coulomb", "back_emf", "inertia")])
+"""Which numbers of a joint stand in beta as they are, at its end."""
+DIRECTION = -len(DRIVE)
+"""Where the direction stands among the features."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,7 @@ class HandMeasured:
     friction: float = 0.2 / np.sqrt(3.0)
     arm: float = 0.05 / np.sqrt(3.0)
     back_emf: float = 0.01
+    inertia: float = 0.1
     rest: float = 0.03
     """Absolute, of e in equation (2)."""
     rest_mean: float = 0.02
@@ -85,9 +93,16 @@ class ArmBelief:
         mean, sigma = [], []
         for j in range(joints):
             up, down, dry = (float(x[j]) for x in (servos.loss_up, servos.loss_down, servos.coulomb))
-            mean += [up, down, dry, 1.0, known.rest_mean]
+            mean += [up, down, dry, 1.0, known.rest_mean, 1.0]
             spread = np.hypot(known.friction, drift.ripple)
-            sigma += [spread * up, spread * down, known.friction * dry, known.back_emf, known.rest]
+            sigma += [
+                spread * up,
+                spread * down,
+                known.friction * dry,
+                known.back_emf,
+                known.rest,
+                known.inertia,
+            ]
         mean += [1.0] * joints + [1.0]
         sigma += [known.arm] * joints + [drift.voltage]
         gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]
@@ -123,78 +138,92 @@ class ArmBelief:
         """(J,) N m of one encoder step."""
         return counts(self.servos)
 
+    def of_run(self, run: int) -> Self:
+        """The belief of one arm out of many."""
+        return replace(self, mean=self.mean[run], cov=self.cov[run])
+
     def drifted(self, drift: DriftBudget) -> Self:
         """What is still believed some time after calibration."""
         more = np.zeros(self.mean.shape)
         for j in range(self.joints):
-            at = slice(5 * j, 5 * j + 3)
+            first = len(PER_JOINT) * j
+            at = slice(first, first + 3)
             spread = np.asarray([np.hypot(drift.friction, drift.ripple)] * 2 + [drift.friction])
             more[..., at] = (spread * self.mean[..., at]) ** 2
         more[..., -1] = drift.voltage**2
         return replace(self, cov=self.cov + more[..., None] * np.eye(more.shape[-1]))
 
 
-def features(belief: ArmBelief, rows: Numbers, direction: Numbers, speed: Numbers) -> Numbers:
-    """(..., J, F): phi of equation (3) from rows (..., J, L, 10), directions (..., J) and speeds (..., J) in rad/s."""
+def features(
+    belief: ArmBelief, rows: Numbers, direction: Numbers, speed: Numbers, acceleration: Numbers
+) -> Numbers:
+    """(..., J, F): phi of equation (3).
+
+    Args:
+        belief: the arm.
+        rows: (..., J, L, 10) joint torque over the inertial parameters of body and links.
+        direction: (..., J) +1, -1 or 0.
+        speed: (..., J) rad/s.
+        acceleration: (..., J) rad/s2.
+    """
     arm = belief.arm
     own = (rows[..., list(arm.model.topology.moving_links), :] * belief.own).sum(axis=-1)
-    emf = belief.damping * speed
-    return np.concatenate([rows[..., arm.link, :], own, direction[..., None], emf[..., None]], axis=-1)
+    drive = np.stack([direction, belief.damping * speed, belief.servos.inertia * acceleration], axis=-1)
+    return np.concatenate([rows[..., arm.link, :], own, drive], axis=-1)
+
+
+FIRST, SECOND = np.asarray([0, 0, 1, 0, 1, 2]), np.asarray([0, 1, 1, 2, 2, 2])
+"""Rows and columns of an inertia matrix in the order of the last six inertial parameters."""
+SAME = (FIRST == SECOND).astype(float)
+IN_FIRST, IN_SECOND = (np.asarray(x[:, None] == np.arange(3), float) for x in (FIRST, SECOND))
 
 
 def payload_parameters(gripper: Numbers, payload: Numbers) -> tuple[Numbers, Numbers]:
     """Pi (..., 10) of (m, c, i) = `payload` (..., 5), and its derivative (..., 10, 5)."""
-    mass, spin = payload[..., 0], payload[..., 4]
+    mass, spin = payload[..., :1], payload[..., 4:]
     r = gripper + payload[..., 1:4]
-    pi = np.zeros((*payload.shape[:-1], 10))
+    shape = (r**2).sum(axis=-1, keepdims=True) * SAME - r[..., FIRST] * r[..., SECOND]
+    pi = np.concatenate([mass, mass * r, mass * shape + spin * SAME], axis=-1)
     slope = np.zeros((*pi.shape, PAYLOAD))
-    pi[..., 0], slope[..., 0, 0] = mass, 1.0
-    for a in range(3):
-        pi[..., 1 + a] = mass * r[..., a]
-        slope[..., 1 + a, 0], slope[..., 1 + a, 1 + a] = r[..., a], mass
-    for place, (a, b) in enumerate(((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)), start=4):
-        square = (r**2).sum(-1) if a == b else 0.0
-        pi[..., place] = mass * (square - r[..., a] * r[..., b]) + (spin if a == b else 0.0)
-        slope[..., place, 0] = square - r[..., a] * r[..., b]
-        for axis in range(3):
-            grown = 2.0 * r[..., axis] if a == b else np.zeros_like(mass)
-            grown = grown - (axis == a) * r[..., b] - (axis == b) * r[..., a]
-            slope[..., place, 1 + axis] = mass * grown
-        slope[..., place, 4] = float(a == b)
+    slope[..., 0, 0] = 1.0
+    slope[..., 1:4, 0], slope[..., 4:, 0] = r, shape
+    slope[..., 1:4, 1:4] = mass[..., None] * np.eye(3)
+    bent = 2.0 * r[..., None, :] * SAME[:, None]
+    bent = bent - IN_FIRST * r[..., SECOND, None] - IN_SECOND * r[..., FIRST, None]
+    slope[..., 4:, 1:4] = mass[..., None] * bent
+    slope[..., 4:, 4] = SAME
     return pi, slope
+
+
+SIGN = np.asarray([1.0, -1.0, 1.0, -1.0])
+"""Of the loss in g of equation (2), by kind of motion: UP, DOWN, REST_UP, REST_DOWN."""
+NEARER = np.asarray([0.0, 0.0, -1.0, 1.0])
+"""Of e in g."""
 
 
 def coefficients(belief: ArmBelief, x: Numbers) -> tuple[Numbers, Numbers]:
     """Beta (..., J, 4, F) of equation (3) and its derivative (..., J, 4, F, X) at x (..., X)."""
-    joints, size = belief.joints, x.shape[-1]
+    joints, size, each = belief.joints, x.shape[-1], len(PER_JOINT)
     pi, slope = payload_parameters(belief.gripper, x[..., :PAYLOAD])
-    kappa, volt = x[..., -1 - joints : -1], x[..., -1]
+    kappa, volt = x[..., -1 - joints : -1], x[..., -1, None, None, None]
     carried = np.concatenate([pi, kappa], axis=-1)
     count = carried.shape[-1]
-    lead = x.shape[:-1]
-    beta = np.zeros((*lead, joints, CLASSES, count + 2))
+    own = x[..., PAYLOAD : PAYLOAD + each * joints].reshape(*x.shape[:-1], joints, each)
+    gain = 1.0 + SIGN * own[..., LOSSES] + NEARER * own[..., EDGE, None]
+    beta = np.empty((*x.shape[:-1], joints, CLASSES, count + len(DRIVE)))
+    beta[..., :count] = gain[..., None] * carried[..., None, None, :]
+    beta[..., count:] = own[..., None, DRIVE]
+    beta /= volt
     derived = np.zeros((*beta.shape, size))
+    derived[..., :10, :PAYLOAD] = gain[..., None, None] * slope[..., None, None, :, :]
+    links = np.arange(joints)
+    derived[..., 10 + links, size - 1 - joints + links] = gain[..., None]
     for j in range(joints):
-        at = PAYLOAD + 5 * j
-        up, down, dry, emf, rest = (x[..., at + i] for i in range(5))
-        for k in range(CLASSES):
-            lifts = k in (UP, REST_UP)
-            sign = 1.0 if lifts else -1.0
-            edge = -sign if k >= REST_UP else 0.0
-            gain = 1.0 + sign * (up if lifts else down) + edge * rest
-            beta[..., j, k, :count] = gain[..., None] * carried
-            beta[..., j, k, count], beta[..., j, k, count + 1] = dry, emf
-            d = derived[..., j, k, :, :]
-            d[..., :10, :PAYLOAD] = gain[..., None, None] * slope
-            for link in range(joints):
-                d[..., 10 + link, size - 1 - joints + link] = gain
-            d[..., :count, at + (0 if lifts else 1)] = sign * carried
-            d[..., :count, at + 4] = edge * carried
-            d[..., count, at + 2] = 1.0
-            d[..., count + 1, at + 3] = 1.0
-    whole = volt[..., None, None, None]
-    derived[..., -1] = -beta / whole
-    derived[..., :-1] /= whole[..., None]
-    beta = beta / whole
-    derived[..., -1] = -beta / whole
+        at = PAYLOAD + each * j
+        for kind in range(CLASSES):
+            derived[..., j, kind, :count, at + LOSSES[kind]] = SIGN[kind] * carried
+            derived[..., j, kind, :count, at + EDGE] = NEARER[kind] * carried
+        derived[..., j, :, count + np.arange(len(DRIVE)), at + DRIVE] = 1.0
+    derived /= volt[..., None]
+    derived[..., -1] = -beta / volt
     return beta, derived

@@ -56,6 +56,7 @@ class ArmSignals:
         torque: (..., T, J) stall torque times reported share, filtered, N m.
         angle: (..., T, J) filtered, rad.
         speed: (..., T, J) filtered, rad/s.
+        acceleration: (..., T, J) filtered, rad/s2.
         rows: (..., T, J, L, 10) joint torque over the inertial parameters of body and links.
         slides: (..., T, J) +1, -1 or 0: the direction of sliding.
         rests: (..., T, J) +1, -1 or 0: the direction of the slide after which the joint came to rest.
@@ -66,6 +67,7 @@ class ArmSignals:
     torque: Numbers
     angle: Numbers
     speed: Numbers
+    acceleration: Numbers
     rows: Numbers
     slides: Numbers
     rests: Numbers
@@ -112,6 +114,7 @@ def conditioned(
         torque,
         motion[0],
         motion[1],
+        motion[2],
         rows,
         slides,
         rests,
@@ -141,13 +144,18 @@ def _rows(arm: Arm) -> Any:
 
 def _filtered(values: Numbers, rate: float, constant: float, order: int, lag: float) -> Numbers:
     """Equation (1) of one signal with time along the last axis; it starts as if it had always had its first value."""
+    b, a, rest = _low_pass(rate, constant, order, lag)
+    return np.asarray(signal.lfilter(b, a, values, axis=-1, zi=rest * values[..., :1])[0])
+
+
+@lru_cache(maxsize=64)
+def _low_pass(rate: float, constant: float, order: int, lag: float) -> tuple[Numbers, Numbers, Numbers]:
+    """Numerator, denominator and state at rest of equation (1) behind a lag, s."""
     bottom = np.poly1d([constant, 1.0]) ** 3
     if lag > 0.0:
         bottom = bottom * np.poly1d([lag, 1.0])
-    top = [1.0] + [0.0] * order
-    b, a = signal.bilinear(top, bottom.coeffs, fs=rate)
-    state = signal.lfilter_zi(b, a) * values[..., :1]
-    return np.asarray(signal.lfilter(b, a, values, axis=-1, zi=state)[0])
+    b, a = signal.bilinear([1.0] + [0.0] * order, bottom.coeffs, fs=rate)
+    return b, a, signal.lfilter_zi(b, a)
 
 
 def slide_directions(record: ArmRecord, servos: Servos, settings: SignalSettings | None = None) -> Numbers:

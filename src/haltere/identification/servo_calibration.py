@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from haltere.estimation.payload import PayloadFilter, PayloadSettings
-from haltere.estimation.payload_model import PAYLOAD, ArmBelief, coefficients
+from haltere.estimation.payload import PayloadFilter
+from haltere.estimation.payload_model import DIRECTION, PAYLOAD, ArmBelief, coefficients
 from haltere.estimation.payload_record import ArmRecord, Numbers, PayloadError
+from haltere.estimation.payload_state import PayloadSettings
 from haltere.estimation.vehicle_verdicts import Verdict
 from haltere.foundation.files import check_free, write_text
 from haltere.identification.result import Parameter
@@ -107,8 +108,8 @@ def _residual(
         x = np.concatenate([np.zeros((*constants.shape[:-1], PAYLOAD)), constants], axis=-1)
         x[..., 0] = mass
         beta, _ = coefficients(belief, x)
-        miss = (vector - np.einsum("...jkfg,...jkg->...jkf", matrix, beta))[..., -2]
-        weight = matrix[..., -2, -2]
+        miss = (vector - np.einsum("...jkfg,...jkg->...jkf", matrix, beta))[..., DIRECTION]
+        weight = matrix[..., DIRECTION, DIRECTION]
         found.append(np.where(weight > 0.0, miss / np.where(weight > 0.0, weight, 1.0), 0.0))
     return np.asarray(np.sqrt(np.mean(np.square(found), axis=(0, -1))))
 

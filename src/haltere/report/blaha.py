@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from haltere.report import theme
 from haltere.report.page import Page, Picture, Section, Table
+from haltere.report.reproduced import numbers
 from haltere.studies.throw_trace import Trace
 
 AXES = "xyz"
@@ -113,13 +114,6 @@ def write(traces: dict[str, Trace], costs: dict[int, float], result: dict[str, A
             wide=True,
         )
     ]
-    columns = ("quantity", "unit", "paper", "ours", "bound")
-    tables = [
-        Table(
-            t["name"], columns, [_cells(r) for r in t["rows"]], "Ours must be at most the bound.", wide=True
-        )
-        for t in result["tables"]
-    ]
     page = Page(
         "Thrown into the air",
         "The experiments of Blaha, Smeur, Remes and de Visser (2024), simulated, beside what the paper prints.",
@@ -128,7 +122,7 @@ def write(traces: dict[str, Trace], costs: dict[int, float], result: dict[str, A
             Section(
                 "Figure 7: cost over the number of motors", "The step that finds the thrust axis.", timing
             ),
-            Section("Numbers", "What the paper prints, what ours gave, and the bound it is held to.", tables),
+            numbers(result),
         ),
     )
     return page.write(path)
@@ -146,9 +140,3 @@ def _pictures(trace: Trace, kind: str) -> list[Picture | Table]:
         Picture(f"Force along {name}", learnt(trace, i), "Dashed: the truth.") for i, name in enumerate(AXES)
     ]
     return found
-
-
-def _cells(row: dict[str, Any]) -> list[str]:
-    """One line of a table as text."""
-    numbers = ["" if row[c] is None else f"{row[c]:.3g}" for c in ("paper", "ours", "bound")]
-    return [row["quantity"], row["unit"], *numbers]

@@ -44,6 +44,27 @@ def shade(figure: go.Figure, start: float, end: float) -> go.Figure:
     return figure
 
 
+def band(figure: go.Figure, times: ArrayLike, low: ArrayLike, high: ArrayLike, name: str) -> go.Figure:
+    """Fill between two lines over time (S,), behind the rest; gaps where a value is missing."""
+    start = len(figure.data)
+    for values, fill in ((low, None), (high, "tonexty")):
+        figure.add_trace(
+            go.Scatter(
+                x=_single(times),
+                y=_single(values),
+                name=name,
+                mode="lines",
+                line={"width": 0},
+                fill=fill,
+                fillcolor="rgba(47, 109, 181, 0.16)",
+                hoverinfo="skip",
+                showlegend=fill is not None,
+            )
+        )
+    figure.data = (*figure.data[start:], *figure.data[:start])
+    return figure
+
+
 def error_chart(times: ArrayLike, series: Mapping[str, ArrayLike], unit: str, height: int = 270) -> go.Figure:
     """Magnitudes over time on a logarithmic axis; exact zeros are left out."""
     magnitudes = {name: np.abs(np.asarray(values, float)) for name, values in series.items()}

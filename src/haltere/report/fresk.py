@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 
 from haltere.foundation.arrays import ArrayLike
 from haltere.report import theme
-from haltere.report.page import Page, Picture, Section, Table
+from haltere.report.page import Page, Picture, Section
+from haltere.report.reproduced import numbers
 from haltere.studies import fresk_sweep
 from haltere.studies.cog_case import CogLog
 from haltere.studies.cog_loop import RATE
@@ -188,29 +189,13 @@ def write(found: FreskFlights, tables: dict[str, Any], path: Path) -> Path:
             wide=True,
         ),
     ]
-    columns = ("quantity", "unit", "paper", "ours", "bound")
-    cells = [
-        Table(
-            t["name"], columns, [_cells(r) for r in t["rows"]], "Ours must be at most the bound.", wide=True
-        )
-        for t in tables["tables"]
-    ]
     page = Page(
         "Centre of gravity in flight",
         "The two experiments of Fresk, Wuthier and Nikolakopoulos (2017), simulated, beside what the paper prints.",
         sections=(
             Section("Figure 6: a step", "The paper's filter with the paper's tuning, and ours.", step),
             Section("Figure 7: a sweep", "A one-joint arm below the vehicle.", sweep),
-            Section(
-                "Numbers", "What the paper prints, what ours gave, and the bound that it is held to.", cells
-            ),
+            numbers(tables, {"m": (1e3, "mm")}),
         ),
     )
     return page.write(path)
-
-
-def _cells(row: dict[str, Any]) -> list[str]:
-    """One line of a table as text; lengths in millimetres."""
-    scale, unit = (1e3, "mm") if row["unit"] == "m" else (1.0, row["unit"])
-    numbers = ["" if row[c] is None else f"{scale * row[c]:.3g}" for c in ("paper", "ours", "bound")]
-    return [row["quantity"], unit, *numbers]

@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from haltere.estimation.payload import PayloadEstimate, PayloadFilter, PayloadSettings
-from haltere.estimation.payload_record import ArmRecord, PayloadError
+from haltere.estimation.payload import PayloadFilter
+from haltere.estimation.payload_record import PayloadError
+from haltere.estimation.payload_signals import ArmSignals
+from haltere.estimation.payload_state import BESIDE, PayloadBelief, PayloadEstimate
+from haltere.identification.doctor_finding import Finding
 from haltere.identification.payload_faults import payload_faults
 from haltere.studies.schmitz_bench import draw
 from haltere.studies.schmitz_faults import run_of
 from haltere.studies.schmitz_series import (
     QUICK,
     WIDE,
-    WIDE_PLACE,
     Measured,
     calibrated,
     measured,
@@ -26,11 +28,23 @@ from haltere.studies.schmitz_series import (
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What one simulated grip gave: the estimate, the reports of the last pose, findings in them, the truth."""
+    """What one simulated grip gave.
+
+    Attributes:
+        found: the estimates in the last pose.
+        filter: the estimator, with what calibration told of the arm.
+        belief: all that was read.
+        signals: regression rows of the reports in the last pose.
+        findings: what is wrong with these reports.
+        truth: `mass` and `center_of_mass`.
+        paper: kg, the paper's estimator at the end.
+    """
 
     found: Measured
-    record: ArmRecord
-    findings: tuple[Any, ...]
+    filter: PayloadFilter
+    belief: PayloadBelief
+    signals: ArmSignals
+    findings: tuple[Finding, ...]
     truth: dict[str, Any]
     paper: float
 
@@ -69,15 +83,15 @@ def trial(
         raise PayloadError(f"got the poses {list(poses)}, expected two angles within 150 degrees; try 45,45")
     at_gripper = (len(poses) == 1 and offset == 0.0) if place_known is None else place_known
     bench = draw(1, seed)
-    belief = calibrated(bench) if calibration else nominal()
-    filter_ = PayloadFilter(belief, PayloadSettings() if at_gripper else PayloadSettings(place=WIDE_PLACE))
+    belief = calibrated(bench).of_run(0) if calibration else nominal()
+    filter_ = PayloadFilter(belief, None if at_gripper else BESIDE)
     shift = np.asarray([[0.0, 0.0, -offset]])
     sweep = (QUICK if at_gripper else WIDE) if motion else None
-    before = None
+    read = filter_.begin()
     for pose in poses:
-        record = series_record(bench, pose, mass, sweep, shift)
-        found, before = measured(filter_, record, before=before)
-    one = run_of(record, 0)
-    checked = payload_faults(nominal(), one) if motion else payload_faults(nominal(), replace(one, goal=None))
+        record = run_of(series_record(bench, pose, mass, sweep, shift), 0)
+        found, read = measured(filter_, record, before=read)
+    checked = payload_faults(nominal(), record if motion else replace(record, goal=None))
     truth = {"mass": mass, "center_of_mass": (filter_.arm.gripper + shift[0]).tolist()}
-    return Trial(found, one, checked, truth, float(paper_masses(record)[1][0, -1]))
+    paper = float(paper_masses(record)[1][-1])
+    return Trial(found, filter_, read, filter_.signals(record), checked, truth, paper)

@@ -150,13 +150,16 @@ def sweep(
     return np.asarray(np.deg2rad(amplitude) * triangle(since * np.asarray(frequencies)))
 
 
-def payloads(mass: Numbers | float, runs: int, offset: Numbers | None = None) -> Any:
-    """(N, 10) point masses at the gripper plus an offset (N, 3), m, in the frame of the last link."""
+def payloads(
+    mass: Numbers | float, runs: int, offset: Numbers | None = None, own_inertia: float = 0.0
+) -> Any:
+    """(N, 10) balls of an own inertia, kg m2, at the gripper plus an offset (N, 3), m, in the last link's frame."""
     arm = arm_of_bench()
     gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]
     place = np.broadcast_to(gripper, (runs, 3)) + (0.0 if offset is None else offset)
     masses = jnp.broadcast_to(jnp.asarray(mass, float), (runs,))
-    return jax.vmap(inertial_parameters)(masses, jnp.asarray(place), jnp.zeros((runs, 3, 3)))
+    spin = jnp.broadcast_to(own_inertia * jnp.eye(3), (runs, 3, 3))
+    return jax.vmap(inertial_parameters)(masses, jnp.asarray(place), spin)
 
 
 def base_at_rest(time: Numbers) -> Numbers:
@@ -174,6 +177,8 @@ def trace(
     drifted: bool = True,
     force: Numbers | None = None,
     offset: Numbers | None = None,
+    own_inertia: float = 0.0,
+    pitch: tuple[Numbers, Numbers] | None = None,
     rate: float = RATE,
 ) -> tuple[ArmRecord, ArmTrace]:
     """What all N servos report, and what was true.
@@ -187,23 +192,27 @@ def trace(
         drifted: whether the drift after calibration has happened.
         force: (T, 3) specific force of the base, m/s2; at rest where not given.
         offset: (N, 3) of the centre of mass from the gripper, m.
+        own_inertia: of the weight about its centre, kg m2.
+        pitch: (T,) rad/s and (T,) rad/s2 with which the base turns about its y axis.
         rate: reports per second.
     """
     goal = np.deg2rad(np.asarray(pose)) + motion
     felt = base_at_rest(held) if force is None else force
-    still = np.zeros_like(felt)
+    turn, turned = np.zeros_like(felt), np.zeros_like(felt)
+    if pitch is not None:
+        turn[:, 1], turned[:, 1] = pitch
     jitter = bench.rng.uniform(-0.01, 0.01, (bench.runs, 1, goal.shape[-1]))
     goals = goal + jitter
     servos = bench.later if drifted else bench.servos
-    arms = (servos, bench.bodies, payloads(mass, bench.runs, offset))
-    found = _traced(arms, goals, (felt, still, still, held), rate)
+    arms = (servos, bench.bodies, payloads(mass, bench.runs, offset, own_inertia))
+    found = _traced(arms, goals, (felt, turn, turned, held), rate)
     wide = (bench.runs, *felt.shape)
     record = ArmRecord(
         rate,
         np.asarray(found.angle),
         np.asarray(found.load),
         np.broadcast_to(felt, wide) + 0.02 * bench.rng.standard_normal(wide),
-        np.broadcast_to(still, wide) + 0.002 * bench.rng.standard_normal(wide),
+        np.broadcast_to(turn, wide) + 0.002 * bench.rng.standard_normal(wide),
         np.asarray(goals),
     )
     return record, found

@@ -11,9 +11,10 @@ import numpy as np
 
 from haltere.airframe import from_catalogue
 from haltere.estimation import payload_paper as paper
-from haltere.estimation.payload import PayloadBelief, PayloadEstimate, PayloadFilter, PayloadSettings
+from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_model import ArmBelief, DriftBudget
 from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_state import BESIDE, PayloadBelief, PayloadEstimate
 from haltere.foundation.gravity import GRAVITY
 from haltere.identification.servo_calibration import calibrate
 from haltere.studies.schmitz_bench import (
@@ -22,6 +23,7 @@ from haltere.studies.schmitz_bench import (
     RATE,
     VEHICLE,
     Bench,
+    base_at_rest,
     sweep,
     trace,
 )
@@ -38,8 +40,6 @@ CALIBRATION_MASSES = (0.0, 0.1, 0.3)
 """kg: the empty arm and two known weights."""
 EVERY = 10
 """Reports from one estimate to the next."""
-WIDE_PLACE = 0.035
-"""m: standard deviation of the centre of mass where it is not known to be at the gripper."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +163,7 @@ def series_b(bench: Bench, vertical: bool, motion: bool, mass: float = 0.273) ->
     """The reports of series B; with `motion` the joints sweep before, during the slow stage and after the fast one."""
     time, held = timeline(STAGES["after"][1])
     shaken = oscillation(time, 4.0, 0.5, 4.0) + oscillation(time, 13.0, 2.0, 8.0)
-    force = np.zeros((len(time), 3))
-    force[:, 2] = GRAVITY
+    force = base_at_rest(time)
     force[:, 2 if vertical else 0] += shaken
     moved = np.zeros((len(time), 2))
     if motion:
@@ -172,6 +171,34 @@ def series_b(bench: Bench, vertical: bool, motion: bool, mass: float = 0.273) ->
             part = sweep(time, start, end=start + SWEEP_TIME)
             moved = moved + part
     return trace(bench, (45.0, 45.0), mass, moved, held, force=force)[0]
+
+
+def while_shaken(
+    bench: Bench, filter_: PayloadFilter, vertical: bool, mass: float = 0.273
+) -> PayloadEstimate:
+    """What sweeps tell during the 2 Hz of series B, and nothing else; `filter_` with `WHILE_SHAKEN`."""
+    time, held = timeline(6.0)
+    force = base_at_rest(time)
+    force[:, 2 if vertical else 0] += oscillation(time, 1.5, 2.0, 8.0)
+    moved = sweep(time, 1.5, 10.0, end=5.5)
+    record = trace(bench, (45.0, 45.0), mass, moved, held, force=force)[0]
+    return measured(filter_, record, 1.6, 5.5)[0].last
+
+
+def turning(
+    bench: Bench, mass: float, own_inertia: float, swing: float = 5.0, end: float = 10.0
+) -> ArmRecord:
+    """The reports of wide sweeps under a base that pitches to and fro twice a second, by `swing` degrees."""
+    time = np.arange(round(end * RATE)) / RATE
+    since = np.maximum(time - 0.5, 0.0)
+    w, size = 4.0 * np.pi, np.deg2rad(swing)
+    angle = size * np.sin(w * since)
+    rate = size * w * np.cos(w * since) * (time >= 0.5)
+    force = GRAVITY * np.stack([-np.sin(angle), np.zeros_like(angle), np.cos(angle)], axis=-1)
+    moved = sweep(time, 0.5, 25.0, (0.4, 0.3))
+    pitch = (rate, -(w**2) * angle)
+    hung = np.ones_like(time)
+    return trace(bench, (45.0, 45.0), mass, moved, hung, force=force, own_inertia=own_inertia, pitch=pitch)[0]
 
 
 def paper_masses(record: ArmRecord, every: int = 2, memory: int = 20) -> tuple[Numbers, Numbers]:
@@ -189,7 +216,7 @@ def paper_masses(record: ArmRecord, every: int = 2, memory: int = 20) -> tuple[N
 
 def wide_filter(belief: ArmBelief) -> PayloadFilter:
     """The estimator where the place of the weight is unknown, too."""
-    return PayloadFilter(belief, PayloadSettings(place=WIDE_PLACE))
+    return PayloadFilter(belief, BESIDE)
 
 
 def in_poses(

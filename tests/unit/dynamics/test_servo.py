@@ -64,6 +64,19 @@ def test_a_joint_at_rest_does_not_creep(servos):
     assert np.abs(np.asarray(late.rate)).max() < 0.05
 
 
+def test_what_is_accelerated_is_carried_by_the_gears_and_costs_friction(servos):
+    """By hand, one joint alone: lifting with the goal far ahead, (1 + loss) (t + M q'') + c + J q'' + emf = T d."""
+    load, mass, goal = np.asarray([0.3, 0.2]), np.asarray([0.01, 0.004]), jnp.asarray([0.1, 0.1])
+    start = ServoState(jnp.zeros(2), jnp.asarray([0.5, 0.5]), jnp.ones(2), jnp.zeros(2))
+    after = servo_step(servos, start, goal, jnp.diag(jnp.asarray(mass)), jnp.asarray(load), DT)
+    found = (np.asarray(after.rate) - 0.5) / DT
+    up, dry, own = (np.asarray(x) for x in (servos.loss_up, servos.coulomb, servos.inertia))
+    drive = np.asarray(duty(servos, start.angle, goal) * servos.stall_torque)
+    emf = np.asarray(servos.stall_torque / servos.no_load_speed)
+    by_hand = (drive - (1.0 + up) * load - dry - 0.5 * emf) / ((1.0 + up) * mass + own + DT * emf)
+    assert np.allclose(found, by_hand, rtol=0.03)
+
+
 def test_reports_come_in_steps(servos):
     angle, load = reported(servos, ServoState(jnp.asarray([0.1, 0.1]), *(jnp.asarray([0.1, 0.2]),) * 3))
     assert np.allclose(np.asarray(angle / servos.resolution) % 1.0 % 1.0, 0.0, atol=1e-9)

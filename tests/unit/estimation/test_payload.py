@@ -9,10 +9,12 @@ from haltere.airframe import from_catalogue
 from haltere.estimation import payload_paper as paper
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_events import watched
-from haltere.estimation.payload_model import ArmBelief, coefficients, payload_parameters
+from haltere.estimation.payload_model import ArmBelief, DriftBudget, coefficients, payload_parameters
 from haltere.estimation.payload_record import ArmRecord, PayloadError
+from haltere.estimation.payload_state import TURNED
 from haltere.studies import schmitz_bench as bench_of
 from haltere.studies import schmitz_series as series
+from haltere.studies.schmitz_faults import run_of
 
 RUNS = 8
 
@@ -107,9 +109,35 @@ def test_a_calibrated_arm_weighs_273_g(belief, grip):
     assert np.all(found.last.sigma > 0.001)
 
 
+@pytest.mark.parametrize(("drift", "strain", "least"), [(0.03, (0.85, 1.15), 0.93), (0.1, (4.0, 9.0), 0.88)])
+def test_strain_tells_more_drift_than_budgeted(belief, grip, drift, strain, least):
+    """Readings drawn from the model itself, b = G beta(x) + noise of covariance G, friction as budgeted or worse."""
+    arm = belief.of_run(0)
+    filter_ = PayloadFilter(arm)
+    signals = filter_.signals(run_of(grip, 0))
+    read = filter_.update(filter_.begin(), signals, round(series.FIRST * grip.rate), grip.samples)
+    matrix = filter_.readings(read)[0]
+    runs, rng = 600, np.random.default_rng(5)
+    x = np.zeros((runs, len(read.x)))
+    x[:, 0] = 0.273
+    more = DriftBudget(friction=np.sqrt(drift**2 - DriftBudget().friction ** 2), voltage=0.0, ripple=0.0)
+    x[:, 5:] = rng.multivariate_normal(arm.mean, arm.drifted(more).cov, runs)
+    noise = np.linalg.cholesky(matrix + 1e-12 * np.eye(matrix.shape[-1]))
+    vector = (matrix @ coefficients(arm, x)[0][..., None])[..., 0]
+    vector += (noise @ rng.standard_normal((*vector.shape, 1)))[..., 0]
+    start = filter_.begin((runs,))
+    drawn = replace(start, matrix=np.broadcast_to(matrix, (runs, *matrix.shape)), vector=vector)
+    for _ in range(3):
+        drawn = replace(drawn, x=filter_.posterior(drawn)[0])
+    found, cov, told = filter_.posterior(drawn)
+    assert strain[0] < told.mean() < strain[1]
+    inside = np.abs(found[:, 0] - 0.273) < 1.96 * np.sqrt(cov[:, 0, 0])
+    assert least < inside.mean() < 0.99
+
+
 def test_calibration_finds_the_losses_and_their_doubt(bench, belief):
     truth = np.stack([bench.servos.loss_up, bench.servos.loss_down], axis=-1)
-    found = belief.mean[:, [0, 1, 5, 6]].reshape(RUNS, 2, 2)
+    found = belief.mean[:, [0, 1, 6, 7]].reshape(RUNS, 2, 2)
     assert np.abs(found - truth).max() < 0.03
 
 
@@ -134,6 +162,24 @@ def test_the_place_is_refused_where_both_joints_feel_the_same(belief, bench):
     assert np.abs(along + 0.03).mean() < 0.005
 
 
+@pytest.mark.parametrize(("swing", "own", "told"), [(5.0, 4e-4, True), (5.0, 0.0, True), (0.0, 4e-4, False)])
+def test_the_payload_s_own_inertia_is_told_where_the_base_turns(belief, bench, swing, own, told):
+    """273 g with a gyration radius of 38 mm, or a point, under a base that pitches to and fro, or does not."""
+    filter_ = PayloadFilter(belief, TURNED)
+    record = series.turning(bench, 0.273, own, swing)
+    signals, now = filter_.signals(record), filter_.begin((RUNS,))
+    for first in range(100, record.samples, 300):
+        now = filter_.update(now, signals, first, first + 300)
+    found = filter_.estimate(now)
+    assert (found.inertia_observable == told).all()
+    assert found.observable.all()
+    assert np.all(np.abs(found.inertia - own) < 2.0 * found.inertia_sigma)
+    assert np.abs(found.mass - 0.273).mean() < 0.03 * 0.273
+    if told:
+        assert np.abs(found.inertia.mean() - own) < 1.5e-4
+        assert 5e-5 < np.median(found.inertia_sigma) < 2e-4
+
+
 def test_straight_down_is_not_observable(belief, bench):
     record = series.series_record(bench, (0.0, 0.0), 0.273)
     found, _ = series.measured(PayloadFilter(belief), record)
@@ -146,18 +192,18 @@ def test_gripping_and_releasing_are_told_with_their_time(belief, bench):
     motion = bench_of.sweep(time, 3.0, end=5.0) + bench_of.sweep(time, 6.7, end=8.7)
     record = bench_of.trace(bench, (45.0, 45.0), 0.273, motion, held)[0]
     for run in range(2):
-        one = replace(belief, mean=belief.mean[run], cov=belief.cov[run])
-        arm = ArmRecord(*(getattr(record, n) if n == "rate" else getattr(record, n)[run] for n in FIELDS))
-        events, _ = watched(PayloadFilter(one), arm)
+        filter_, mine = PayloadFilter(belief.of_run(run)), run_of(record, run)
+        found = watched(filter_, mine, filter_.signals(mine))
+        events = found.events
         assert [event.kind for event in events] == ["gripped", "released"]
         assert abs(events[0].time - 2.15) < 0.3
         assert abs(events[1].time - 6.1) < 0.3
         assert abs(events[0].after - 0.273) < 0.02
         assert abs(events[1].after) < 0.006
         assert min(event.confidence for event in events) > 0.99
-
-
-FIELDS = ("rate", "angle", "load", "force", "gyro", "goal")
+        late = (found.time > 5.2) & (found.time < 5.95)
+        assert np.all(np.abs(found.mass[late] - 0.273) < 4.0 * found.sigma[late])
+        assert found.held[late][-1]
 
 
 def test_records_of_unlike_shape_are_refused():
