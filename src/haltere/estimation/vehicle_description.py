@@ -43,7 +43,15 @@ class Description(NamedTuple):
 @jax.jit
 def _at_rest(model: Model) -> tuple[Array, Array, Array, Array]:
     """Mass, centre of mass (3,), inertia about it (3, 3), and where links and rotors are (L + R, 3)."""
-    return (*Compact.from_model(model).mass_properties, kinematics(model, State.rest(model)).positions)
+    still = locked_rotors(model)
+    return (*Compact.from_model(still).mass_properties, kinematics(still, State.rest(still)).positions)
+
+
+@jax.jit
+def _turned(R_BM: Array, wxyz: Array) -> Array:
+    """(m, 4) q_MS of equation (1) from q_BS (m, 4)."""
+    q_MB = so3.conjugate_wxyz(so3.to_wxyz(R_BM))
+    return jax.vmap(lambda q: so3.multiply_wxyz(q_MB, q))(wxyz)
 
 
 def describe_vehicle(
@@ -62,7 +70,7 @@ def describe_vehicle(
         raise HaltereError(
             f"{airframe.name}: the vehicle filter needs {missing}; add it to the airframe file"
         )
-    model = locked_rotors(Model.from_airframe(airframe))
+    model = Model.from_airframe(airframe)
     mass, com, inertia, places = (np.asarray(x) for x in _at_rest(model))
     R_BM, moments = principal_axes(inertia)
     rotors, names = model.rotors, model.topology.link_names
@@ -72,15 +80,12 @@ def describe_vehicle(
     def placed(sensor: Any) -> Any:
         return jnp.asarray((places[names.index(sensor.link)] + np.asarray(sensor.position) - com) @ R_BM)
 
-    q_MB = so3.conjugate_wxyz(so3.to_wxyz(jnp.asarray(R_BM)))
-
-    def turned(wxyz: Any) -> Any:
-        return so3.multiply_wxyz(q_MB, jnp.asarray(wxyz, float))
-
     outer, imu = sensors[0], airframe.imu[0]
+    facing = np.asarray([getattr(outer, "wxyz", (1.0, 0.0, 0.0, 0.0)), imu.wxyz], float)
+    turned = np.asarray(_turned(R_BM, facing))
     chart = Chart(
         model.topology.rotor_names,
-        tuple(float(s) for s in rotors.spin),
+        tuple(float(s) for s in np.asarray(rotors.spin)),
         tuple((float(a[0]), float(a[1]), float(a[2])) for a in axis),
         axes,
         effects,
@@ -90,16 +95,18 @@ def describe_vehicle(
     spherical = np.stack([inclination, azimuth], axis=1)
     printed = {
         "pose_position": placed(outer),
-        "pose_rotation": turned(getattr(outer, "wxyz", (1.0, 0.0, 0.0, 0.0))),
+        "pose_rotation": jnp.asarray(turned[0]),
         "imu_position": placed(imu),
-        "imu_rotation": turned(imu.wxyz),
+        "imu_rotation": jnp.asarray(turned[1]),
         "mass": jnp.asarray([mass]),
         "inertia": jnp.asarray(moments),
         "gravity": jnp.asarray([0.0, 0.0, -GRAVITY]),
         "rotor_position": jnp.asarray(position),
         "rotor_tilt": jnp.asarray(spherical if axes == "spherical" else np.zeros((len(axis), 2))),
         "thrust_coefficient": rotors.thrust_coefficient,
-        "torque_ratio": rotors.drag_coefficient / rotors.thrust_coefficient,
+        "torque_ratio": jnp.asarray(
+            np.asarray(rotors.drag_coefficient) / np.asarray(rotors.thrust_coefficient)
+        ),
     }
     return Description(chart, chart.printed.part({**printed, **_effects(airframe, R_BM)}), R_BM, com)
 
@@ -117,5 +124,5 @@ def _effects(airframe: Airframe, R_BM: np.ndarray) -> Mean:
         "drag": jnp.asarray(np.concatenate([flow, *turned])),
         "spin_inertia": jnp.asarray(inertia),
         "time_constant": jnp.asarray([np.mean(lags) if lags else DEFAULT_LAG]),
-        "delay": jnp.zeros(1),
+        "delay": jnp.asarray(np.zeros(1)),
     }
