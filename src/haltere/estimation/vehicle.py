@@ -10,7 +10,7 @@ result would not be finite leaves the belief as it was.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -29,13 +29,14 @@ from haltere.estimation.vehicle_filter import (
     Frames,
     Noise,
     Steps,
+    Trail,
     compiled_run,
     imu_step,
     pose_update,
 )
 from haltere.estimation.vehicle_frames import filled, frames_from_flight
-from haltere.estimation.vehicle_prior import Hand, PriorError, VehiclePrior, prior_at, ten_percent
-from haltere.estimation.vehicle_smoother import smooth
+from haltere.estimation.vehicle_prior import Hand, PriorError, VehiclePrior, compiled_guess, compiled_prior
+from haltere.estimation.vehicle_smoother import Nominal, compiled_refined
 from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array, ArrayLike, require_x64
@@ -103,13 +104,14 @@ class VehicleFilter:
         require_x64()
         description = describe_vehicle(airframe, axes, effects, joint_angles)
         chart = description.chart
-        moving_sigma, sigma = ten_percent(chart, description.printed, uncertainty)
+        guess = compiled_guess(chart.kind)(chart.numbers, description.printed, float(uncertainty))
+        moving_sigma, sigma = guess[0], np.array(guess[1])
         for name, value in (known or {}).items():
             if name not in chart.names:
                 raise PriorError(f"'{name}' is not a parameter of this vehicle; {closest(name, chart.names)}")
             if not value >= 0.0:
                 raise PriorError(f"{name}: got a standard deviation of {value}; give zero or more")
-            sigma = sigma.at[chart.names.index(name)].set(value)
+            sigma[chart.names.index(name)] = value
         measured = tuple(Hand(name, sigma_) for name, (_, sigma_) in (hands or {}).items())
         for hand in measured:
             hand.quantity(chart)
@@ -119,7 +121,7 @@ class VehicleFilter:
                 )
         values = tuple(float(value) for value, _ in (hands or {}).values())
         noise = Noise.from_airframe(airframe, speed_sigma)
-        return replace(cls(description, noise, sigma, moving_sigma, measured, values), **options)
+        return replace(cls(description, noise, jnp.asarray(sigma), moving_sigma, measured, values), **options)
 
     @property
     def chart(self) -> Chart:
@@ -136,27 +138,19 @@ class VehicleFilter:
         if self.first_attitude is not None:
             wxyz = jnp.asarray(self.first_attitude)
         elif bool(frames.pose_valid[k, 3]):
-            wxyz = so3.multiply_wxyz(frames.wxyz[k], so3.conjugate_wxyz(printed["pose_rotation"]))
+            wxyz = _carried(frames.wxyz[k], printed["pose_rotation"])
         else:
             wxyz = self._aligned(jax.tree.map(lambda x: x[k:], frames))
-        R = so3.from_wxyz(wxyz)
-        R_MI = so3.from_wxyz(printed["imu_rotation"])
-        rates = R_MI @ frames.steps.imu[k, 0, 3:]
-        velocity_W = jnp.zeros(3)
+        later, elapsed = k, 1.0
         if len(seen) > 1:
             later = int(seen[min(3, len(seen) - 1)])
-            elapsed = float(np.sum(np.asarray(frames.steps.dt[k:later])))
-            velocity_W = (frames.place[later] - frames.place[k]) / max(elapsed, 1e-9)
-        lever = printed["pose_position"]
+            elapsed = max(float(np.sum(np.asarray(frames.steps.dt[k:later]))), 1e-9)
+        mounted = tuple(printed[name] for name in ("pose_position", "imu_rotation"))
+        moved = (np.asarray(frames.place[later]) - np.asarray(frames.place[k])) / elapsed
         moving = {
-            "position": frames.place[k] - R @ lever,
-            "velocity": R.T @ velocity_W - jnp.cross(rates, lever),
-            "attitude": wxyz,
-            "rates": rates,
-            "rotor_speed": frames.steps.speeds[k, 0],
-            "accel_bias": jnp.zeros(3),
-            "gyro_bias": jnp.zeros(3),
-            "wind": jnp.zeros(3),
+            **_first_motion(mounted, frames.place[k], wxyz, moved, frames.steps.imu[k, 0, 3:]),
+            "rotor_speed": jnp.asarray(frames.steps.speeds[k, 0]),
+            **{name: jnp.asarray(np.zeros(3)) for name in ("accel_bias", "gyro_bias", "wind")},
         }
         return self.chart.moving.part(moving)
 
@@ -176,7 +170,7 @@ class VehicleFilter:
             np.asarray(frames.place)[seen],
             np.asarray(printed["gravity"]),
         )
-        return so3.multiply_wxyz(jnp.asarray(q_WI), so3.conjugate_wxyz(printed["imu_rotation"]))
+        return _carried(q_WI, printed["imu_rotation"])
 
     def prior(self, moving: Mean) -> VehiclePrior:
         """What is believed before the flight."""
@@ -184,9 +178,22 @@ class VehicleFilter:
 
     def begin(self, moving: Mean) -> Belief:
         """The belief before the first reading, hand measurements included."""
-        state = {**moving, **self.chart.to_coordinates(self.description.printed)}
-        m, P = prior_at(self.chart, self.prior(moving), self.hands, jnp.asarray(self.readings), state)
-        return Belief(self.chart.space.plus(state, m), P)
+        _, P, mean = self._believed(moving, self._first(moving))
+        return Belief(mean, P)
+
+    def _first(self, moving: Mean) -> Mean:
+        """The state whose constants are those of the prior."""
+        guess = compiled_guess(self.chart.kind)(self.chart.numbers, self.description.printed, 1.0)
+        return {**moving, **guess[2]}
+
+    def _believed(self, moving: Mean, state: Mean) -> tuple[Array, Array, Mean]:
+        """Prior and hand measurements at a state: mean error, covariance, and the state moved by the error."""
+        sigmas = np.asarray([hand.sigma for hand in self.hands], float)
+        readings = np.asarray(self.readings, float)
+        found: tuple[Array, Array, Mean] = compiled_prior(self.chart, self.hands)(
+            self.chart.numbers, self.prior(moving), readings, sigmas, state
+        )
+        return found
 
     def pose(self, belief: Belief, place: Array, wxyz: Array | None = None) -> Belief:
         """The belief after a pose, or after a position if there is no `wxyz`."""
@@ -227,22 +234,12 @@ class VehicleFilter:
         told = bool(np.any(np.asarray(frames.pose_valid[:, 3])))
         start, iterations = (self.start, self.iterations) if told else self.without_attitude
         head = min(round(start / period), frames.place.shape[0])
+        belief = self.begin(moving)
         if head > 0:
-            state = {**moving, **self.chart.to_coordinates(self.description.printed)}
-            part = jax.tree.map(lambda x: x[:head], frames)
-            go = _compiled_start(self.chart, self.hands, iterations)
-            belief = go(self.noise, state, self.prior(moving), jnp.asarray(self.readings), part, self.gate)
-        else:
-            belief = self.begin(moving)
+            belief = self._smoothed(moving, belief, jax.tree.map(lambda x: x[:head], frames), iterations)
         rest = jax.tree.map(lambda x: x[head:], frames)
-        whole = filled(rest, CHUNK)
-        noise = self._changing
-        nis: list[tuple[np.ndarray, np.ndarray]] = []
-        for first in range(0, rest.place.shape[0], CHUNK):
-            piece = jax.tree.map(lambda x, f=first: x[f : f + CHUNK], whole)
-            new, trail = compiled_run(self.chart)(noise, belief, piece, self.gate)
-            nis.append((np.asarray(trail.pose_nis), np.asarray(trail.imu_nis)))
-            belief = _sound(new, belief)
+        belief, trails = self._filtered(belief, rest, self._changing)
+        nis = [(np.asarray(trail.pose_nis), np.asarray(trail.imu_nis)) for trail in trails]
         fit, rejected = self._fit(rest, nis, head * period)
         sigma = jnp.sqrt(jnp.diagonal(self.prior(moving).cov))
         estimate = VehicleEstimate(self.chart, belief, sigma, rejected, fit, notes)
@@ -254,6 +251,31 @@ class VehicleFilter:
         bodiless = estimate.impossible()
         said += [bodiless] if bodiless else []
         return replace(estimate, notes=(*notes, *said, *estimate.open()))
+
+    def _filtered(self, belief: Belief, frames: Frames, noise: Noise) -> tuple[Belief, list[Trail]]:
+        """The belief after all frames, and what each piece of `CHUNK` frames left."""
+        whole, trails = filled(frames, CHUNK), []
+        run = compiled_run(self.chart)
+        for first in range(0, frames.place.shape[0], CHUNK):
+            piece = jax.tree.map(lambda x, f=first: x[f : f + CHUNK], whole)
+            new, trail = run(self.chart.numbers, noise, belief, piece, self.gate)
+            trails.append(trail)
+            belief = _sound(new, belief)
+        return belief, trails
+
+    def _smoothed(self, moving: Mean, belief: Belief, frames: Frames, iterations: int) -> Belief:
+        """The belief after frames that are smoothed, from the one before them: `smooth` in pieces."""
+        chart = self.chart
+        end, trails = self._filtered(belief, frames, self.noise)
+        trail = jax.tree.map(lambda *parts: np.concatenate(parts), *trails)
+        nominal = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean))
+        whole, cov = filled(frames, CHUNK), end.cov
+        for _ in range(iterations):
+            m, P, _ = self._believed(moving, nominal.first)
+            nominal, cov, _ = compiled_refined(chart)(
+                chart.numbers, self.noise, (m, P), nominal, whole, self.gate
+            )
+        return Belief({**nominal.end, **nominal.constants}, cov)
 
     @property
     def without_attitude(self) -> tuple[float, int]:
@@ -280,8 +302,33 @@ class VehicleFilter:
 
 def _sound(new: Belief, old: Belief) -> Belief:
     """The new belief if all of it is finite, else the old one."""
-    finite = all(bool(jnp.all(jnp.isfinite(x))) for x in jax.tree.leaves(new))
+    finite = all(bool(np.isfinite(np.asarray(x)).all()) for x in jax.tree.leaves(new))
     return new if finite else old
+
+
+@jax.jit
+def _carried(q_WS: Array, q_MS: Array) -> Array:
+    """(4,) q_WM of a vehicle whose sensor, mounted at q_MS, is at q_WS."""
+    return so3.multiply_wxyz(q_WS, so3.conjugate_wxyz(q_MS))
+
+
+@jax.jit
+def _first_motion(
+    mounted: tuple[Array, Array], place: Array, wxyz: Array, velocity_W: Array, gyro: Array
+) -> Mean:
+    """Position, velocity, attitude and rates of the centre of mass.
+
+    Args:
+        mounted: lever (3,) of the outer sensor, m, and q_MI (4,).
+        place: (3,) of the outer sensor, m, world.
+        wxyz: (4,) q_WM.
+        velocity_W: (3,) of the outer sensor, m/s, world.
+        gyro: (3,) rad/s, axes of the IMU.
+    """
+    lever, q_MI = mounted
+    R, rates = so3.from_wxyz(wxyz), so3.from_wxyz(q_MI) @ gyro
+    velocity = R.T @ velocity_W - jnp.cross(rates, lever)
+    return {"position": place - R @ lever, "velocity": velocity, "attitude": wxyz, "rates": rates}
 
 
 @lru_cache(maxsize=8)
@@ -293,14 +340,3 @@ def _online(chart: Chart) -> tuple[Any, Any]:
         return imu_step(chart, noise, belief, step)[0]
 
     return jax.jit(pose), jax.jit(step)
-
-
-@lru_cache(maxsize=8)
-def _compiled_start(chart: Chart, hands: tuple[Hand, ...], iterations: int) -> Any:
-    def go(
-        noise: Noise, state: Mean, prior: VehiclePrior, readings: Array, frames: Frames, gate: Any
-    ) -> Belief:
-        at = partial(prior_at, chart, prior, hands, readings)
-        return smooth(chart, noise, state, at, frames, iterations, gate)[0]
-
-    return jax.jit(go)

@@ -44,8 +44,15 @@ class Description(NamedTuple):
 @jax.jit
 def _at_rest(model: Model, angles: Array) -> tuple[Array, Array, Array, Array, Array]:
     """Mass, centre of mass (3,), inertia about it (3, 3); of links and rotors the places (L + R, 3) and axes."""
-    nodes = kinematics(model, replace(State.rest(model), joint_angles=angles))
-    return (*Compact.from_model(model, angles).mass_properties, nodes.positions, nodes.rotations)
+    still = locked_rotors(model)
+    nodes = kinematics(still, replace(State.rest(still), joint_angles=angles))
+    return (*Compact.from_model(still, angles).mass_properties, nodes.positions, nodes.rotations)
+
+
+@jax.jit
+def _turned(R_ML: Array, wxyz: Array) -> Array:
+    """(m, 4) q_MS of equation (1) from the axes (m, 3, 3) of links and q_LS (m, 4)."""
+    return jax.vmap(lambda R, q: so3.multiply_wxyz(so3.to_wxyz(R), q))(R_ML, wxyz)
 
 
 def describe_vehicle(
@@ -67,8 +74,8 @@ def describe_vehicle(
         raise HaltereError(
             f"{airframe.name}: the vehicle filter needs {missing}; add it to the airframe file"
         )
-    model = locked_rotors(Model.from_airframe(airframe))
-    angles = jnp.zeros(model.topology.joints) if joint_angles is None else jnp.asarray(joint_angles, float)
+    model = Model.from_airframe(airframe)
+    angles = np.zeros(model.topology.joints) if joint_angles is None else np.asarray(joint_angles, float)
     mass, com, inertia, places, turns = (np.asarray(x) for x in _at_rest(model, angles))
     R_BM, moments = principal_axes(inertia)
     rotors, names = model.rotors, model.topology.link_names
@@ -79,14 +86,13 @@ def describe_vehicle(
         link = names.index(sensor.link)
         return jnp.asarray((places[link] + turns[link] @ np.asarray(sensor.position) - com) @ R_BM)
 
-    def turned(sensor: Any) -> Any:
-        q_ML = so3.to_wxyz(jnp.asarray(R_BM.T @ turns[names.index(sensor.link)]))
-        return so3.multiply_wxyz(q_ML, jnp.asarray(getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0)), float))
-
     outer, imu = sensors[0], airframe.imu[0]
+    facing = np.asarray([getattr(outer, "wxyz", (1.0, 0.0, 0.0, 0.0)), imu.wxyz], float)
+    carriers = np.stack([R_BM.T @ turns[names.index(sensor.link)] for sensor in (outer, imu)])
+    turned = np.asarray(_turned(carriers, facing))
     chart = Chart(
         model.topology.rotor_names,
-        tuple(float(s) for s in rotors.spin),
+        tuple(float(s) for s in np.asarray(rotors.spin)),
         tuple((float(a[0]), float(a[1]), float(a[2])) for a in axis),
         axes,
         effects,
@@ -96,16 +102,18 @@ def describe_vehicle(
     spherical = np.stack([inclination, azimuth], axis=1)
     printed = {
         "pose_position": placed(outer),
-        "pose_rotation": turned(outer),
+        "pose_rotation": jnp.asarray(turned[0]),
         "imu_position": placed(imu),
-        "imu_rotation": turned(imu),
+        "imu_rotation": jnp.asarray(turned[1]),
         "mass": jnp.asarray([mass]),
         "inertia": jnp.asarray(moments),
         "gravity": jnp.asarray([0.0, 0.0, -GRAVITY]),
         "rotor_position": jnp.asarray(position),
         "rotor_tilt": jnp.asarray(spherical if axes == "spherical" else np.zeros((len(axis), 2))),
         "thrust_coefficient": rotors.thrust_coefficient,
-        "torque_ratio": rotors.drag_coefficient / rotors.thrust_coefficient,
+        "torque_ratio": jnp.asarray(
+            np.asarray(rotors.drag_coefficient) / np.asarray(rotors.thrust_coefficient)
+        ),
     }
     return Description(chart, chart.printed.part({**printed, **_effects(airframe, R_BM)}), R_BM, com)
 
@@ -123,5 +131,5 @@ def _effects(airframe: Airframe, R_BM: np.ndarray) -> Mean:
         "drag": jnp.asarray(np.concatenate([flow, *turned])),
         "spin_inertia": jnp.asarray(inertia),
         "time_constant": jnp.asarray([np.mean(lags) if lags else DEFAULT_LAG]),
-        "delay": jnp.zeros(1),
+        "delay": jnp.asarray(np.zeros(1)),
     }

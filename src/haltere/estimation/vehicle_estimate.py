@@ -1,6 +1,5 @@
 """What a flight told of a vehicle: numbers with deviations and verdicts, and how well the model fitted."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from haltere.estimation.vehicle_filter import Belief
 from haltere.estimation.vehicle_space import Chart
 from haltere.estimation.vehicle_verdicts import Judgement, Verdict, judge, sentences
 from haltere.foundation.arrays import Array
+from haltere.foundation.stored import Stored
 from haltere.lie import so3
 
 INSIDE = 1e-6
@@ -50,7 +50,7 @@ class VehicleEstimate:
     @cached_property
     def printed(self) -> Mean:
         """The constants in printed numbers, at the centre of mass on principal axes; see `impossible`."""
-        found, row, excess = _in_print(self.chart)(self.belief)[0], *self._excess
+        found, row, excess = self._in_print[0], *self._excess
         if excess <= 0.0:
             return found
         toward = self.printed_cov @ row
@@ -59,12 +59,21 @@ class VehicleEstimate:
     @cached_property
     def printed_cov(self) -> np.ndarray:
         """Covariance of the errors of the printed numbers, 19 + 7 N of them, more with effects."""
-        return np.asarray(_in_print(self.chart)(self.belief)[1])
+        return self._in_print[1]
+
+    @cached_property
+    def _in_print(self) -> tuple[Mean, np.ndarray]:
+        """Printed numbers and the covariance of their errors, as the filter believes them."""
+        first = self.chart.moving.dimension
+        constants = self.chart.constants(self.belief.mean)
+        printed, slopes = _chart_at(self.chart.kind)(self.chart.numbers, constants)
+        back = np.linalg.inv(np.asarray(slopes))
+        return printed, back @ np.asarray(self.belief.cov)[first:, first:] @ back.T
 
     @cached_property
     def _excess(self) -> tuple[np.ndarray, float]:
         """By how much the largest moment of inertia is above the two others together, as a row and as a number."""
-        moments = np.asarray(_in_print(self.chart)(self.belief)[0]["inertia"])
+        moments = np.asarray(self._in_print[0]["inertia"])
         row = np.zeros(self.chart.printed.dimension)
         signs = np.where(np.arange(3) == np.argmax(moments), 1.0, -1.0)
         row[self.chart.printed.places["inertia"]] = signs
@@ -96,24 +105,27 @@ class VehicleEstimate:
 
     def table(self) -> list[Row]:
         """Every printed number with its standard deviation and verdict; rotations as rotation vectors in rad."""
-        printed, parts = self.printed, []
-        for block in self.chart.printed.blocks:
-            value = printed[block.name]
-            parts.append(so3.log_wxyz(value) if block.kind == "rotation" else value.reshape(-1))
-        values = np.concatenate([np.asarray(p) for p in parts])
+        printed = {name: np.asarray(value) for name, value in self.printed.items()}
+        turning = [block.name for block in self.chart.printed.blocks if block.kind == "rotation"]
+        turns = np.asarray(_turns(np.stack([printed[name] for name in turning])))
+        printed.update(zip(turning, turns, strict=True))
+        values = np.concatenate([printed[block.name].reshape(-1) for block in self.chart.printed.blocks])
         sigmas = np.sqrt(np.diagonal(self.printed_cov))
         rows = zip(self.chart.names, values, sigmas, self.judged(), strict=True)
         return [Row(n, float(v), float(s), j.verdict, j.partners) for n, v, s, j in rows]
 
 
 @lru_cache(maxsize=16)
-def _in_print(chart: Chart) -> Callable[[Belief], tuple[Mean, Array]]:
-    """From a belief to printed numbers and the covariance of their errors, compiled."""
-    first = chart.moving.dimension
+def _chart_at(kind: Chart) -> Stored:
+    def charted(numbers: tuple[Array, Array], constants: Mean) -> tuple[Mean, Array]:
+        chart = kind.of_numbers(numbers)
+        printed = chart.to_printed(constants)
+        return printed, chart.jacobian(printed)
 
-    def in_print(belief: Belief) -> tuple[Mean, Array]:
-        printed = chart.to_printed(chart.constants(belief.mean))
-        back = jnp.linalg.inv(chart.jacobian(printed))
-        return printed, back @ belief.cov[first:, first:] @ back.T
+    return Stored(charted, kind, ({block.name: 0 for block in kind.printed.blocks}, 0))
 
-    return jax.jit(in_print)
+
+@jax.jit
+def _turns(wxyz: Array) -> Array:
+    """(m, 3) rotation vectors of quaternions (m, 4)."""
+    return jax.vmap(so3.log_wxyz)(wxyz)

@@ -10,21 +10,22 @@ transports the covariance to the new mean. Missing readings (invalid, or not fin
 change nothing.
 """
 
-from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from haltere.airframe import Airframe, PoseSensor
 from haltere.estimation.kalman import Gain, propagate, update
-from haltere.estimation.space import Mean
+from haltere.estimation.space import Mean, Space
 from haltere.estimation.vehicle_change import change_spread
 from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, scalars, together
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
+from haltere.foundation.stored import Stored
 from haltere.simulation.noise import sample_sigma
 
 DEFAULT_RATE = 200.0
@@ -75,14 +76,14 @@ class Noise(NamedTuple):
         walks = (imu.sigma_accel_walk or 0.0, imu.sigma_gyro_walk or 0.0)
 
         def six(*pair: float | None) -> Array:
-            return jnp.repeat(jnp.asarray(pair, float), 3)
+            return jnp.asarray(np.repeat(np.asarray(pair, float), 3))
 
         return cls(
             six(accel, gyro),
             six(*walks),
             jnp.asarray(float(speed)),
             six(place, angle),
-            jnp.full(3, WIND_WALK),
+            jnp.asarray(np.full(3, WIND_WALK)),
         )
 
 
@@ -221,7 +222,25 @@ def run(
     return jax.lax.scan(frame, belief, frames)
 
 
+def compiled_run(chart: Chart) -> Stored:
+    """`run` for charts of one kind, compiled once for each number of frames.
+
+    Arguments: numbers of the chart, noise, belief, frames, gate.
+    """
+    return _compiled_run(chart.kind)
+
+
 @lru_cache(maxsize=16)
-def compiled_run(chart: Chart) -> Callable[..., tuple[Belief, Trail]]:
-    """`run` for a chart, compiled once for each number of frames."""
-    return jax.jit(partial(run, chart))
+def _compiled_run(kind: Chart) -> Stored:
+    def filtered(
+        numbers: tuple[Array, Array], noise: Noise, belief: Belief, frames: Frames, gate: float
+    ) -> tuple[Belief, Trail]:
+        return run(kind.of_numbers(numbers), noise, belief, frames, gate)
+
+    like: Any = (Belief(names(kind.space), 0), Trail(names(kind.moving), 0, 0, 0, 0))
+    return Stored(filtered, kind, like)
+
+
+def names(space: Space) -> Any:
+    """A mean of the space without values, to show its structure."""
+    return {block.name: 0 for block in space.blocks}

@@ -13,7 +13,8 @@ A hand measurement z of a quantity q is a further reading of the constants:
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import jax
@@ -26,6 +27,7 @@ from haltere.estimation.space import Mean, Space
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
+from haltere.foundation.stored import Stored
 from haltere.lie import so3
 
 
@@ -139,6 +141,39 @@ def prior_at(
     variances = jnp.asarray([hand.sigma**2 for hand in hands])
     cov, gain = update(cov, H, variances, innovation, jnp.asarray(True))
     return mean + gain.gain @ innovation, cov
+
+
+def compiled_prior(chart: Chart, hands: Sequence[Hand]) -> Stored:
+    """Mean error, covariance, and the state moved by the mean error: see `prior_at`.
+
+    Arguments: numbers of the chart, prior, readings and deviations of the hand measurements (len(hands),), state.
+    """
+    named = replace(chart.kind, rotors=chart.rotors) if hands else chart.kind
+    return _compiled_prior(named, tuple(hand.name for hand in hands))
+
+
+@lru_cache(maxsize=16)
+def _compiled_prior(kind: Chart, names: tuple[str, ...]) -> Stored:
+    def believed(
+        numbers: tuple[Array, Array], prior: VehiclePrior, readings: Array, sigmas: Array, state: Mean
+    ) -> tuple[Array, Array, Mean]:
+        chart = kind.of_numbers(numbers)
+        hands = [Hand(name, sigma) for name, sigma in zip(names, sigmas, strict=True)] if names else []
+        mean, cov = prior_at(chart, prior, hands, readings, state)
+        return mean, cov, chart.space.plus(state, mean)
+
+    return Stored(believed, (kind, names), (0, 0, {block.name: 0 for block in kind.space.blocks}))
+
+
+@lru_cache(maxsize=16)
+def compiled_guess(kind: Chart) -> Stored:
+    """`ten_percent` and the filter's coordinates; arguments: numbers of the chart, printed numbers, factor."""
+
+    def guessed(numbers: tuple[Array, Array], printed: Mean, factor: float) -> tuple[Array, Array, Mean]:
+        chart = kind.of_numbers(numbers)
+        return (*ten_percent(chart, printed, factor), chart.to_coordinates(printed))
+
+    return Stored(guessed, kind, (0, 0, {block.name: 0 for block in kind.constant.blocks}))
 
 
 def _effect_sigma(chart: Chart, printed: Mean) -> Mean:

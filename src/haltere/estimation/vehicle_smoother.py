@@ -14,7 +14,7 @@ Cramer-Rao bound ([Tichavsky1998]).
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -36,6 +36,7 @@ from haltere.estimation.vehicle_filter import (
 from haltere.estimation.vehicle_model import linear_imu, linear_step, scalars, together
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
+from haltere.foundation.stored import Stored
 from haltere.lie import so3
 
 Prior = Callable[[Mean], tuple[Array, Array]]
@@ -52,6 +53,11 @@ class Nominal(NamedTuple):
     end: Mean
     """The moving blocks after the last step."""
     constants: Mean
+
+    @property
+    def first(self) -> Mean:
+        """The whole state at the beginning."""
+        return {**self.constants, **{name: x[0, 0] for name, x in self.moving.items()}}
 
 
 class Kept(NamedTuple):
@@ -169,34 +175,59 @@ def smooth(
         iterations: of Gauss-Newton; the first trajectory is that of the plain filter.
         gate: largest normalised innovation squared of a pose that is believed.
     """
-    space, width = chart.space, chart.moving.dimension
     m, P = prior(first)
-    end, trail = run(chart, noise, Belief(space.plus(first, m), P), frames, gate)
+    end, trail = run(chart, noise, Belief(chart.space.plus(first, m), P), frames, gate)
     begun = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean))
 
     def iterate(carry: tuple[Nominal, Array], _: None) -> Any:
-        nominal = carry[0]
-        beginning = {**nominal.constants, **{name: x[0, 0] for name, x in nominal.moving.items()}}
-        m, P, kept = forward(chart, noise, prior(beginning), nominal, frames, gate)
-        errors = backward(chart, kept)
-        plus = jax.vmap(jax.vmap(chart.moving.plus))
-        last = {**nominal.constants, **nominal.end}
-        mean = space.plus(last, m)
-        P = space.transported(last, m, P)
-        size = jnp.sqrt(jnp.max(m * m / jnp.maximum(jnp.diagonal(P), 1e-300)))
-        new = Nominal(
-            plus(nominal.moving, errors[..., :width]),
-            nominal.noise + errors[..., width:],
-            chart.moving.part(mean),
-            chart.constants(mean),
-        )
+        new, P, size = refined(chart, noise, prior(carry[0].first), carry[0], frames, gate)
         return (new, P), size
 
     (nominal, P), sizes = jax.lax.scan(iterate, (begun, end.cov), None, length=iterations)
     return Belief({**nominal.end, **nominal.constants}, P), nominal, sizes
 
 
+def refined(
+    chart: Chart,
+    noise: Noise,
+    prior: tuple[Array, Array],
+    nominal: Nominal,
+    frames: Frames,
+    gate: float = jnp.inf,
+) -> tuple[Nominal, Array, Array]:
+    """One iteration of Gauss-Newton: the new nominal trajectory, covariance (n, n) at its end, and how far it moved."""
+    space, width = chart.space, chart.moving.dimension
+    m, P, kept = forward(chart, noise, prior, nominal, frames, gate)
+    errors = backward(chart, kept)
+    plus = jax.vmap(jax.vmap(chart.moving.plus))
+    last = {**nominal.constants, **nominal.end}
+    mean = space.plus(last, m)
+    P = space.transported(last, m, P)
+    size = jnp.sqrt(jnp.max(m * m / jnp.maximum(jnp.diagonal(P), 1e-300)))
+    new = Nominal(
+        plus(nominal.moving, errors[..., :width]),
+        nominal.noise + errors[..., width:],
+        chart.moving.part(mean),
+        chart.constants(mean),
+    )
+    return new, P, size
+
+
+def compiled_refined(chart: Chart) -> Stored:
+    """`refined` for charts of one kind; its first argument is the numbers of the chart."""
+    return _compiled_refined(chart.kind)
+
+
+@lru_cache(maxsize=16)
+def _compiled_refined(kind: Chart) -> Stored:
+    def iterated(numbers: tuple[Array, Array], *given: Any) -> tuple[Nominal, Array, Array]:
+        return refined(kind.of_numbers(numbers), *given)
+
+    moving = {block.name: 0 for block in kind.moving.blocks}
+    constants = {block.name: 0 for block in kind.constant.blocks}
+    return Stored(iterated, kind, (Nominal(moving, 0, moving, constants), 0, 0))
+
+
 def bound(chart: Chart, noise: Noise, prior: Prior, truth: Nominal, frames: Frames) -> Array:
     """(n, n) posterior Cramer-Rao bound, filter coordinates: no estimator from this prior has a smaller covariance."""
-    beginning = {**truth.constants, **{name: x[0, 0] for name, x in truth.moving.items()}}
-    return forward(chart, noise, prior(beginning), truth, frames, keep=False)[1]
+    return forward(chart, noise, prior(truth.first), truth, frames, keep=False)[1]

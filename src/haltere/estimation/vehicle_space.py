@@ -19,15 +19,16 @@ The drag torque in (3) acts against the rotor's own spin, as in `haltere.dynamic
 `force` holds (|b| sin psi, theta, |b| cos psi), the angles of [Boehm2022] eq. (4); at psi = 0 they see one tilt only.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from haltere.estimation.space import Block, Mean, Space
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, compiled
 from haltere.lie import s2
 
 Axes = Literal["sphere", "spherical"]
@@ -57,6 +58,23 @@ class Chart:
     def count(self) -> int:
         """Number of rotors."""
         return len(self.rotors)
+
+    @property
+    def kind(self) -> "Chart":
+        """The chart without names and numbers: what it has in common with all vehicles of as many rotors."""
+        still = ((0.0, 0.0, 0.0),) * self.count
+        return Chart(
+            tuple(str(i) for i in range(self.count)), (0.0,) * self.count, still, self.axes, self.effects
+        )
+
+    @property
+    def numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Spins (N,) and nominal axes (N, 3), for `of_numbers`."""
+        return np.asarray(self.spins, float), np.asarray(self.axis, float)
+
+    def of_numbers(self, numbers: tuple[Array, Array]) -> "Chart":
+        """The chart of this kind with other `numbers`, which may be traced: then one program serves all vehicles."""
+        return replace(self, spins=numbers[0], axis=numbers[1])  # type: ignore[arg-type]
 
     @cached_property
     def space(self) -> Space:
@@ -159,7 +177,7 @@ class Chart:
     def thrust_axes(self, tilt: Array) -> Array:
         """(N, 3) alpha from the tilts (N, 2)."""
         if self.axes == "sphere":
-            return jax.vmap(s2.box_plus)(jnp.asarray(self.axis), tilt)
+            return _on_spheres(jnp.asarray(self.axis), tilt)
         sine = jnp.sin(tilt[:, 0])
         return jnp.stack(
             [sine * jnp.cos(tilt[:, 1]), sine * jnp.sin(tilt[:, 1]), jnp.cos(tilt[:, 0])], axis=1
@@ -239,14 +257,20 @@ class Chart:
         }
 
     def jacobian(self, printed: Mean) -> Array:
-        """(19 + 7 N, 19 + 7 N) derivative of the coordinates' error by that of the printed numbers."""
+        """(19 + 7 N, 19 + 7 N) derivative of the coordinates' error by that of the printed numbers.
+
+        The sensors stand first in both and are the same.
+        """
+        own = Space(tuple(block for block in self.printed.blocks if block.name not in SENSORS))
+        there = Space(tuple(block for block in self.constant.blocks if block.name not in SENSORS))
         here = self.to_coordinates(printed)
 
         def moved(error: Array) -> Array:
-            return self.constant.minus(self.to_coordinates(self.printed.plus(printed, error)), here)
+            return there.minus(self.to_coordinates({**printed, **own.plus(printed, error)}), here)
 
-        slopes: Array = jax.jacfwd(moved)(jnp.zeros(self.printed.dimension))
-        return slopes
+        slopes: Array = jax.jacfwd(moved)(jnp.zeros(own.dimension))
+        same = jnp.eye(self.printed.dimension - own.dimension)
+        return jax.scipy.linalg.block_diag(same, slopes)
 
     def specific_force(self, force: Array) -> Array:
         """(N, 3) b of equation (2) from the block `force`."""
@@ -260,6 +284,7 @@ class Chart:
         return self.constant.part(mean)
 
 
+_on_spheres = compiled(jax.vmap(s2.box_plus))
 SENSORS = ("pose_position", "pose_rotation", "imu_position", "imu_rotation")
 
 

@@ -1,0 +1,190 @@
+"""Functions whose traced program is kept on disk: a later process neither traces nor lowers them again.
+
+JAX keeps compiled code (`jax_compilation_cache_dir`), but to find it a function has to be traced first, which for a
+filter of many thousand operations takes longer than running it over a flight. Beside the compiled code, in the folder
+`programs`, a `Stored` function keeps its StableHLO module, the portable form that `jax.export` makes. A file is found
+by a hash over
+
+    name, static key, tree, shapes and types of the arguments, JAX's version, processor, haltere's sources     (1)
+
+so no change of the code is ever missed. A file that cannot be used, or a JAX that cannot do this, costs time only.
+"""
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.export
+import numpy as np
+
+from haltere.foundation.errors import HaltereError
+from haltere.foundation.files import whole_file
+
+FOLDER = "programs"
+MOST = 200
+"""Files kept; the oldest go first."""
+
+
+class Stored:
+    """A function of pytrees of arrays, compiled, whose program is kept on disk.
+
+    Args:
+        function: what is computed.
+        key: everything that the function depends on beside its arguments; its `repr` must tell all of it.
+        like: a pytree of the structure of the result; its leaves do not matter.
+    """
+
+    def __init__(self, function: Callable[..., Any], key: Any, like: Any) -> None:
+        self.function = function
+        self.name = getattr(function, "__name__", "function")
+        self.key = key
+        self.tree = jax.tree.structure(like)
+        self._ready: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, *args: Any) -> Any:
+        """The result; inside of another traced function, simply that of the function."""
+        leaves, tree = jax.tree.flatten(args)
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            return self.function(*args)
+        arrays = [leaf if isinstance(leaf, jax.Array) else np.asarray(leaf) for leaf in leaves]
+        found = self._compiled(arrays, tree)(*arrays)
+        return jax.tree.unflatten(self.tree, found)
+
+    def prepare(self, *args: Any) -> None:
+        """Compile, or load what was compiled, for arguments of which only shapes and types are looked at."""
+        leaves, tree = jax.tree.flatten(args)
+        self._compiled([x if hasattr(x, "shape") else np.asarray(x) for x in leaves], tree)
+
+    def _compiled(self, arrays: list[Any], tree: Any) -> Any:
+        shapes = tuple((tuple(x.shape), np.dtype(x.dtype).name) for x in arrays)
+        with self._lock:
+            if (tree, shapes) not in self._ready:
+                self._ready[tree, shapes] = self._made(shapes, tree)
+            return self._ready[tree, shapes]
+
+    def _made(self, shapes: Any, tree: Any) -> Any:
+        structs = [jax.ShapeDtypeStruct(*shape) for shape in shapes]
+
+        def flat(*leaves: Any) -> list[Any]:
+            result = self.function(*jax.tree.unflatten(tree, leaves))
+            if jax.tree.structure(result) != self.tree:
+                raise HaltereError(
+                    f"{self.name}: gave {jax.tree.structure(result)}, {self.tree} is expected; mend `like`"
+                )
+            return jax.tree.leaves(result)
+
+        flat.__name__ = self.name
+        file = self._file(shapes, tree)
+        if file is None:
+            return jax.jit(flat).lower(*structs).compile()
+        stored = _read(file, structs)
+        if stored is None:
+            stored = _export(flat, structs)
+            if stored is not None:
+                _write(file, stored)
+                stored = _read(file, structs) or stored  # as it will be read: then what is compiled is found again
+        run: Callable[..., Any] = flat if stored is None else stored.call
+        return jax.jit(_named(run, self.name)).lower(*structs).compile()
+
+    def _file(self, shapes: Any, tree: Any) -> Path | None:
+        """Where the program is kept; None if JAX keeps nothing, or computes on something else than a CPU."""
+        folder = jax.config.values["jax_compilation_cache_dir"]
+        if not folder or not jax.config.values["jax_enable_compilation_cache"] or "://" in str(folder):
+            return None
+        if jax.default_backend() != "cpu":
+            return None
+        told = repr(
+            (self.name, self.key, str(tree), shapes, str(self.tree), jax.__version__, "cpu", _sources())
+        )
+        return Path(folder) / FOLDER / f"{self.name}-{hashlib.sha256(told.encode()).hexdigest()[:40]}"
+
+
+def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def call(*leaves: Any) -> Any:
+        return function(*leaves)
+
+    call.__name__ = name
+    return call
+
+
+@lru_cache(maxsize=1)
+def _sources() -> str:
+    """A hash over the package's code that may be traced."""
+    package = Path(__file__).parents[1]
+    found = hashlib.sha256()
+    for part in ("foundation", "algebra", "lie", "airframe", "dynamics", "simulation", "estimation"):
+        for file in sorted((package / part).glob("*.py")):
+            found.update(file.name.encode())
+            found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def _export(function: Callable[..., Any], structs: list[Any]) -> Any:
+    try:
+        return jax.export.export(jax.jit(function), platforms=("cpu",))(*structs)
+    except (ValueError, TypeError, NotImplementedError):
+        return None
+
+
+def _write(file: Path, stored: Any) -> None:
+    """Keep a program, and no more than `MOST` of them; where the folder cannot be written nothing is kept."""
+    code = bytes(stored.mlir_module_serialized)
+    head = {
+        "results": [[list(x.shape), np.dtype(x.dtype).name] for x in stored.out_avals],
+        "convention": stored.calling_convention_version,
+        "kept": list(stored.module_kept_var_idx),
+        "sha256": hashlib.sha256(code).hexdigest(),
+    }
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(file) as stream:
+            stream.write(json.dumps(head).encode() + b"\n" + code)
+        there = sorted(file.parent.iterdir(), key=lambda f: f.stat().st_mtime, reverse=True)
+        for old in there[MOST:]:
+            old.unlink(missing_ok=True)
+    except (OSError, HaltereError):
+        return
+
+
+def _read(file: Path, structs: list[Any]) -> Any:
+    """The program as `jax.export` gave it; None if there is none that can be used."""
+    try:
+        first, _, code = file.read_bytes().partition(b"\n")
+        head = json.loads(first)
+        if hashlib.sha256(code).hexdigest() != head["sha256"]:
+            return None
+        results = tuple(_aval(shape, name) for shape, name in head["results"])
+        changes = {
+            "fun_name": file.name,
+            "in_tree": jax.tree.structure((tuple(structs), {})),
+            "in_avals": tuple(_aval(s.shape, s.dtype) for s in structs),
+            "out_tree": jax.tree.structure(list(results)),
+            "out_avals": results,
+            "mlir_module_serialized": code,
+            "calling_convention_version": head["convention"],
+            "module_kept_var_idx": tuple(head["kept"]),
+        }
+        blank = _blank()
+        for one in fields(blank):
+            if "shardings" in one.name and isinstance(getattr(blank, one.name), tuple):
+                changes[one.name] = (None,) * len(structs if "in_" in one.name else results)
+        return replace(blank, **changes)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+@lru_cache(maxsize=1)
+def _blank() -> Any:
+    """A program that does nothing, to put another in its place."""
+    return jax.export.export(jax.jit(lambda x: [x]), platforms=("cpu",))(jax.ShapeDtypeStruct((), np.float64))
+
+
+def _aval(shape: Any, dtype: Any) -> Any:
+    return jax.core.ShapedArray(tuple(shape), np.dtype(dtype))
