@@ -12,7 +12,7 @@ With dynamic pressure q, area S, span b, chord c, and air-relative velocity v of
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainValidator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from haltere.airframe.fault import fault, say
 from haltere.airframe.part import Part
@@ -62,7 +62,7 @@ def _coefficient(value: Any) -> Any:
 Angles = tuple[float, ...] | None
 Coefficient = Annotated[
     float | tuple[float, ...] | tuple[tuple[float, ...], ...],
-    PlainValidator(_coefficient),
+    BeforeValidator(_coefficient),
 ]
 
 

@@ -5,6 +5,8 @@ coefficients k_i, rotors at (x_i, y_i) from the centre of mass (x_c, y_c) and th
 
     m = sum k_i u_i / f_z,       p_i = k_i (y_i - y_c) / Ixx,      q_i = -k_i (x_i - x_c) / Iyy              (1)
     r_i = -s_i d_i k_i / Izz,    s_i = +1 for a rotor that spins ccw, d_i = torque ratio                     (2)
+
+Rotors that an airframe draws with another thrust axis n_i lift by n_z k_i, and turn by k_i (r_i x n_i - s_i d_i n_i).
 """
 
 from collections.abc import Mapping
@@ -14,6 +16,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.flight.fault import Values
 from haltere.identification import laws
+from haltere.identification.doctor_model import nominal_of
 from haltere.identification.excerpt import Excerpt
 from haltere.identification.judgement import parameter, together, unknown
 from haltere.identification.known import Known, of_rotors
@@ -30,6 +33,10 @@ PLACE = 0.002
 """m, of a rotor on a drawing."""
 BELIEF = 0.1
 """Relative, of the mass of an airframe that is meant."""
+FLAT = 0.3
+"""Share of a rotor's thrust that must lift for the force along z to tell its coefficient."""
+GUESS = 0.5
+"""Relative deviation of a moment of inertia from which on its reciprocal is no number any more."""
 EXCITE = "fly roll, pitch and yaw livelier: a chirp of 1 to 8 Hz on each stick"
 K_UNIT = "N/(rad/s)2"
 I_UNIT = "kg m2"
@@ -51,10 +58,11 @@ def absolute(
     floor = FLOOR_EXACT if exact_force else FLOOR_REAL
     k: Values | None = None
     scale = 0.0
+    upright = _upright(names, airframe)
     paths = tuple(f"rotors.{r}.thrust_coefficient" for r in names)
     if coefficients is not None:
         k = np.array([c.value for c in coefficients])
-        gain, scatter, misfit = laws.pull(rows.signals, k)
+        gain, scatter, misfit = laws.pull(rows.signals, k * np.nan_to_num(upright))
         given = max(c.sigma / c.value for c in coefficients)
         relative = float(np.sqrt(scatter**2 + (MISFIT * misfit) ** 2 + floor**2 + given**2))
         value = 1.0 / gain
@@ -70,10 +78,10 @@ def absolute(
                     f"the vehicle carries {1e3 * extra:.2g} g (sigma {1e3 * sigma:.2g} g) more than its mass"
                 )
     elif mass is not None:
-        gain, scatter, misfit = laws.pull(rows.signals, np.ones(len(names)))
+        gain = laws.pull(rows.signals, np.nan_to_num(upright))[0]
         relative = float(np.sqrt((mass.sigma / mass.value) ** 2 + floor**2))
         found.append(parameter("mass", mass.value, mass.sigma or 1e-3 * mass.value, "kg", "", True))
-        k = mass.value * rows.force[2]
+        k = np.asarray(mass.value * rows.force[2] / upright)
         single = rows.sigma[2] / np.maximum(np.abs(rows.force[2]), 1e-300)
         if float(np.max(single)) > 0.5:
             k = np.full(len(names), mass.value * gain)
@@ -121,7 +129,11 @@ def _inertia(
             )
             found.append(together(name, I_UNIT, partners, fix))
             continue
-        moments[name] = _moment(rows, axis, k * arms, k, scale, float(np.max(np.abs(arms))))
+        moment = _moment(rows, axis, k * arms, k, scale, float(np.max(np.abs(arms))))
+        if not moment[1] < GUESS * moment[0]:
+            found.append(unknown(name, I_UNIT, EXCITE))
+            continue
+        moments[name] = moment
     for name, (value, sigma) in physical(moments, notes).items():
         found.append(parameter(name, value, sigma, I_UNIT, EXCITE, True))
 
@@ -148,26 +160,36 @@ def arms_of(
         return np.asarray(np.abs([g.value for g in given]) * signs[axis])
     if airframe is None or len(airframe.rotors) != len(names):
         return None
-    rotors = airframe.rotors
-    if axis == 2:
-        spin = np.array([1.0 if r.spin == "ccw" else -1.0 for r in rotors])
-        ratio = np.array([r.torque_ratio for r in rotors])
-        return np.asarray(-spin * ratio) if np.all(ratio > 0.0) else None
-    place = np.array([r.position for r in rotors]) - np.array(airframe.body.com)
-    return np.asarray(place[:, 1] if axis == 0 else -place[:, 0])
+    drawn = nominal_of(airframe)
+    arms = drawn.torques[axis] / np.linalg.norm(drawn.forces, axis=0)
+    stated = axis < 2 or all(r.torque_ratio > 0.0 for r in airframe.rotors)
+    return np.asarray(arms) if stated and np.isfinite(arms).all() and np.ptp(arms) > PLACE else None
+
+
+def _upright(names: tuple[str, ...], airframe: Airframe | None) -> Values:
+    """(m,) share of each rotor's thrust that lifts, as drawn; NaN for one that hardly does."""
+    if airframe is None or len(airframe.rotors) != len(names):
+        return np.ones(len(names))
+    lift = np.array([r.axis[2] / np.linalg.norm(r.axis) for r in airframe.rotors])
+    return np.where(lift > FLAT, lift, np.nan)
 
 
 def _moment(
     rows: RotorRows, axis: int, torque: Values, k: Values, scale: float, arm: float
 ) -> tuple[float, float]:
-    """Moment of inertia and its deviation from row and torques k_i arm_i, with a centre of mass off the middle."""
+    """Moment of inertia and its deviation from row and torques k_i arm_i, with a centre of mass off the middle.
+
+    Rotors are weighed each by itself: a covariance from few blocks has no inverse to speak of. It says how far off
+    the result is.
+    """
     y, cov = rows.torque[axis], rows.cov_turn[axis]
     X = np.stack([torque, k], axis=1) if axis < 2 else torque[:, None]
-    weight = np.linalg.inv(cov)
-    M = np.linalg.inv(X.T @ weight @ X)
-    theta = M @ X.T @ weight @ y
+    weight = 1.0 / np.maximum(np.diagonal(cov), 1e-300)
+    gain = np.linalg.pinv((X.T * weight) @ X) @ (X.T * weight)
+    theta = gain @ y
     left = y - X @ theta
-    worse = max(float(left @ weight @ left) / max(len(y) - X.shape[1], 1), 1.0)
+    M = gain @ cov @ gain.T
+    worse = max(float(weight @ left**2) / max(len(y) - X.shape[1], 1), 1.0)
     relative = float(np.sqrt(M[0, 0] * worse) / abs(theta[0]))
     drawing = PLACE / arm if axis < 2 else 0.05
     attenuation = max(1.0 / max(float(rows.told[3 + axis]), 0.1) - 1.0, 0.0) / np.sqrt(12.0)

@@ -22,6 +22,8 @@ from haltere.identification.doctor_motion import RATE, Motion, finite_rows, low_
 
 BAND = 8.0
 """Frequencies of the torque rows, Hz."""
+STRENGTH = 0.3
+"""Relative, by which a rotor may be weaker or stronger than described."""
 
 
 def rows_of(moved: Motion, nominal: Nominal | None) -> Values | None:
@@ -75,6 +77,24 @@ class Fit:
             below = float(b @ XX @ b) * float(self.YY[row])
             found[k] = max(float(b @ XY[:, row]), 0.0) ** 2 / below if below > 0.0 else 0.0
         return np.clip(found, 0.0, 1.0 - 1e-9)
+
+    def likelihood(self, effects: Values, rows: range, order: tuple[int, ...] | None = None) -> float:
+        """Return how well rotors in an order fit rows: -sum log(1 - R2)."""
+        return float(-np.sum(np.log1p(-self.explained(effects, rows, order))))
+
+    def strengthened(self, rows: range) -> Values:
+        """Return the effects (6, R) with each rotor as strong as fits rows best, within `STRENGTH`."""
+        parts, wanted = [], []
+        for row in rows:
+            X, y = self.X * self.effects[row], self.Y[:, row]
+            made = X.sum(axis=1)
+            gain = max(float(made @ y), 0.0) / max(float(made @ made), 1e-300)
+            size = max(float(np.linalg.norm(y)), 1e-300)
+            parts.append(gain * X / size)
+            wanted.append(y / size)
+        bounds = (1.0 - STRENGTH, 1.0 + STRENGTH)
+        found = optimize.lsq_linear(np.concatenate(parts), np.concatenate(wanted), bounds)
+        return np.asarray(self.effects * found.x)
 
     def explained_spinning(self, effect: Values, signs: Values, row: int) -> float:
         """Return R2 of a row, eq. (2), for an effect (R,) of squared speeds and signs (R,) of accelerations."""

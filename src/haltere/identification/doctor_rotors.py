@@ -155,7 +155,7 @@ def _order(
     for axis, share in zip(("roll", "pitch", "yaw"), asis, strict=True):
         measures[f"rotors.explain.{axis}"] = float(share)
     orders = list(permutations(same)) if factorial(count) <= 800 else _swaps(count)
-    scores = {order: float(-np.sum(np.log1p(-fit.explained(fit.effects, rows, order)))) for order in orders}
+    scores = {order: fit.likelihood(fit.effects, rows, order) for order in orders}
     best = max(scores, key=lambda order: scores[order])
     shares = fit.explained(fit.effects, rows, best)
     if best == same or scores[best] < scores[same] + GAIN or np.max(shares[:2]) < EXPLAINED:
@@ -167,6 +167,8 @@ def _order(
                 "fly livelier: quick tilts and yaw turns",
             )
         return
+    if fit.likelihood(fit.strengthened(rows), rows) > scores[best] - GAIN:
+        return  # rotors that are weaker or stronger than described explain it as well
     names = nominal.names
     wrong = ", ".join(f"column {i + 1} is {names[best.index(i)]}" for i in same if best.index(i) != i)
     ties = [order for order in orders if order != best and scores[order] > scores[best] - 0.3 * GAIN]

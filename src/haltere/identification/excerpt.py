@@ -76,6 +76,11 @@ class Excerpt:
         """The same signals, good only in the held-out end."""
         return replace(self, good=self.good & (self.time >= self.split))
 
+    def turned(self, R: Values) -> Self:
+        """The same signals with gyro and accelerometer in body axes, R (3, 3) = R_BI those of the IMU in them."""
+        accel = None if self.accel is None else self.accel @ R.T
+        return replace(self, gyro=self.gyro @ R.T, accel=accel)
+
     @property
     def split(self) -> float:
         """Time from which on the flight is held out, s."""

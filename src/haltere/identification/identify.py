@@ -16,6 +16,7 @@ from haltere.identification.airframe_from_ratios import told_airframe
 from haltere.identification.assembly import with_numbers
 from haltere.identification.command_method import identify_commands
 from haltere.identification.doctor import diagnose
+from haltere.identification.doctor_model import nominal_of
 from haltere.identification.excerpt import Excerpt, IdentifyError, excerpt
 from haltere.identification.known import Known, check_rotors
 from haltere.identification.result import Identification, Parameter
@@ -127,6 +128,8 @@ def _chosen(method: Method, part: Excerpt, thrown: bool, posed: bool) -> Method:
 def _told(
     method: Method, flight: Flight, part: Excerpt, airframe: Airframe | None, known: Mapping[str, Known]
 ) -> Told:
+    if airframe is not None and airframe.imu and method in ("effectiveness", "command"):
+        part = part.turned(nominal_of(airframe).imu_rotation)
     if method == "effectiveness":
         if part.speeds is None:
             raise IdentifyError("the log has no rotor speeds; use --method command")

@@ -73,7 +73,8 @@ def regress(
     """
     scale = np.maximum(np.sqrt(np.mean(X**2, axis=0)), 1e-300)
     A = X / scale
-    G = A if Z is None else Z / np.maximum(np.sqrt(np.mean(Z**2, axis=0)), 1e-300)
+    other = scale if Z is None else np.maximum(np.sqrt(np.mean(Z**2, axis=0)), 1e-300)
+    G = A if Z is None else Z / other
     k = A.shape[1]
     weight = np.ones(len(y))
     parts = np.array_split(np.arange(len(y)), min(blocks, max(len(y) // (2 * k), 2)))
@@ -82,7 +83,7 @@ def regress(
     for _ in range(ROUNDS):
         W = G * weight[:, None]
         if prior is not None:
-            ridge = 1e-9 * len(y) * np.eye(k) + np.diag(ALIKE * (size / (prior * scale)) ** 2)
+            ridge = 1e-9 * len(y) * np.eye(k) + np.diag(ALIKE * (size / prior) ** 2 / (scale * other))
         theta = np.linalg.lstsq(W.T @ A + ridge, W.T @ y, rcond=None)[0]
         left = y - A @ theta
         size = max(1.4826 * float(np.median(np.abs(left - np.median(left)))), 1e-300)
@@ -96,6 +97,11 @@ def regress(
     )
     apart = without - without.mean(axis=0)
     cov = (len(parts) - 1) / len(parts) * apart.T @ apart * SPREAD**2
+    if (
+        prior is not None
+    ):  # what is held back towards zero is as far off as it may be before anything is known
+        held = np.linalg.pinv(total) @ (ridge * np.where(np.isfinite(prior), prior * scale, 0.0))
+        cov = cov + held @ held.T
     left = y - A @ theta
     power = float(np.sum(weight * (y - np.average(y, weights=weight)) ** 2))
     explained = 1.0 - float(np.sum(weight * left**2)) / power if power > 0.0 else 0.0
@@ -228,12 +234,16 @@ def white_regress(
     return regress(*whitened(X, y, Z, found.good, step, share))
 
 
-def force_rows(found: Signals, places: bool) -> tuple[list[Regression], Values, Values]:
-    """The three rows of the force law, and the place r (3,) with its deviation (3,), m; zeros if `places` is False."""
-    r, sigma = np.zeros(3), np.full(3, np.inf)
-    if places:
-        fit = place(found)
-        r, sigma = fit.value[-3:], fit.sigma[-3:]
+def force_rows(
+    found: Signals, guess: Values | None = None, reach: float = REACH
+) -> tuple[list[Regression], Values, Values]:
+    """The three rows of the force law, and the place r (3,) with its deviation (3,), m.
+
+    `guess` (3,) is where the IMU is before anything is known, and `reach` how far from there it may be.
+    """
+    begin = np.zeros(3) if guess is None else guess
+    fit = place(replace(found, force=found.force - found.levers @ begin), reach)
+    r, sigma = begin + fit.value[-3:], fit.sigma[-3:]
     force = found.force - found.levers @ r
     rows = []
     for axis in range(3):
@@ -247,11 +257,12 @@ def force_rows(found: Signals, places: bool) -> tuple[list[Regression], Values, 
     return rows, r, sigma
 
 
-def place(found: Signals) -> Regression:
+def place(found: Signals, reach: float = REACH) -> Regression:
     """The place of the IMU with the force law's other terms beside it: the last three values are r, m.
 
     What rotors push across and the force of r at the torque that they make look alike. Rotors are upright to about
     `UPRIGHT` unless the rest of the motion says otherwise. Differences, because slow forces of the air are no place.
+    Angular accelerations are noisy: those that the rotors explain are the instruments of equation (2).
     """
     n, m = found.squares.shape
     step = max(round(LAG * found.rate), 1)
@@ -259,13 +270,24 @@ def place(found: Signals) -> Regression:
     for i in range(3):
         rows[:, i, m * i : m * (i + 1)] = found.squares
     rows[:, :, -3:] = found.levers
+    clean = rows.copy()
+    clean[:, :, -3:] = place_matrix(found.rates, _explained_turn(found))
     both = found.good[step:] & found.good[:-step]
-    X, y = (rows[step:] - rows[:-step])[both], (found.force[step:] - found.force[:-step])[both]
+    X, Z, y = ((x[step:] - x[:-step])[both] for x in (rows, clean, found.force))
     lift = float(np.mean(found.force[found.good, 2]) / np.mean(np.sum(found.squares[found.good], axis=1)))
     prior = np.full(3 * m + 3, np.inf)
     prior[: 2 * m] = UPRIGHT * abs(lift)
-    prior[-3:] = REACH
-    return regress(X.reshape(-1, 3 * m + 3), y.reshape(-1), prior=prior)
+    prior[-3:] = reach
+    return regress(X.reshape(-1, 3 * m + 3), y.reshape(-1), Z.reshape(-1, 3 * m + 3), prior=prior)
+
+
+def _explained_turn(found: Signals) -> Values:
+    """(n, 3) angular acceleration as far as rotors and products of the rates explain it, rad/s2."""
+    w = found.rates
+    swirl = np.stack([w[:, 1] * w[:, 2], w[:, 0] * w[:, 2], w[:, 0] * w[:, 1], np.ones(len(w))], axis=1)
+    D = np.concatenate([found.squares, found.rises, swirl], axis=1)
+    D = D / np.maximum(np.sqrt(np.mean(D**2, axis=0)), 1e-300)
+    return np.asarray(D @ np.linalg.lstsq(D[found.good], found.turn[found.good], rcond=None)[0])
 
 
 def pull(found: Signals, weights: Values) -> tuple[float, float, float]:
@@ -291,23 +313,34 @@ def pull(found: Signals, weights: Values) -> tuple[float, float, float]:
 
 
 def best_delay(
-    part: Excerpt, speeds: Values, cutoff: float, delays: Values, lag: float = 0.0
+    part: Excerpt, speeds: Values, cutoff: float, delays: Values, lag: float = 0.0, leaning: bool = False
 ) -> tuple[float, float]:
-    """The delay of the rotor speeds against gyro and accelerometer that leaves least, and its deviation, s."""
+    """The delay of the rotor speeds against gyro and accelerometer that leaves least, and its deviation, s.
+
+    Rotors that lean turn the vehicle about roll and pitch as they speed up, which looks like speeds that come early:
+    if they are `leaning`, the rows have that beside.
+    """
     left = []
     base = signals(part, speeds, None, cutoff, 0.0, lag)
     filtered = smoothed(speeds**2, part.rate, cutoff)
     step_ = max(round(part.rate / base.rate), 1)
     for delay in delays:
         found = replace(base, squares=late(filtered, float(delay), part.rate)[::step_])
-        rows = [torque_row(found, axis, dots=False, share=0.9) for axis in (0, 1)]
+        rows = [torque_row(found, axis, dots=leaning, share=0.9) for axis in (0, 1)]
         rows.append(white_regress(found, found.squares, found.force[:, 2], None, 0.9))
-        left.append(sum(np.log(1.0 - min(max(row.explained, 0.0), 0.9999)) for row in rows))
-    total = np.array(left)
+        left.append([np.log(1.0 - min(max(row.explained, 0.0), 0.9999)) for row in rows])
+    costs = np.array(left)
+    total = costs.sum(axis=1)
     step = float(delays[1] - delays[0])
     if not 0 < int(np.argmin(total)) < len(total) - 1:
         return float(delays[int(np.argmin(total))]), 2.0 * step
-    delay, bend = least(delays, total)
-    bend = max(bend, 1e-12)
     independent = max(part.flown * cutoff, 4.0)
-    return delay, float(np.hypot(step * np.sqrt(2.0 / (bend * independent)), 3e-4))
+
+    def spread(bend: float) -> float:
+        return float(step * np.sqrt(2.0 / (max(bend, 1e-12) * independent)))
+
+    delay, bend = least(delays, total)
+    # Rotors that answer their own acceleration shift the torques in time, a filter of the accelerometer the force.
+    turn, force = (least(delays, cost) for cost in (costs[:, :2].sum(axis=1), costs[:, 2]))
+    apart = max(abs(turn[0] - force[0]) - np.hypot(spread(turn[1]), spread(force[1])), 0.0) / np.sqrt(3.0)
+    return delay, float(np.sqrt(spread(bend) ** 2 + 3e-4**2 + apart**2))

@@ -9,6 +9,7 @@ from haltere.airframe import Airframe
 from haltere.flight.fault import Values
 from haltere.identification import laws
 from haltere.identification.absolute import absolute
+from haltere.identification.doctor_model import nominal_of
 from haltere.identification.excerpt import Excerpt
 from haltere.identification.judgement import parameter, unknown
 from haltere.identification.known import Known
@@ -51,7 +52,12 @@ def identify_rotors(
         exact_force: Whether the specific force was made of gravity and a pose, so that its scale is right.
     """
     told = Told()
-    rows = rotor_rows(part)
+    drawn = nominal_of(airframe) if airframe is not None else None
+    rows = rotor_rows(
+        part,
+        place_drawn=drawn.lever if drawn is not None and airframe is not None and airframe.imu else None,
+        leaning=drawn is not None and _lean(drawn.forces),
+    )
     told.parameters += effectiveness(part, rows)
     told.parameters += motor_parameters(part.names, rows.motors, part.rate)
     told.parameters += places(rows)
@@ -72,6 +78,11 @@ def identify_rotors(
         ],
     )
     return told
+
+
+def _lean(forces: Values) -> bool:
+    """Whether some of the forces (3, m) are off the z axis by more than rotors of a flat vehicle are."""
+    return bool(np.any(np.hypot(forces[0], forces[1]) > laws.UPRIGHT * np.abs(forces[2])))
 
 
 def effectiveness(part: Excerpt, rows: RotorRows) -> list[Parameter]:

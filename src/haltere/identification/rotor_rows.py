@@ -27,6 +27,8 @@ LAGS = (0.0, 0.004, 0.008, 0.013, 0.018)
 FLOOR_FORCE = 0.02
 FLOOR_TORQUE = 0.03
 """Relative, of the largest number of the row."""
+DRAWN = 0.005
+"""m, how far from its place on a drawing an IMU may be."""
 TELLING = 0.3
 """Share of the motion about an axis that the rotors must explain for its row to say anything."""
 ROWS = ("fx", "fy", "fz", "p", "q", "r")
@@ -45,7 +47,7 @@ class RotorRows:
         cov_turn: (3, m, m) of the rows p, q, r, floor included.
         told: (6,) share explained, rows in the order of `ROWS`.
         place: (3,) of the IMU, m.
-        place_sigma: (3,) m, infinite if the rates are too low.
+        place_sigma: (3,) m.
         bias: (2,) of the accelerometer across, m/s2.
         delay: Of the speeds against the gyro, s, and its deviation.
         lag: PT2 of the accelerometer, s.
@@ -75,8 +77,20 @@ class RotorRows:
     motors: tuple[MotorFit, ...]
 
 
-def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
-    """The rows of an excerpt with rotor speeds; motors, delays and lags are those of the `whole`, if it is given."""
+def rotor_rows(
+    part: Excerpt,
+    whole: "RotorRows | None" = None,
+    place_drawn: Values | None = None,
+    leaning: bool = False,
+) -> RotorRows:
+    """The rows of an excerpt with rotor speeds.
+
+    Args:
+        part: The excerpt.
+        whole: Whose motors, delays and lags are taken, if it is given.
+        place_drawn: (3,) of the IMU as drawn, m, if that is known.
+        leaning: Whether rotors are drawn that lean.
+    """
     assert part.speeds is not None
     speeds = filled(part.speeds)
     m = part.rotors
@@ -86,21 +100,24 @@ def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
         fits, delay, lag = whole.motors, whole.delay, whole.lag
     else:
         fits = tuple(motor_fits(part, speeds)) if part.commands is not None else ()
-        delay = laws.best_delay(part, speeds, cutoff, DELAYS)
+        delay = laws.best_delay(part, speeds, cutoff, DELAYS, leaning=leaning)
         lag = _lag(laws.signals(part, speeds, None, cutoff, delay[0], 0.0))
     made = np.stack([fit.made for fit in fits], axis=1) if _follow(fits) else None
     dots = part.rate >= 150.0
+    near = (place_drawn, laws.REACH if place_drawn is None else DRAWN)
     tables, regressions = [], []
     for scale in SPREAD if whole is None else (1.0,):
         found = laws.signals(part, speeds, made, scale * cutoff, delay[0], lag)
-        rows, place, place_sigma = _rows(found, dots)
+        rows, place, place_sigma = _rows(found, dots, near)
         regressions.append((found, rows, place, place_sigma))
         tables.append(np.array([row.value[:m] for row in rows]))
     middle = len(regressions) // 2
     found, rows, place, place_sigma = regressions[middle]
-    without = _rows(replace(found, made=None), dots)[0] if made is not None else rows
+    without = _rows(replace(found, made=None), dots, near)[0] if made is not None else rows
+    late = laws.signals(part, speeds, made, cutoff, delay[0] + delay[1], lag) if whole is None else found
+    other_delay = _rows(late, dots, (place, 1e-6))[0]
     spread = np.std(np.array(tables), axis=0)
-    spin = np.array([row.value[m : 2 * m] if dots else np.full(m, np.nan) for row in rows[3:]])
+    spin = np.array([_dots(row, m, dots) for row in rows[3:]])
     spins = np.array(
         [[r.value[m : 2 * m] if dots else np.zeros(m) for r in each[1][3:]] for each in regressions]
     )
@@ -121,21 +138,17 @@ def rotor_rows(part: Excerpt, whole: "RotorRows | None" = None) -> RotorRows:
         ]
     )[:, None] * np.ones(m)
     floor[2], floor[3:6] = FLOOR_FORCE * np.abs(table[2]), np.maximum(floor[3:6], 0.0)
-    sigma = np.sqrt(scatter**2 + spread**2 + gap**2 + floor**2)
+    # Speeds that come later than assumed: T w^2 is then seen with a share of its slope, 2 T w w', and so is B w'.
+    moved = np.array([row.value[:m] for row in other_delay] + [_dots(r, m, dots) for r in other_delay[3:]])
+    shift = np.nan_to_num(moved - table)
+    sigma = np.sqrt(scatter**2 + spread**2 + gap**2 + floor**2 + shift**2)
     sigma[3:6] = np.hypot(sigma[3:6], np.abs(table[3:6]) * _attenuation(part, rows[3:], cutoff)[:, None])
-    # Speeds that come later than assumed: T w^2 is then seen with a share of its slope, 2 T w w'.
-    usual = np.mean(speeds[part.good], axis=0)
-    sigma[6:] = np.hypot(sigma[6:], 2.0 * np.abs(table[3:6]) * usual * delay[1])
     places = np.std([each[2] for each in regressions], axis=0)
     place_sigma = np.sqrt(place_sigma**2 + places**2 + 5e-4**2)
-    if np.isfinite(
-        place_sigma
-    ).all():  # An IMU off its place feels torque as force, and the rows across take it.
-        sigma[0] = np.hypot(sigma[0], table[4] * place_sigma[2])
-        sigma[1] = np.hypot(sigma[1], table[3] * place_sigma[2])
-        sigma[2] = np.sqrt(
-            sigma[2] ** 2 + (table[3] * place_sigma[1]) ** 2 + (table[4] * place_sigma[0]) ** 2
-        )
+    # An IMU off its place feels torque as force, f = w' x r, and the rows of the force take it.
+    for k, (a, b) in enumerate(((1, 2), (2, 0), (0, 1))):
+        taken = (table[3 + a] * place_sigma[b]) ** 2 + (table[3 + b] * place_sigma[a]) ** 2
+        sigma[k] = np.sqrt(sigma[k] ** 2 + taken)
     return RotorRows(
         table[:3],
         table[3:6],
@@ -183,14 +196,16 @@ def _follow(fits: tuple[MotorFit, ...]) -> bool:
     return bool(fits) and min(fit.explained for fit in fits) > 0.5
 
 
-def _rows(found: Signals, dots: bool) -> tuple[list[Regression], Values, Values]:
-    forces, place, sigma = laws.force_rows(found, places=_spins(found))
+def _rows(
+    found: Signals, dots: bool, near: tuple[Values | None, float]
+) -> tuple[list[Regression], Values, Values]:
+    forces, place, sigma = laws.force_rows(found, *near)
     return [*forces, *(laws.torque_row(found, axis, dots) for axis in range(3))], place, sigma
 
 
-def _spins(found: Signals) -> bool:
-    """Whether rates are high enough for the IMU's place to matter."""
-    return bool(np.sqrt(np.mean(found.levers[found.good] ** 2)) > 3.0)
+def _dots(row: Regression, m: int, dots: bool) -> Values:
+    """(m,) what a row says of rotor accelerations."""
+    return row.value[m : 2 * m] if dots else np.full(m, np.nan)
 
 
 def _lag(found: Signals) -> float:

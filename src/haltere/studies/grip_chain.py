@@ -24,9 +24,10 @@ from haltere.control.controller import GeometricController
 from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_belief import CogBelief, CogEstimate, CogReading
 from haltere.estimation.cog_settings import CogSettings
-from haltere.estimation.payload import PayloadBelief, PayloadFilter
+from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_fusion import Source, Whole, hover_thrust, thrust_scale, whole_vehicle
 from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_state import PayloadBelief
 from haltere.studies.grip_plant import TICK_RATE, GripRecord, nominal_controller, vehicle
 from haltere.studies.schmitz_bench import RATE
 
