@@ -150,20 +150,6 @@ def _summed(sources: Mapping[str, Source]) -> tuple[Numbers, Numbers]:
     return information, vector
 
 
-def thrust_scale(thrust: Numbers, force: Numbers, empty: Source) -> tuple[float, float]:
-    """How much stronger than stated the rotors are, from a flight before the grip, and its relative deviation.
-
-    Args:
-        thrust: (T,) as the airframe file states it, N.
-        force: (T,) specific force along it, m/s2.
-        empty: the vehicle in that flight, whose mass is known.
-    """
-    mass, var = float(empty.value[0]), float(empty.cov[0, 0])
-    ratio = thrust / force
-    mean = float(np.mean(ratio))
-    return mass / mean, float(np.sqrt(var / mass**2 + np.var(ratio) / len(ratio) / mean**2))
-
-
 def hover_thrust(thrust: Numbers, force: Numbers, relative: float = 0.02) -> Source:
     """The total mass from thrust (T,), N, and specific force along it (T,), m/s2; `relative` doubt of the thrust."""
     ratio = thrust / force

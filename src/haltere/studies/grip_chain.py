@@ -2,14 +2,15 @@
 
 Ten times a second, with the reports until then:
 
-    the CoG filter runs on IMU, rotor speeds and joint angles, from the beginning of the flight
-    before the grip    the empty vehicle is known; its hover thrust tells how strong the rotors are
-    after it           PayloadFilter reads the servos; until it has seen the payload, the CoG filter flies alone
-    then               servos, hover thrust and CoG filter meet in `haltere.control.carrying`
+    the CoG filter runs on IMU, rotor speeds and joint angles; before the flight it was told of the empty vehicle, so
+        the hover before the grip shows how strong each rotor is; at the grip it is opened for what may have come
+    PayloadFilter reads the servos from the grip on; until it has seen the payload, the CoG filter flies alone
+    then servos, hover thrust and CoG filter meet in `haltere.control.carrying`
 
 and what came out of it goes through `haltere.control.compensation` into controller and allocation.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -23,9 +24,10 @@ from haltere.control.compensation import Compensation, Trim, renewed
 from haltere.control.controller import GeometricController
 from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_belief import CogBelief, CogEstimate, CogReading
+from haltere.estimation.cog_payload import gripped, told
 from haltere.estimation.cog_settings import CogSettings
 from haltere.estimation.payload import PayloadFilter
-from haltere.estimation.payload_fusion import Source, Whole, hover_thrust, thrust_scale, whole_vehicle
+from haltere.estimation.payload_fusion import Source, Whole, payload_in_body, whole_vehicle
 from haltere.estimation.payload_record import ArmRecord, Numbers
 from haltere.estimation.payload_state import PayloadBelief
 from haltere.studies.grip_plant import TICK_RATE, GripRecord, nominal_controller, vehicle
@@ -33,16 +35,16 @@ from haltere.studies.schmitz_bench import RATE
 
 EVERY = 20
 """Ticks from one estimate to the next."""
-CLOSING = 0.35
-"""s from the grip until readings of the servos count."""
+CLOSING = 0.3
+"""s from the grip until the whole weight hangs."""
+EXPECTED, LIKELY, PLACE = 0.225, 0.13, 0.02
+"""What may be gripped: half of what the arm lifts and its deviation, kg, and that of its place, m."""
 SEEN = 0.1
 """kg: deviation below which PayloadFilter has seen the payload."""
-WINDOW = 40
-"""Ticks of hover thrust that count."""
 MEMORY = 600
 """Ticks of servo reports that are filtered again at every estimate."""
-THRUST_CHANGE = 0.005
-"""Relative deviation by which the rotors' strength may differ between empty and loaded."""
+ROTOR = 0.025
+"""Deviation of a rotor's relative strength from what the airframe file says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +55,12 @@ class ChainBelief:
         payload: of PayloadFilter.
         cog: of the CoG filter.
         used: what the controllers know.
-        scale: (N, 2) how much stronger than stated the rotors are, and its relative deviation.
         whole: mass and centre of mass of every vehicle; None where the servos have not seen the payload.
     """
 
     payload: PayloadBelief
     cog: CogBelief
     used: Compensation
-    scale: Numbers
     whole: tuple[Whole | None, ...]
 
 
@@ -78,40 +78,34 @@ class GripChain:
         """Of the empty vehicle."""
         return nominal_controller(self.pose)
 
-    def begin(self, runs: int) -> ChainBelief:
-        """Hovering, empty, all numbers as in the airframe file."""
+    def begin(self, angle: Numbers) -> ChainBelief:
+        """Hovering, empty, with joints at angles (N, J) rad."""
+        runs = len(angle)
+        empty = self._empty(angle)
         one = (cog_filter(self.pose).begin(), Compensation.of(self.controller))
         cog, used = jax.tree.map(lambda x: jnp.broadcast_to(x, (runs, *jnp.shape(x))), one)
-        return ChainBelief(self.payload.begin((runs,)), cog, used, np.ones((runs, 2)), (None,) * runs)
+        cog = _compiled(self.pose)[2](cog, *(jnp.asarray(x) for x in _stacked(empty)))
+        return ChainBelief(self.payload.begin((runs,)), cog, used, (None,) * runs)
 
     def step(self, belief: ChainBelief, record: GripRecord, goals: Numbers) -> ChainBelief:
         """The belief after the last `EVERY` ticks of a record with all ticks so far and goals (T, J), rad."""
-        ticks = goals.shape[0]
-        now = ticks / TICK_RATE
+        ticks, hangs = goals.shape[0], round((self.grip + CLOSING) * TICK_RATE)
+        if ticks - EVERY <= hangs < ticks:
+            belief = replace(belief, cog=self._opened(belief.cog, record.angle[:, -EVERY]))
         fresh = jax.tree.map(lambda x: jnp.asarray(x[:, -EVERY:]), record)
         cog, said = _compiled(self.pose)[0](belief.cog, fresh)
         belief = replace(belief, cog=cog)
-        if now <= self.grip:
-            servos: list[Source | None] = [*self._empty(record.angle[:, -1])]
-            belief = replace(belief, scale=_scales(record, servos))
-        elif now < self.grip + CLOSING:
-            servos = [None] * len(belief.whole)
-        else:
+        if ticks > hangs:
             belief = replace(belief, payload=self._read(belief.payload, record, goals))
             servos = self._loaded(belief.payload, record.angle[:, -1])
-        thrusts = _thrusts(record, belief.scale)
-        centres = jax.tree.map(np.asarray, said)
-        whole = tuple(
-            None if source is None else carried(source, thrust, jax.tree.map(lambda x, i=i: x[i], centres))
-            for i, (source, thrust) in enumerate(zip(servos, thrusts, strict=True))
-        )
-        return replace(belief, whole=whole, used=self._told(belief, said, whole))
+            belief = replace(belief, whole=_met(servos, belief.cog, said))
+        return replace(belief, used=self._told(belief, said))
 
-    def _told(self, belief: ChainBelief, said: CogEstimate, whole: tuple[Whole | None, ...]) -> Compensation:
+    def _told(self, belief: ChainBelief, said: CogEstimate) -> Compensation:
         """What the controllers know then."""
-        values = np.stack([np.r_[1.0, np.zeros(3)] if one is None else one.value for one in whole])
-        covs = np.stack([np.eye(4) if one is None else one.cov for one in whole])
-        met = jnp.asarray([one is not None for one in whole])
+        none = Whole(np.ones(4), np.eye(4), {})
+        values, covs = _stacked([one or none for one in belief.whole])
+        met = jnp.asarray([one is not None for one in belief.whole])
         used: Compensation = _compiled(self.pose)[1](belief.used, belief.cog, said, values, covs, met)
         return used
 
@@ -126,6 +120,13 @@ class GripChain:
         )
         signals = self.payload.signals(reports)
         return self.payload.update(belief, signals, reports.samples - EVERY // every, reports.samples)
+
+    def _opened(self, belief: CogBelief, angle: Numbers) -> CogBelief:
+        """The CoG filter at the grip, with joints at angles (N, J)."""
+        places = [payload_in_body(self.payload.arm, a, np.zeros(5), np.zeros((5, 5)))[0][1:4] for a in angle]
+        expected = np.asarray([[EXPECTED, *place] for place in places])
+        opened: CogBelief = _compiled(self.pose)[3](belief, jnp.asarray(expected))
+        return opened
 
     def _empty(self, angle: Numbers) -> list[Source]:
         """The vehicles without payload at joint angles (N, J)."""
@@ -150,13 +151,13 @@ class GripChain:
 @cache
 def cog_filter(pose: tuple[float, ...]) -> CogFilter:
     """The CoG filter of the catalogue's vehicle with its joints at a pose (deg)."""
-    settings = replace(CogSettings().with_joints(), period=1.0 / TICK_RATE)
+    settings = replace(CogSettings().with_joints(), period=1.0 / TICK_RATE, thrust=ROTOR)
     return CogFilter.from_airframe(vehicle(), settings, jnp.deg2rad(jnp.asarray(pose)))
 
 
 @cache
-def _compiled(pose: tuple[float, ...]) -> tuple[Any, Any]:
-    """The CoG filter over some ticks, and the compensation, for N vehicles."""
+def _compiled(pose: tuple[float, ...]) -> tuple[Any, ...]:
+    """For N vehicles: the CoG filter over some ticks, the compensation, the filter told of something, and opened."""
     cog, nominal = cog_filter(pose), nominal_controller(pose).vehicle
 
     def watch(belief: CogBelief, record: GripRecord) -> tuple[CogBelief, CogEstimate]:
@@ -171,24 +172,24 @@ def _compiled(pose: tuple[float, ...]) -> tuple[Any, Any]:
         trim = jax.tree.map(lambda a, b: jnp.where(met, a, b), *both)
         return renewed(used, nominal, trim, EVERY / TICK_RATE)
 
-    return jax.jit(jax.vmap(watch)), jax.jit(jax.vmap(tell))
+    def teach(belief: CogBelief, value: Any, cov: Any) -> CogBelief:
+        return told(cog, belief, value, cov)
+
+    def grip(belief: CogBelief, expected: Any) -> CogBelief:
+        return gripped(cog, belief, expected, np.diag(np.square([LIKELY, PLACE, PLACE, PLACE])))
+
+    return tuple(jax.jit(jax.vmap(one)) for one in (watch, tell, teach, grip))
 
 
-def _thrust(record: GripRecord, ticks: int) -> tuple[Numbers, Numbers]:
-    """(N, ticks) thrust by the airframe file, N, and specific force along it, m/s2, of the last ticks."""
-    strength = np.asarray([rotor.thrust_coefficient for rotor in vehicle().rotors])
-    return record.speeds[:, -ticks:] ** 2 @ strength, record.force[:, -ticks:, 2]
+def _stacked(sources: Sequence[Source | Whole]) -> tuple[Numbers, Numbers]:
+    """Values (N, 4) and covariances (N, 4, 4)."""
+    return np.stack([one.value for one in sources]), np.stack([one.cov for one in sources])
 
 
-def _scales(record: GripRecord, empty: list[Any]) -> Numbers:
-    """(N, 2) of `thrust_scale`, from the second half of the flight so far."""
-    thrust, force = _thrust(record, record.speeds.shape[1] // 2)
-    return np.asarray([thrust_scale(t, f, one) for t, f, one in zip(thrust, force, empty, strict=True)])
-
-
-def _thrusts(record: GripRecord, scale: Numbers) -> list[Source]:
-    """What hover thrust says of the mass of each vehicle."""
-    thrust, force = _thrust(record, WINDOW)
-    doubt = np.hypot(THRUST_CHANGE, scale[:, 1])
-    found = zip(thrust * scale[:, :1], force, doubt, strict=True)
-    return [hover_thrust(t, f, float(relative)) for t, f, relative in found]
+def _met(servos: Sequence[Source | None], belief: CogBelief, said: CogEstimate) -> tuple[Whole | None, ...]:
+    """What all say of each vehicle, None where the servos have not seen the payload."""
+    flights = jax.tree.map(np.asarray, (belief, said))
+    each = [jax.tree.map(lambda x, i=i: x[i], flights) for i in range(len(servos))]
+    return tuple(
+        None if source is None else carried(source, *one) for source, one in zip(servos, each, strict=True)
+    )

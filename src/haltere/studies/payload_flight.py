@@ -14,11 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.control.compensation import Compensation
+from haltere.estimation.cog_payload import THRUST_CHANGE
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_fusion import whole_vehicle
 from haltere.estimation.payload_record import Numbers
 from haltere.foundation import HaltereError
-from haltere.studies.grip_chain import EVERY, THRUST_CHANGE, GripChain
+from haltere.studies.grip_chain import EVERY, GripChain
 from haltere.studies.grip_plant import (
     TICK_RATE,
     GripPlant,
@@ -131,7 +132,7 @@ def flights_on(case: GripCase) -> GripFlights:
     goals, held = _timeline()
     runs, chain = case.bench.runs, case.chain
     carry = hovering(chain.controller, goals[0], runs)
-    belief = chain.begin(runs)
+    belief = chain.begin(np.tile(goals[0], (runs, 1)))
     kept: list[GripRecord] = []
     for first in range(0, len(held), EVERY):
         at = slice(first, first + EVERY)
