@@ -6,7 +6,11 @@ import json
 import numpy as np
 import pytest
 
+from haltere.airframe import from_catalogue
 from haltere.cli.app import main
+from haltere.estimation.payload_model import ArmBelief
+from haltere.identification.servo_calibration import to_dict
+from haltere.report import browser
 from haltere.studies import schmitz_series as series
 from haltere.studies.schmitz_bench import RATE, draw, sweep, trace
 
@@ -68,6 +72,10 @@ def test_straight_down_has_no_number(capsys):
         (["payload", "--simulate", "--pose", "a,b"], 2),
         (["payload", "--simulate", "--pose", "45"], 1),
         (["payload", "--simulate", "--mass", "-1"], 1),
+        (["payload", "--simulate", "--mass", "nan"], 1),
+        (["payload", "--simulate", "--offset", "nan"], 1),
+        (["payload", "--simulate", "--pose", "nan,1"], 1),
+        (["payload", "--simulate", "--report", "nowhere/x.html"], 1),
         (["payload", "nowhere.csv"], 1),
         (["calibrate", "servo", "nowhere.csv"], 1),
     ],
@@ -77,6 +85,77 @@ def test_wrong_usage_is_one_line(capsys, words, code):
     assert got == code
     assert out == ""
     assert code == 2 or err.strip().count("\n") == 0
+
+
+NAMES = ("time", *(f"joints.{kind}.{j}" for kind in ("angle", "load") for j in JOINTS))
+SOUND = [(t / 100.0, 0.7 + 0.1 * np.sin(t / 100.0), 0.7, 0.2, 0.1) for t in range(300)]
+
+
+def columns(*chosen):
+    return [[row[i] for i in chosen] for row in [NAMES, *SOUND]]
+
+
+def spoilt(*places):
+    return [NAMES, *([("nan" if i in places else x) for i, x in enumerate(row)] for row in SOUND)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "said"),
+    [
+        ([], (), "is empty"),
+        ([NAMES], (), "no row"),
+        ([NAMES, SOUND[0]], (), "got 1 samples"),
+        ([NAMES, *((10.0 * row[0], *row[1:]) for row in SOUND)], (), "20 Hz or more"),
+        (columns(0, 1, 2), (), "'joints.load' or 'joints.effort'"),
+        (columns(0, 3, 4), (), "'joints.angle' or 'joints.steps'"),
+        (columns(0, 1, 3), (), "upper_arm, forearm"),
+        (spoilt(1), (), "channel 'joints.angle' has no row"),
+        (spoilt(3, 4), (), "channel 'joints.load' has no row"),
+        ([NAMES, *((row[0], "a", "b", "c", "d") for row in SOUND)], (), "channel 'joints.load' has no row"),
+        ([NAMES, *SOUND], ("--airframe", "nosuch"), "neither a file nor in the catalogue"),
+        ([NAMES, *SOUND], ("--airframe", "x500"), "no link has a moving joint"),
+        ([NAMES, *SOUND], ("--airframe", "hong-tilt-wing"), "has no servo"),
+        ([NAMES, *SOUND], ("--map", "nowhere.toml"), "cannot be read"),
+    ],
+)
+def test_a_wrong_log_is_one_clear_line(capsys, tmp_path, rows, words, said):
+    log = tmp_path / "log.csv"
+    with log.open("w", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+    assert_refused(capsys, said, "payload", log, *words)
+
+
+def assert_refused(capsys, said, *words):
+    code, out, err = call(capsys, *words, "--json")
+    lines = [line for line in err.splitlines() if line.startswith("haltere: ")]
+    assert (code, out) == (1, "")
+    assert len(lines) == 1
+    assert said in lines[0]
+    assert ";" in lines[0]
+    assert "Error" not in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (None, "is no JSON"),
+        ({"format": "other"}, "is no servo calibration"),
+        ({"names": ["a"]}, "other joints"),
+        ({"mean": None}, "incomplete or impossible"),
+        ({"mean": ["a"]}, "incomplete or impossible"),
+        ({"cov": [[1.0, 2.0], [3.0]]}, "incomplete or impossible"),
+        ({"cov": np.zeros((15, 15)).tolist()}, "incomplete or impossible"),
+        ({"mean": [float("nan")] * 15}, "incomplete or impossible"),
+    ],
+)
+def test_a_wrong_calibration_is_one_clear_line(capsys, tmp_path, change, said):
+    belief = ArmBelief.from_airframe(from_catalogue("quad-arm"))
+    assert belief.mean.shape == (15,)
+    log, servos = tmp_path / "log.csv", tmp_path / "servos.json"
+    with log.open("w", newline="") as stream:
+        csv.writer(stream).writerows([NAMES, *SOUND])
+    servos.write_text("hello" if change is None else json.dumps(to_dict(belief, "quad-arm") | change))
+    assert_refused(capsys, said, "payload", log, "--calibration", servos)
 
 
 def test_from_known_weights_to_an_unknown_one(capsys, bench, tmp_path):
@@ -98,9 +177,30 @@ def test_from_known_weights_to_an_unknown_one(capsys, bench, tmp_path):
     assert call(capsys, "calibrate", "servo", weights, "--out", servos)[0] == 1
 
     write_table(grip, [series.series_record(bench, (45.0, 45.0), 0.273)])
-    code, out, err = call(capsys, "payload", grip, "--calibration", servos, "--json")
+    picture = tmp_path / "grip.html"
+    code, out, err = call(capsys, "payload", grip, "--calibration", servos, "--json", "--report", picture)
     assert code == 0, err
     said = json.loads(out)
     assert abs(said["mass"] - 0.273) < 4.0 * said["sigma"]
     assert [event["kind"] for event in said["events"]] == ["gripped"]
     assert said["notes"] == ["no imu.accel: the base is taken to be level and at rest"]
+    assert said["report"] == str(picture)
+    assert_drawn(picture)
+
+
+def assert_drawn(page):
+    """As readers see it, wide and narrow: every figure drawn, nothing beside the page, nothing asked for elsewhere."""
+    text = page.read_text(encoding="utf-8")
+    assert "gripped" in text
+    assert all(f"Joint {name}" in text for name in JOINTS)
+    if browser.find() is None:
+        return
+    with browser.tab(1280, 900, timeout=180.0) as tab:
+        tab.open(page)
+        for width in (1280, 390):
+            tab.resize(width, 900)
+            tab.evaluate("new Promise((done) => setTimeout(done, 700))")
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+            assert tab.evaluate("document.querySelectorAll('.plot .main-svg').length") >= 4
+            assert tab.evaluate("document.querySelectorAll('#mass .scatterlayer .trace').length") >= 2
+        assert tab.complaints() == []

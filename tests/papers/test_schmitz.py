@@ -26,6 +26,16 @@ def test_the_paper_s_estimator_has_the_paper_s_faults(few):
     assert 0.5 < table["RunAvg20, 360 g"]["ours"] / 0.36 < 1.5
 
 
+@pytest.mark.parametrize("way", ["horizontal", "vertical"])
+def test_shaken_twice_a_second_it_is_held_and_flagged_or_measured(few, way):
+    rows = {row["quantity"]: row["ours"] for row in few[2]["rows"]}
+    assert rows[f"{way}, ours, during 0.5 Hz: mean error"] < 0.03
+    assert rows[f"{way}, ours, during 2 Hz: mean error"] < 0.03
+    assert rows[f"{way}, ours, during 2 Hz: not flagged held"] == 0.0
+    assert rows[f"{way}, ours, measured during 2 Hz: mean error"] < 0.1
+    assert rows[f"{way}, ours, after 2 Hz: mean error"] < 0.03
+
+
 def test_ours_is_near_its_bounds_with_few_arms(few):
     """Six arms only: means within twice their bounds, shares of runs exactly."""
     for table in few:

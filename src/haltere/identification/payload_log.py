@@ -30,6 +30,8 @@ from haltere.lie import so3
 Effort = Literal["torque", "share"]
 FINE = 0.003
 """rad: encoders finer than this count 4096 steps to a turn, others 1024 over 300 degrees."""
+FEWEST = 10
+"""Reports."""
 SLOWEST = 20.0
 """Hz: reports must come at least so often to see which way a joint slides."""
 
@@ -63,10 +65,10 @@ def arm_log(flight: Flight, airframe: Airframe, effort: Effort = "torque") -> Ar
     angle_channel, angle = _angles(flight, joints, servos, "angle", "steps")
     time = angle_channel.time
     rate = angle_channel.rate
-    if len(time) < 10 or rate < SLOWEST:
+    if len(time) < FEWEST or rate < SLOWEST:
         msg = (
-            f"{angle_channel.name}: {len(time)} samples at {rate:.3g} Hz, expected {SLOWEST:g} Hz or more for some "
-            "seconds; log the servos faster"
+            f"{angle_channel.name}: got {len(time)} samples at {rate:.3g} Hz, expected {SLOWEST:g} Hz or more for some "
+            "seconds; log the servos longer or faster"
         )
         raise PayloadError(msg)
     count = int((time[-1] - time[0]) * 1e-9 * rate) + 1
@@ -75,13 +77,13 @@ def arm_log(flight: Flight, airframe: Airframe, effort: Effort = "torque") -> Ar
     goal = None
     if "joints.goal" in flight or "joints.goal_steps" in flight:
         goal_channel, values = _angles(flight, joints, servos, "goal", "goal_steps")
-        goal = _latest(goal_channel.time, values, clock)
+        goal = _latest(goal_channel, values, clock)
     force, gyro = _base(flight, airframe, clock, rate, notes)
     mass = None
     if "payload.mass" in flight:
         given = flight["payload.mass"]
-        mass = _latest(given.time, given.values.reshape(len(given), -1), clock)[:, 0]
-    record = ArmRecord(rate, _latest(time, angle, clock), load, force, gyro, goal)
+        mass = _latest(given, given.values.reshape(len(given), -1), clock)[:, 0]
+    record = ArmRecord(rate, _latest(angle_channel, angle, clock), load, force, gyro, goal)
     return ArmLog(record, int(clock[0]), mass, tuple(notes))
 
 
@@ -114,7 +116,7 @@ def _loads(flight: Flight, joints: Sequence[str], servos: Servos, effort: Effort
             "no channel 'joints.load' or 'joints.effort' in this flight; log the servos' loads, or name them in a "
             "mapping file (--map)"
         )
-    return _latest(channel.time, _columns(channel, joints) * factor, clock)
+    return _latest(channel, _columns(channel, joints) * factor, clock)
 
 
 def _columns(channel: Channel, joints: Sequence[str]) -> Numbers:
@@ -130,12 +132,14 @@ def _columns(channel: Channel, joints: Sequence[str]) -> Numbers:
     return np.asarray(values[:, : len(joints)])
 
 
-def _latest(time: Numbers, values: Numbers, clock: Numbers) -> Numbers:
-    """(T, k): the last values (S, k) at or before each time of a clock; the first ones before that."""
+def _latest(channel: Channel, values: Numbers, clock: Numbers) -> Numbers:
+    """(T, k): the last values (S, k) of a channel at or before each time of a clock; the first ones before that."""
     good = np.isfinite(values).all(axis=1)
     if not good.any():
-        raise PayloadError("a joint's readings are all missing; check the log")
-    place = np.maximum(np.searchsorted(time[good], clock, side="right") - 1, 0)
+        raise PayloadError(
+            f"channel '{channel.name}' has no row in which every joint has a number; check what was logged"
+        )
+    place = np.maximum(np.searchsorted(channel.time[good], clock, side="right") - 1, 0)
     return np.asarray(values[good][place])
 
 

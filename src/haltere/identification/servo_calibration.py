@@ -135,10 +135,15 @@ def from_dict(data: Any, belief: ArmBelief, source: str = "calibration") -> ArmB
         raise PayloadError(
             f"{source}: is of an arm with other joints ({data.get('vehicle')!r}); calibrate this one"
         )
-    mean, cov = np.asarray(data["mean"], float), np.asarray(data["cov"], float)
     size = belief.mean.shape[-1]
-    if mean.shape != (size,) or cov.shape != (size, size) or not np.isfinite(cov).all():
-        raise PayloadError(f"{source}: its numbers are incomplete; calibrate again")
+    try:
+        mean, cov = np.asarray(data["mean"], float).reshape(size), np.asarray(data["cov"], float)
+        np.linalg.cholesky(cov.reshape(size, size))
+        whole = bool(np.isfinite(mean).all() and np.isfinite(cov).all())
+    except (KeyError, TypeError, ValueError, np.linalg.LinAlgError):
+        whole = False
+    if not whole:
+        raise PayloadError(f"{source}: its mean or covariance is incomplete or impossible; calibrate again")
     return replace(belief, mean=mean, cov=cov)
 
 

@@ -112,9 +112,7 @@ class Page:
 def check_replaceable(path: Path) -> None:
     """Raise a `HaltereError` unless `path` is free or holds a report of ours, and its folder exists."""
     if not path.parent.is_dir():
-        raise HaltereError(
-            f"{path}: the folder {path.parent} does not exist; make it, or give another file with --out"
-        )
+        raise HaltereError(f"{path}: the folder {path.parent} does not exist; make it, or give another file")
     if not path.exists():
         return
     if path.is_file():
@@ -123,7 +121,7 @@ def check_replaceable(path: Path) -> None:
                 return
     raise HaltereError(
         f"{path}: exists and was not written by haltere, so it is left alone; "
-        "move it away, or give another file with --out"
+        "move it away, or give another file"
     )
 
 

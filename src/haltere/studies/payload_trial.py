@@ -77,9 +77,9 @@ def trial(
     """
     if not (0.0 <= mass <= 1.0):
         raise PayloadError(f"got a mass of {mass:g} kg, expected 0 to 1; the arm lifts 0.45 kg")
-    if abs(offset) > 0.1:
+    if not abs(offset) <= 0.1:
         raise PayloadError(f"got an offset of {offset:g} m, expected at most 0.1; give m")
-    if not poses or any(len(pose) != 2 or max(map(abs, pose)) > 150.0 for pose in poses):
+    if not poses or any(len(pose) != 2 or not all(abs(a) <= 150.0 for a in pose) for pose in poses):
         raise PayloadError(f"got the poses {list(poses)}, expected two angles within 150 degrees; try 45,45")
     at_gripper = (len(poses) == 1 and offset == 0.0) if place_known is None else place_known
     bench = draw(1, seed)

@@ -47,9 +47,8 @@ def shares(poses: Numbers, mass: float) -> Numbers:
     gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]
     own = np.einsum("pjlk,lk->pj", rows, np.asarray(arm.bodies))
     load = own + mass * (rows[:, :, arm.link, :4] @ np.concatenate([[1.0], gripper]))
-    level = jax.vmap(lambda q, t: friction_levels(servos, q, jnp.abs(t))[0])(
-        jnp.asarray(poses), jnp.asarray(load)
-    )
+    lifting = jax.jit(jax.vmap(lambda q, t: friction_levels(servos, q, jnp.abs(t))[0]))
+    level = lifting(jnp.asarray(poses), jnp.asarray(load))
     return np.asarray((np.abs(load) + np.asarray(level)) / np.asarray(servos.stall_torque))
 
 

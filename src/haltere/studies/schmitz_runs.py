@@ -15,6 +15,7 @@ from haltere.studies.payload_flight import flight_rows
 from haltere.studies.schmitz_bench import POSES, Bench, draw
 from haltere.studies.schmitz_series import (
     QUICK,
+    SELDOM,
     WIDE,
     Measured,
     calibrated,
@@ -80,11 +81,12 @@ def measure_all(
         lighter = (LIGHTER, LIGHT) if place == 1 else ()
         for mass in (0.0, *lighter, *MASSES):
             record = series_record(bench, pose, mass)
-            moved[place, mass] = measured(ours, record)[0]
-            uncalibrated[place, mass] = measured(plain, record)[0].last
+            signals = ours.signals(record)
+            moved[place, mass] = measured(ours, record, signals=signals)[0]
+            uncalibrated[place, mass] = measured(plain, record, signals=signals, every=SELDOM)[0].last
             if mass in (0.0, *MASSES):
                 quiet = series_record(bench, pose, mass, None)
-                still[place, mass] = measured(ours, quiet)[0].last
+                still[place, mass] = measured(ours, quiet, every=SELDOM)[0].last
                 if place == 0:
                     records[mass] = quiet
     shaken, through = {}, {}
@@ -135,7 +137,7 @@ def _errors(bench: Bench, budget: DriftBudget) -> tuple[Numbers, Numbers]:
     """Errors and deviations (runs, 3), kg, over the weights, each in another pose."""
     filter_ = PayloadFilter(calibrated(bench, budget))
     found = [
-        measured(filter_, series_record(bench, pose, mass))[0].last
+        measured(filter_, series_record(bench, pose, mass), every=SELDOM)[0].last
         for pose, mass in zip(POSES, MASSES, strict=True)
     ]
     error = np.stack([one.mass - mass for one, mass in zip(found, MASSES, strict=True)], axis=-1)

@@ -14,6 +14,7 @@ from haltere.estimation import payload_paper as paper
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_model import ArmBelief, DriftBudget
 from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_signals import ArmSignals
 from haltere.estimation.payload_state import BESIDE, PayloadBelief, PayloadEstimate
 from haltere.foundation.gravity import GRAVITY
 from haltere.identification.servo_calibration import calibrate
@@ -38,8 +39,8 @@ SWEEP_TIME = 2.0
 END = 3.6
 CALIBRATION_MASSES = (0.0, 0.1, 0.3)
 """kg: the empty arm and two known weights."""
-EVERY = 10
-"""Reports from one estimate to the next."""
+EVERY, SELDOM = 10, 50
+"""Reports from one estimate to the next; and where only the last is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,21 +121,27 @@ def measured(
     first: float = FIRST,
     last: float | None = None,
     before: PayloadBelief | None = None,
+    *,
+    signals: ArmSignals | None = None,
+    every: int = EVERY,
 ) -> tuple[Measured, PayloadBelief]:
-    """Estimates from the readings between two times, s, on top of those taken in `before`."""
-    signals = filter_.signals(record)
+    """Estimates from the readings between two times, s, on top of those taken in `before`, after `every` reports.
+
+    The `signals` of a record can be shared by filters of the same arm.
+    """
+    signals = signals or filter_.signals(record)
     belief = filter_.begin(record.angle.shape[:-2]) if before is None else before
     begin, end = round(first * RATE), record.samples if last is None else round(last * RATE)
     found = []
-    for a in range(begin, end, EVERY):
-        belief = filter_.update(belief, signals, a, min(a + EVERY, end))
+    for a in range(begin, end, every):
+        belief = filter_.update(belief, signals, a, min(a + every, end))
         found.append(filter_.estimate(belief))
     mass = np.stack([one.mass for one in found], axis=-1)
     band = np.maximum(0.05 * np.abs(mass[..., -1:]), 0.002)
     outside = np.abs(mass - mass[..., -1:]) > band
     count = mass.shape[-1]
     late = np.where(outside.any(-1), count - np.argmax(outside[..., ::-1], axis=-1), 0)
-    time = (begin + EVERY * (1 + np.arange(count))) / RATE
+    time = (begin + every * (1 + np.arange(count))) / RATE
     return (
         Measured(
             found[-1],
@@ -142,7 +149,7 @@ def measured(
             np.stack([one.sigma for one in found], axis=-1),
             np.stack([one.held for one in found], axis=-1),
             time,
-            (late + 1) * EVERY / RATE + first - LOADED,
+            (late + 1) * every / RATE + first - LOADED,
         ),
         belief,
     )
@@ -182,7 +189,7 @@ def while_shaken(
     force[:, 2 if vertical else 0] += oscillation(time, 1.5, 2.0, 8.0)
     moved = sweep(time, 1.5, 10.0, end=5.5)
     record = trace(bench, (45.0, 45.0), mass, moved, held, force=force)[0]
-    return measured(filter_, record, 1.6, 5.5)[0].last
+    return measured(filter_, record, 1.6, 5.5, every=SELDOM)[0].last
 
 
 def turning(
@@ -230,5 +237,6 @@ def in_poses(
     """What readings in several poses tell together: a measuring motion in each."""
     belief: PayloadBelief | None = None
     for pose in poses:
-        found, belief = measured(filter_, series_record(bench, pose, mass, motion, offset), before=belief)
+        record = series_record(bench, pose, mass, motion, offset)
+        found, belief = measured(filter_, record, before=belief, every=SELDOM)
     return found.last
