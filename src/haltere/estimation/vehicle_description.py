@@ -22,6 +22,7 @@ from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 from haltere.foundation.gravity import GRAVITY
+from haltere.foundation.stored import Stored
 from haltere.lie import so3
 
 DEFAULT_LAG = 0.03
@@ -40,11 +41,13 @@ class Description(NamedTuple):
     """(3,) centre of mass in the body frame, m."""
 
 
-@jax.jit
 def _at_rest(model: Model) -> tuple[Array, Array, Array, Array]:
     """Mass, centre of mass (3,), inertia about it (3, 3), and where links and rotors are (L + R, 3)."""
     still = locked_rotors(model)
     return (*Compact.from_model(still).mass_properties, kinematics(still, State.rest(still)).positions)
+
+
+_stored_rest = Stored(_at_rest, None, (0, 0, 0, 0))
 
 
 @jax.jit
@@ -71,7 +74,7 @@ def describe_vehicle(
             f"{airframe.name}: the vehicle filter needs {missing}; add it to the airframe file"
         )
     model = Model.from_airframe(airframe)
-    mass, com, inertia, places = (np.asarray(x) for x in _at_rest(model))
+    mass, com, inertia, places = (np.asarray(x) for x in _stored_rest(model))
     R_BM, moments = principal_axes(inertia)
     rotors, names = model.rotors, model.topology.link_names
     position = (places[len(names) :] - com) @ R_BM

@@ -89,7 +89,9 @@ class Stored:
             stored = _export(flat, structs)
             if stored is not None:
                 _write(file, stored)
-                stored = _read(file, structs) or stored  # as it will be read: then what is compiled is found again
+                stored = (
+                    _read(file, structs) or stored
+                )  # as it will be read: then what is compiled is found again
         run: Callable[..., Any] = flat if stored is None else stored.call
         return jax.jit(_named(run, self.name)).lower(*structs).compile()
 
