@@ -168,7 +168,8 @@ class VehicleFilter:
             np.asarray(frames.place)[seen],
             np.asarray(printed["gravity"]),
         )
-        return _carried(q_WI, printed["imu_rotation"])
+        found: Array = _carried(q_WI, printed["imu_rotation"])
+        return found
 
     def prior(self, moving: Mean) -> VehiclePrior:
         """What is believed before the flight."""

@@ -74,7 +74,7 @@ class Stored:
 
         def flat(*leaves: Any) -> list[Any]:
             result = self.function(*jax.tree.unflatten(tree, leaves))
-            if jax.tree.structure(result) != self.tree:
+            if not jax.tree.structure(result) == self.tree:  # noqa: SIM201
                 raise HaltereError(
                     f"{self.name}: gave {jax.tree.structure(result)}, {self.tree} is expected; mend `like`"
                 )
