@@ -74,10 +74,9 @@ class Stored:
 
         def flat(*leaves: Any) -> list[Any]:
             result = self.function(*jax.tree.unflatten(tree, leaves))
-            if not jax.tree.structure(result) == self.tree:  # noqa: SIM201
-                raise HaltereError(
-                    f"{self.name}: gave {jax.tree.structure(result)}, {self.tree} is expected; mend `like`"
-                )
+            found: Any = jax.tree.structure(result)
+            if found != self.tree:
+                raise HaltereError(f"{self.name}: gave {found}, {self.tree} is expected; mend `like`")
             return jax.tree.leaves(result)
 
         flat.__name__ = self.name
