@@ -8,9 +8,11 @@ or sample by sample: `begin`, then `pose` and `step` as readings arrive; each re
 result would not be finite leaves the belief as it was.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from threading import Thread
 from typing import Any
 
 import jax
@@ -36,7 +38,7 @@ from haltere.estimation.vehicle_filter import (
 )
 from haltere.estimation.vehicle_frames import filled, frames_from_flight
 from haltere.estimation.vehicle_prior import Hand, PriorError, VehiclePrior, compiled_guess, compiled_prior
-from haltere.estimation.vehicle_smoother import Nominal, compiled_refined
+from haltere.estimation.vehicle_smoother import Nominal, blank, compiled_refined
 from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array, ArrayLike, require_x64
@@ -170,7 +172,8 @@ class VehicleFilter:
             np.asarray(frames.place)[seen],
             np.asarray(printed["gravity"]),
         )
-        return _carried(q_WI, printed["imu_rotation"])
+        found: Array = _carried(q_WI, printed["imu_rotation"])
+        return found
 
     def prior(self, moving: Mean) -> VehiclePrior:
         """What is believed before the flight."""
@@ -221,28 +224,41 @@ class VehicleFilter:
         step = Steps(jnp.asarray(float(dt)), jnp.asarray(given), jnp.asarray(imu), jnp.asarray(True), rising)
         return _sound(_online(self.chart)[1](self._changing, belief, step), belief)
 
-    def estimate(self, flight: Flight | Frames, **options: Any) -> VehicleEstimate:
-        """The estimate after a whole flight; `options` go to `frames_from_flight`."""
+    def estimate(
+        self, flight: Flight | Frames, early: float | None = None, **options: Any
+    ) -> VehicleEstimate:
+        """The estimate after a whole flight.
+
+        Args:
+            flight: the record, or frames of it.
+            early: s since the first sample of the record; what was believed then is kept too.
+            options: for `frames_from_flight`.
+        """
         notes: tuple[str, ...] = ()
+        mark = 0
         if isinstance(flight, Flight):
             framed = frames_from_flight(flight, self.chart.rotors, **options)
             frames, notes = framed.frames, framed.notes
+            if early is not None:
+                lead = (flight.start - framed.first) / 1e9
+                mark = int(np.searchsorted(framed.time[1:], early + lead, side="right"))
         else:
             frames = flight
-        moving = self.first_state(frames)
         period = float(np.sum(np.asarray(frames.steps.dt))) / frames.place.shape[0]
         told = bool(np.any(np.asarray(frames.pose_valid[:, 3])))
         start, iterations = (self.start, self.iterations) if told else self.without_attitude
         head = min(round(start / period), frames.place.shape[0])
-        belief = self.begin(moving)
-        if head > 0:
-            belief = self._smoothed(moving, belief, jax.tree.map(lambda x: x[:head], frames), iterations)
-        rest = jax.tree.map(lambda x: x[head:], frames)
-        belief, trails = self._filtered(belief, rest, self._changing)
+        beginning, rest = jax.tree.map(lambda x: x[:head], frames), jax.tree.map(lambda x: x[head:], frames)
+        with self._preparing(beginning):
+            moving = self.first_state(frames)
+            belief = self.begin(moving)
+            if head > 0:
+                belief = self._smoothed(moving, belief, beginning, iterations)
+        belief, trails, marked = self._filtered(belief, rest, self._changing, mark - head)
         nis = [(np.asarray(trail.pose_nis), np.asarray(trail.imu_nis)) for trail in trails]
         fit, rejected = self._fit(rest, nis, head * period)
         sigma = jnp.sqrt(jnp.diagonal(self.prior(moving).cov))
-        estimate = VehicleEstimate(self.chart, belief, sigma, rejected, fit, notes)
+        estimate = VehicleEstimate(self.chart, belief, sigma, rejected, fit, notes, marked)
         said = [str(fit)] if fit.mismatch else []
         if fit.mismatch and self.change is None:
             said.append(
@@ -252,26 +268,51 @@ class VehicleFilter:
         said += [bodiless] if bodiless else []
         return replace(estimate, notes=(*notes, *said, *estimate.open()))
 
-    def _filtered(self, belief: Belief, frames: Frames, noise: Noise) -> tuple[Belief, list[Trail]]:
-        """The belief after all frames, and what each piece of `CHUNK` frames left."""
-        whole, trails = filled(frames, CHUNK), []
-        run = compiled_run(self.chart)
-        for first in range(0, frames.place.shape[0], CHUNK):
-            piece = jax.tree.map(lambda x, f=first: x[f : f + CHUNK], whole)
+    @contextmanager
+    def _preparing(self, frames: Frames) -> Iterator[None]:
+        """Have the smoother for these frames compiled or loaded on another core meanwhile."""
+        if frames.place.shape[0] == 0:
+            yield
+            return
+        given = (self.chart.numbers, self.noise)
+        whole = filled(frames, CHUNK)
+        nominal, cov = blank(self.chart, whole.steps.dt.shape)
+        prior = (jax.ShapeDtypeStruct(cov.shape[:1], cov.dtype), cov)
+        refine = compiled_refined(self.chart)
+        other = Thread(target=refine.prepare, args=(*given, prior, nominal, whole, self.gate))
+        other.start()
+        try:
+            yield
+        finally:
+            other.join()
+
+    def _filtered(
+        self, belief: Belief, frames: Frames, noise: Noise, mark: int = 0
+    ) -> tuple[Belief, list[Trail], Belief | None]:
+        """The belief after all frames, what each piece of `CHUNK` frames left, and the belief after `mark` frames."""
+        run, whole, count = compiled_run(self.chart), filled(frames, CHUNK), frames.place.shape[0]
+        trails, marked = [], None
+        for first in range(0, count, CHUNK):
+            last = first + CHUNK
+            if first < mark < min(last, count):
+                piece = filled(jax.tree.map(lambda x, f=first: x[f:mark], frames), CHUNK)
+                marked = _sound(run(self.chart.numbers, noise, belief, piece, self.gate)[0], belief)
+            piece = jax.tree.map(lambda x, f=first, e=last: x[f:e], whole)
             new, trail = run(self.chart.numbers, noise, belief, piece, self.gate)
             trails.append(trail)
             belief = _sound(new, belief)
-        return belief, trails
+            marked = belief if mark == min(last, count) else marked
+        return belief, trails, marked
 
     def _smoothed(self, moving: Mean, belief: Belief, frames: Frames, iterations: int) -> Belief:
         """The belief after frames that are smoothed, from the one before them: `smooth` in pieces."""
         chart = self.chart
-        end, trails = self._filtered(belief, frames, self.noise)
+        end, trails, _ = self._filtered(belief, frames, self.noise)
         trail = jax.tree.map(lambda *parts: np.concatenate(parts), *trails)
         nominal = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean))
         whole, cov = filled(frames, CHUNK), end.cov
         for _ in range(iterations):
-            m, P, _ = self._believed(moving, nominal.first)
+            m, P, _ = self._believed(moving, jax.tree.map(np.asarray, nominal).first)
             nominal, cov, _ = compiled_refined(chart)(
                 chart.numbers, self.noise, (m, P), nominal, whole, self.gate
             )

@@ -46,6 +46,8 @@ class VehicleEstimate:
     """How the readings after the smoothed start fitted."""
     notes: tuple[str, ...]
     """What was odd, and what stays open."""
+    early: Belief | None = None
+    """What was believed at an earlier moment, where that was asked for."""
 
     @cached_property
     def printed(self) -> Mean:

@@ -237,7 +237,8 @@ def _compiled_run(kind: Chart) -> Stored:
     ) -> tuple[Belief, Trail]:
         return run(kind.of_numbers(numbers), noise, belief, frames, gate)
 
-    like: Any = (Belief(names(kind.space), 0), Trail(names(kind.moving), 0, 0, 0, 0))
+    nothing: Any = 0
+    like = (Belief(names(kind.space), nothing), Trail(names(kind.moving), *(nothing,) * 4))
     return Stored(filtered, kind, like)
 
 

@@ -30,6 +30,8 @@ class Framed(NamedTuple):
     time: np.ndarray
     """(K,) s from the first IMU sample, at the beginning of each frame."""
     notes: tuple[str, ...]
+    first: int
+    """Stamp of that sample, ns."""
 
 
 def frames_from_flight(
@@ -99,6 +101,7 @@ def frames_from_flight(
         _gathered(starts, n, dt, (held, rise), readings, finite, place.values, attitude, first_pose),
         (clock[np.asarray(starts)] - clock[0]) / SECOND,
         tuple(notes),
+        int(clock[0]),
     )
 
 

@@ -22,12 +22,13 @@ import jax.numpy as jnp
 
 from haltere.algebra import product
 from haltere.estimation.kalman import Gain, update
-from haltere.estimation.space import Mean
+from haltere.estimation.space import CURVED, Mean, Space
 from haltere.estimation.vehicle_filter import (
     Belief,
     Frames,
     Noise,
     Steps,
+    names,
     pose_residual,
     run,
     stepped,
@@ -213,6 +214,19 @@ def refined(
     return new, P, size
 
 
+def blank(chart: Chart, steps: tuple[int, ...]) -> tuple[Nominal, Any]:
+    """Shapes of a nominal trajectory of (K, n) steps and of a covariance, for `Stored.prepare`."""
+
+    def shapes(space: Space, lead: tuple[int, ...] = ()) -> Any:
+        values = {b.name: CURVED[b.kind][0] if b.kind in CURVED else b.shape for b in space.blocks}
+        return {name: jax.ShapeDtypeStruct((*lead, *shape), float) for name, shape in values.items()}
+
+    moving, n = shapes(chart.moving, steps), chart.space.dimension
+    noise: Any = jax.ShapeDtypeStruct((*steps, chart.count), float)
+    nominal = Nominal(moving, noise, shapes(chart.moving), shapes(chart.constant))
+    return nominal, jax.ShapeDtypeStruct((n, n), float)
+
+
 def compiled_refined(chart: Chart) -> Stored:
     """`refined` for charts of one kind; its first argument is the numbers of the chart."""
     return _compiled_refined(chart.kind)
@@ -223,9 +237,9 @@ def _compiled_refined(kind: Chart) -> Stored:
     def iterated(numbers: tuple[Array, Array], *given: Any) -> tuple[Nominal, Array, Array]:
         return refined(kind.of_numbers(numbers), *given)
 
-    moving = {block.name: 0 for block in kind.moving.blocks}
-    constants = {block.name: 0 for block in kind.constant.blocks}
-    return Stored(iterated, kind, (Nominal(moving, 0, moving, constants), 0, 0))
+    moving, constants = names(kind.moving), names(kind.constant)
+    like: Any = (Nominal(moving, 0, moving, constants), 0, 0)  # type: ignore[arg-type]
+    return Stored(iterated, kind, like)
 
 
 def bound(chart: Chart, noise: Noise, prior: Prior, truth: Nominal, frames: Frames) -> Array:

@@ -270,7 +270,8 @@ class Chart:
 
         slopes: Array = jax.jacfwd(moved)(jnp.zeros(own.dimension))
         same = jnp.eye(self.printed.dimension - own.dimension)
-        return jax.scipy.linalg.block_diag(same, slopes)
+        whole: Array = jax.scipy.linalg.block_diag(same, slopes)
+        return whole
 
     def specific_force(self, force: Array) -> Array:
         """(N, 3) b of equation (2) from the block `force`."""

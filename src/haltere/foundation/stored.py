@@ -74,10 +74,9 @@ class Stored:
 
         def flat(*leaves: Any) -> list[Any]:
             result = self.function(*jax.tree.unflatten(tree, leaves))
-            if jax.tree.structure(result) != self.tree:
-                raise HaltereError(
-                    f"{self.name}: gave {jax.tree.structure(result)}, {self.tree} is expected; mend `like`"
-                )
+            found: Any = jax.tree.structure(result)
+            if found != self.tree:
+                raise HaltereError(f"{self.name}: gave {found}, {self.tree} is expected; mend `like`")
             return jax.tree.leaves(result)
 
         flat.__name__ = self.name
@@ -89,7 +88,9 @@ class Stored:
             stored = _export(flat, structs)
             if stored is not None:
                 _write(file, stored)
-                stored = _read(file, structs) or stored  # as it will be read: then what is compiled is found again
+                stored = (
+                    _read(file, structs) or stored
+                )  # as it will be read: then what is compiled is found again
         run: Callable[..., Any] = flat if stored is None else stored.call
         return jax.jit(_named(run, self.name)).lower(*structs).compile()
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from haltere.airframe import Airframe, Imu, PoseSensor
 from haltere.estimation import VehicleEstimate, VehicleFilter
-from haltere.estimation.vehicle_description import describe_vehicle
 from haltere.estimation.vehicle_estimate import Row
 from haltere.flight import Channel, Flight
 from haltere.flight.fault import Values
@@ -68,18 +67,20 @@ def identify_vehicle(
     """
     told = Told()
     nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, part, airframe)
-    hands, notes = _hands(nominal, known)
+    plain = _filter(nominal, {})
+    hands, notes = _hands(plain.chart.names, known)
     told.notes += notes
-    vehicle = _filter(nominal, hands)
+    vehicle = _filter(nominal, hands) if hands else plain
+    split = part.split - float(part.time[part.good][0])
     try:
-        online = vehicle.estimate(recorded)
+        online = vehicle.estimate(recorded, split)
     except HaltereError as error:
         raise IdentifyError(f"the vehicle filter cannot start: {error}") from None
     if _strange(online):
         # A prior far off: what needs none tells mass, thrust and inertia about, and the filter begins there.
         quick = identify_rotors(part, airframe, known, exact_force=False)
         near = with_numbers(airframe, quick.parameters, {}, []) or airframe
-        vehicle, online = _fitted(_filter(equipped(near, flight, []), hands), online, recorded)
+        vehicle, online = _fitted(_filter(equipped(near, flight, []), hands), online, recorded, split)
         told.notes.append(WIDENED)
     final = online
     if method == "batch":
@@ -99,7 +100,7 @@ def identify_vehicle(
     told.airframe = assembled(airframe, final, told.notes)
     told.fit[PRINCIPAL] = principal_frame(airframe, values_of(final))[0].tolist()
     told.fit.update(pose_residuals=online.fit.pose, imu_residuals=online.fit.imu, rejected=online.rejected)
-    told.predictions += _predictions(vehicle, recorded, part)
+    told.predictions += _predictions(online, part)
     return told
 
 
@@ -109,7 +110,7 @@ def _filter(nominal: Airframe, hands: dict[str, tuple[float, float]]) -> Vehicle
 
 
 def _fitted(
-    vehicle: VehicleFilter, estimate: VehicleEstimate, flight: Flight
+    vehicle: VehicleFilter, estimate: VehicleEstimate, flight: Flight, split: float
 ) -> tuple[VehicleFilter, VehicleEstimate]:
     """The filter with noise as large as its residuals say, and a wider prior; and its estimate."""
     vehicle = replace(vehicle, sigma=WIDER * vehicle.sigma)
@@ -120,7 +121,7 @@ def _fitted(
         imu = np.maximum(np.asarray(noise.imu) * louder[0], NOISY)
         pose = np.asarray(noise.pose) * louder[1]
         vehicle = replace(vehicle, noise=noise._replace(imu=jnp.asarray(imu), pose=jnp.asarray(pose)))
-        estimate = vehicle.estimate(flight)
+        estimate = vehicle.estimate(flight, split)
         if not _strange(estimate):
             return vehicle, estimate
     raise IdentifyError(
@@ -188,10 +189,9 @@ def _flying(flight: Flight, part: Excerpt, airframe: Airframe) -> Flight:
 
 
 def _hands(
-    airframe: Airframe, known: Mapping[str, Known]
+    names: tuple[str, ...], known: Mapping[str, Known]
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Hand measurements of the filter, and sentences on what it cannot take."""
-    names = describe_vehicle(airframe).chart.names
     hands, notes = {}, []
     for pattern, number in known.items():
         found = [name for name in names if fnmatchcase(name, pattern)]
@@ -268,22 +268,20 @@ def _entry(
     return Parameter(name, value, sigma, (low, high), unit or UNITS[kind], verdict, partners, fix)  # type: ignore[arg-type]
 
 
-def _predictions(vehicle: VehicleFilter, flight: Flight, part: Excerpt) -> list[Prediction]:
-    """What the estimate of the early part says of the late one, in principal axes."""
-    begin = part.time[part.good][0]
-    split = part.split - begin
-    late = part.late()
-    if split < 2.0 or late.flown < 0.5 or part.speeds is None:
+def _predictions(online: VehicleEstimate, part: Excerpt) -> list[Prediction]:
+    """What the filter believed after the early part says of the late one, in principal axes."""
+    late, chart = part.late(), online.chart
+    if online.early is None or late.flown < 0.5 or part.speeds is None:
         return []
-    printed = vehicle.estimate(flight.between(0.0, float(split))).printed
+    printed = replace(online, belief=online.early).printed
     p = {name: np.asarray(value, np.float64) for name, value in printed.items()}
-    axes = np.asarray(vehicle.chart.thrust_axes(printed["rotor_tilt"]))
+    axes = np.asarray(chart.thrust_axes(printed["rotor_tilt"]))
     cutoff = min(CUTOFF, 0.2 * part.rate)
     found = laws.signals(late, filled(part.speeds), None, cutoff, 0.0, 0.0)
     R = np.asarray(so3.from_wxyz(printed["imu_rotation"]))
     rates, turn = found.rates @ R.T, found.turn @ R.T
     thrust = p["thrust_coefficient"][:, None] * axes
-    spin = np.asarray(vehicle.chart.spins)[:, None]
+    spin = np.asarray(chart.spins)[:, None]
     torque = np.cross(p["rotor_position"], thrust) - spin * p["torque_ratio"][:, None] * thrust
     moment = found.squares @ torque - np.cross(rates, rates * p["inertia"])
     made = moment / p["inertia"]

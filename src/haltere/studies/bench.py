@@ -19,6 +19,7 @@ from haltere.dynamics import Drive, Model, State, acceleration_derivatives, forw
 from haltere.foundation.arrays import Array
 from haltere.studies.bench_cog import cog_rows
 from haltere.studies.bench_filter import filter_rows
+from haltere.studies.bench_identify import identify_rows
 from haltere.studies.bench_simulation import simulation_rows
 from haltere.studies.bench_throw import throw_rows
 from haltere.studies.pinocchio_peer import Peer, PeerError
@@ -48,6 +49,7 @@ def run_bench(progress: Progress | None = None) -> list[dict[str, Any]]:
     say("one tick of centre-of-gravity filter and allocation")
     rows += cog_rows()
     rows += filter_rows(say)
+    rows += identify_rows(say)
     say("thrust axis and recursive least squares")
     rows += throw_rows()
     return rows + simulation_rows(say)

@@ -12,7 +12,7 @@ import pytest
 
 from haltere.foundation import HaltereError
 from haltere.simulation import rollout
-from haltere.studies import bench, bench_filter, bench_peers, bench_simulation
+from haltere.studies import bench, bench_filter, bench_identify, bench_peers, bench_simulation
 
 OURS = {"1": 6.0, "100": 60.0, "10000": 600.0}
 KEYS = ["name", "value", "unit", "peer", "peer_value", "ratio"]
@@ -126,10 +126,11 @@ def test_simulation_is_part_of_the_benchmark(monkeypatch):
     monkeypatch.setattr(bench, "_compile_time", lambda: 1.0)
     monkeypatch.setattr(bench, "cog_rows", lambda: [dict.fromkeys(KEYS)])
     monkeypatch.setattr(bench, "filter_rows", lambda say: [dict.fromkeys(KEYS)])
+    monkeypatch.setattr(bench, "identify_rows", lambda say: [dict.fromkeys(KEYS)])
     monkeypatch.setattr(bench, "throw_rows", lambda: [dict.fromkeys(KEYS)])
     monkeypatch.setattr(bench, "simulation_rows", lambda say: [dict.fromkeys(KEYS)])
     rows = bench.run_bench()
-    assert [list(row) for row in rows] == [KEYS] * 7
+    assert [list(row) for row in rows] == [KEYS] * 8
 
 
 def test_power_of_the_growth():
@@ -144,3 +145,30 @@ def test_compilation_is_measured_twice_and_leaves_the_store_as_it_was():
     assert first > 0.0
     assert again > 0.0
     assert jax.config.values["jax_compilation_cache_dir"] == kept
+
+
+def test_identify_is_timed_with_and_without_pose(monkeypatch, tmp_path):
+    class Log:
+        names = ("imu.gyro", "pose.position", "pose.wxyz")
+
+        def without(self, name):
+            return self
+
+    stores = []
+
+    def timed(log, store):
+        stores.append((log.name, store.name))
+        return 10.0, 12.0
+
+    monkeypatch.setattr(bench_identify, "recorded", lambda folder: Log())
+    monkeypatch.setattr(bench_identify, "write_mcap", lambda flight, path: None)
+    monkeypatch.setattr(bench_identify, "timed", timed)
+    rows = bench_identify.identify_rows(lambda _: None)
+    assert [list(row) for row in rows] == [KEYS] * 8
+    assert stores[0] == stores[1] != stores[2] == stores[3]
+    assert [row["ratio"] for row in rows[:4]] == [2.0, None, 0.5, None]
+
+
+def test_an_identification_that_fails_is_reported(tmp_path):
+    with pytest.raises(HaltereError, match=r"identify .*nothing.mcap ended with 1: .*nothing.mcap"):
+        bench_identify.timed(tmp_path / "nothing.mcap", tmp_path / "store")
