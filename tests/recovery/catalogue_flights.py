@@ -18,6 +18,8 @@ G = 9.81
 DEGREE = np.pi / 180
 SPEED_SIGMA = np.pi
 """rad/s, of telemetry."""
+LAP = 12.0
+"""s, in which the figure closes."""
 LEAD = 2.0
 """How much faster than its time constant a motor is driven."""
 TONES = np.array([2.3, 3.1, 4.1, 5.3, 6.1, 7.3, 8.9, 10.3])
@@ -261,11 +263,11 @@ def fly(truth, rng, duration=12.0, shake=0.06):
         np.stack([rng.permutation(TONES)[:n] for _ in range(3)]),
     )
     figure = (
-        2 * np.pi / duration * np.array([3.0, 4.0, 5.0]),
+        2 * np.pi / LAP * np.array([3.0, 4.0, 5.0]),
         rng.uniform(0, 2 * np.pi, 3),
         np.array([0.6, 0.6, 0.2]),
     )
-    turns = 2 * np.pi / duration * 3.0
+    turns = 2 * np.pi / LAP * 3.0
     # A rotor that speeds up turns the vehicle at once, by more than its drag does later: yaw has to be gentle then.
     at_once = LEAD * truth.spin_inertia / (truth.tau * 2 * truth.ratio * truth.k * np.sqrt(np.abs(hover)))
     stiff = min(0.3 * LEAD / np.max(truth.tau), 14.0) * np.array(

@@ -129,11 +129,11 @@ def _inertia(
             )
             found.append(together(name, I_UNIT, partners, fix))
             continue
-        moment = _moment(rows, axis, k * arms, k, scale, float(np.max(np.abs(arms))))
-        if not moment[1] < GUESS * moment[0]:
+        value, sigma = _moment(rows, axis, k * arms, k, scale, float(np.max(np.abs(arms))))
+        if sigma < GUESS * value:
+            moments[name] = value, sigma
+        else:
             found.append(unknown(name, I_UNIT, EXCITE))
-            continue
-        moments[name] = moment
     for name, (value, sigma) in physical(moments, notes).items():
         found.append(parameter(name, value, sigma, I_UNIT, EXCITE, True))
 

@@ -16,6 +16,7 @@ import numpy as np
 from haltere.airframe import Airframe, Imu, PoseSensor
 from haltere.estimation import VehicleEstimate, VehicleFilter
 from haltere.estimation.vehicle_estimate import Row
+from haltere.estimation.vehicle_space import Effect
 from haltere.flight import Channel, Flight
 from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
@@ -46,6 +47,15 @@ WIDER = 3.0
 WIDENED = (
     "the airframe and its sensors' noise are believed less than stated, because the residuals were too large"
 )
+STARTING = 1000.0
+"""IMU samples that are smoothed before the filter begins: what turns all axes together is hardly seen, and a filter
+that begins early takes it for known."""
+BEGINNING = (2.0, 5.0)
+"""s, within which that is."""
+TURNS = 8
+"""Gauss-Newton iterations of it."""
+STANDING = 0.05
+"""rad, up to which a joint counts as being at zero."""
 CUTOFF = 20.0
 UNITS = {
     "mass": "kg", "inertia": "kg m2", "gravity": "m/s2", "thrust_coefficient": "N/(rad/s)2", "torque_ratio": "m",
@@ -66,6 +76,7 @@ def identify_vehicle(
         method: `filter`, or `batch` for the smoother over the whole flight with the filter beside it.
     """
     told = Told()
+    _check_shape(airframe, flight, told.notes)
     nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, part, airframe)
     plain = _filter(nominal, {})
     hands, notes = _hands(plain.chart.names, known)
@@ -104,9 +115,37 @@ def identify_vehicle(
     return told
 
 
+def _check_shape(airframe: Airframe, flight: Flight, notes: list[str]) -> None:
+    """Refuse a vehicle that is no rigid body with rotors, or was none in this flight."""
+    winged = [link.name for link in airframe.links if link.wing is not None]
+    if winged or airframe.body.wing is not None:
+        raise IdentifyError(
+            f"{airframe.name} has wings ({', '.join(winged or ['body'])}), of whose forces the vehicle filter has no "
+            "model; use --method effectiveness"
+        )
+    turning = [link.name for link in airframe.links if not link.joint.fixed]
+    if not turning:
+        return
+    if "joints.angle" not in flight:
+        notes.append(f"the log has no joint angles: {', '.join(turning)} are taken to stand at zero")
+        return
+    angles = flight["joints.angle"]
+    far = np.nanmax(np.abs(angles.values), axis=0)
+    if np.max(far) > STANDING:
+        worst = int(np.argmax(far))
+        label = angles.columns[worst] if angles.columns else f"joint {worst + 1}"
+        raise IdentifyError(
+            f"the joint of {label} was at {np.degrees(far[worst]):.0f} deg in this log, and the vehicle filter takes "
+            "a vehicle with all joints at zero; fly with the joints there, or use --method effectiveness"
+        )
+
+
 def _filter(nominal: Airframe, hands: dict[str, tuple[float, float]]) -> VehicleFilter:
     turning = any(any(x > 0.0 for x in rotor.inertia[:3]) for rotor in nominal.rotors)
-    return VehicleFilter.from_airframe(nominal, hands=hands, effects=("spin",) if turning else ())
+    rate = nominal.imu[0].rate or STARTING / BEGINNING[1]
+    start = float(np.clip(STARTING / rate, *BEGINNING))
+    effects: tuple[Effect, ...] = ("spin",) if turning else ()
+    return VehicleFilter.from_airframe(nominal, hands=hands, effects=effects, start=start, iterations=TURNS)
 
 
 def _fitted(
@@ -219,28 +258,46 @@ def _parameters(estimate: VehicleEstimate, grown: float, misfit: bool) -> list[P
         if misfit:
             sigma = float(np.hypot(sigma, FLOOR * abs(row.value)))
         found.append(_entry(row.name, row.value, sigma, row.verdict, row.partners))
-    axes = np.asarray(estimate.chart.thrust_axes(estimate.printed["rotor_tilt"]))
-    for axis, (path, rows) in zip(axes, tilts.items(), strict=True):
-        spread = grown * float(np.linalg.norm([row.sigma for row in rows]))
+    axes, covs = _axes(estimate)
+    for axis, cov, (path, rows) in zip(axes, grown**2 * covs, tilts.items(), strict=True):
+        spread = float(np.sqrt(np.trace(cov)))
         verdict = "identified" if all(r.verdict == "identified" for r in rows) else rows[0].verdict
-        for value, component in zip(axis, "xyz", strict=True):
-            across = spread * float(np.sqrt(max(1.0 - value**2, spread**2)))
-            found.append(_entry(f"{path}.{component}", float(value), across, verdict, rows[0].partners, "1"))
+        for i, component in enumerate("xyz"):
+            # To second order: along itself an axis does not change to first.
+            across = float(np.sqrt(cov[i, i] + 0.5 * axis[i] ** 2 * np.sum(cov**2)))
+            found.append(
+                _entry(f"{path}.{component}", float(axis[i]), across, verdict, rows[0].partners, "1")
+            )
         found.append(_entry(f"{path}.angle_sigma", spread, spread, verdict, rows[0].partners, "rad"))
     return found
 
 
+def _slopes(estimate: VehicleEstimate) -> Values:
+    """(N, 3, N, 2) of the thrust axes over the tilts."""
+    return np.asarray(jax.jacfwd(estimate.chart.thrust_axes)(estimate.printed["rotor_tilt"]))
+
+
+def _axes(estimate: VehicleEstimate) -> tuple[Values, Values]:
+    """Thrust axes (N, 3) and the covariance of each (N, 3, 3)."""
+    chart, slopes = estimate.chart, _slopes(estimate)
+    first = chart.printed.places["rotor_tilt"].start
+    covs = []
+    for i in range(chart.count):
+        own = slice(first + 2 * i, first + 2 * i + 2)
+        covs.append(slopes[i, :, i] @ estimate.printed_cov[own, own] @ slopes[i, :, i].T)
+    return np.asarray(chart.thrust_axes(estimate.printed["rotor_tilt"])), np.array(covs)
+
+
 def _covariance(estimate: VehicleEstimate, parameters: list[Parameter], grown: float) -> Covariance:
     """Of all parameters: J P J^T, where J turns tilts into axes and leaves the rest; their sigmas on its diagonal."""
-    chart, tilt = estimate.chart, estimate.printed["rotor_tilt"]
-    slope = np.asarray(jax.jacfwd(chart.thrust_axes)(tilt)).reshape(3 * len(tilt), tilt.size)
+    chart, slopes = estimate.chart, _slopes(estimate)
     block = chart.printed.places["rotor_tilt"]
     own = dict(zip(chart.names, np.eye(len(chart.names)), strict=True))
-    heads = [chart.names[i].rsplit(".", 1)[0] for i in range(block.start, block.stop, 2)]
-    for i, head in enumerate(heads):
+    for i in range(chart.count):
+        head = chart.names[block.start + 2 * i].rsplit(".", 1)[0]
         for k, component in enumerate("xyz"):
             own[f"{head}.{component}"] = np.zeros(len(chart.names))
-            own[f"{head}.{component}"][block] = slope[3 * i + k]
+            own[f"{head}.{component}"][block] = slopes[i, k].reshape(-1)
     told = [p for p in parameters if p.name in own]
     J = np.stack([own[p.name] for p in told])
     matrix = grown**2 * J @ estimate.printed_cov @ J.T

@@ -1,5 +1,7 @@
 """CSV tables: the columns of a mapping file, of our own names, or of a table whose header is known.
 
+A channel with a slower clock than the table has empty cells in between.
+
 Without a mapping, a column is taken by its name: `time` (or `timestamp_us` and the like) and the channel's own name
 with its part, as in `imu.gyro.x`, `pose.wxyz.w`, `rotors.speed.m1`. Tables of px4-system-identification are known, too.
 """
@@ -25,6 +27,8 @@ from haltere.logs.units import TIMES
 _TIME = re.compile(r"(time|timestamp|t|stamp)(_?(s|ms|us|ns))?", re.IGNORECASE)
 _PARTS = {"x", "y", "z", "w"}
 _BLOCK = 4096
+SLOW = 0.6
+"""Share of rows below which a channel's empty rows are no samples of it."""
 
 PX4_SYSID = """
 [time]
@@ -80,7 +84,10 @@ def read_table(file: Path, mapping: Mapping | None) -> Flight:
         builder.note(f"broken: {int(np.sum(~good))} rows without a time were left out")
     time = _times(file, chosen.time, data[chosen.time.column][good])
     for name, part in chosen.channels.items():
-        add_mapped(builder, name, part, time, np.stack([data[c][good] for c in part.columns], axis=1))
+        values = np.stack([data[c][good] for c in part.columns], axis=1)
+        there = np.isfinite(values).any(axis=1)
+        slow = np.mean(there) < SLOW  # not a broken channel but one that has a slower clock than the table
+        add_mapped(builder, name, part, time[there] if slow else time, values[there] if slow else values)
     made = specific_force(builder.channels, chosen.gravity == "excluded")
     if made is not None:
         builder.channels["imu.accel"] = made
@@ -128,7 +135,7 @@ def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[d
     only = names.index(needed[0])
     blocks: list[Values] = []
     rows: list[Sequence[str]] = []
-    bad = 0
+    bad = empty = 0
     with file.open(encoding="utf-8-sig", newline="", errors="replace") as stream:
         lines = _lines(stream)
         next(lines)
@@ -137,6 +144,7 @@ def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[d
                 bad += 1
                 continue
             rows.append(pick(row) if pick else (row[only],))
+            empty += rows[-1].count("")
             if len(rows) == _BLOCK:
                 blocks.append(_numbers(rows))
                 rows = []
@@ -144,7 +152,7 @@ def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[d
     if not blocks:
         raise LogError(f"{file}: has a header but no row of {len(names)} columns; record the flight again")
     table = np.concatenate(blocks)
-    return {name: table[:, i] for i, name in enumerate(needed)}, bad + int(np.isnan(table).sum())
+    return {name: table[:, i] for i, name in enumerate(needed)}, bad + int(np.isnan(table).sum()) - empty
 
 
 def _numbers(rows: list[Sequence[str]]) -> Values:

@@ -41,6 +41,10 @@ def test_what_is_written_reads_back_the_same():
     assert loads(dumps(AIRFRAME)) == AIRFRAME
 
 
+def test_as_plain_data_it_reads_back_the_same_without_a_warning():
+    assert Airframe.model_validate(AIRFRAME.model_dump(mode="json")) == AIRFRAME
+
+
 def test_the_text_is_short_and_has_lists_on_one_line():
     text = dumps(AIRFRAME)
     assert "inertia = [0.01, 0.01, 0.015, 0.0, 0.0, 0.0]\n" in text

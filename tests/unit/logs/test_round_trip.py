@@ -104,6 +104,16 @@ def test_table(flown, tmp_path):
     assert found["rotors.speed"].columns == ("m1", "m2", "m3", "m4")
 
 
+def test_a_slower_channel_of_a_table_has_empty_cells(flown, tmp_path):
+    path = tmp_path / "flight.csv"
+    writers.table(flown, path, pose=True)
+    found = read_log(path)
+    for name in ("pose.position", "pose.wxyz"):
+        assert len(found[name]) == len(flown[name])
+        near(found, flown, name, 1e-9)
+    assert not [note for note in found.notes if "broken" in note]
+
+
 @pytest.mark.parametrize(
     ("version", "name"), [(1, "a.bag"), (1, "renamed"), ("sqlite", "bag"), ("mcap", "bag")]
 )

@@ -248,18 +248,24 @@ def blackbox(flight, path, firmware="Betaflight 4.5.1 (test) TEST", end=True):
 # ---------------------------------------------------------------- CSV
 
 
-def table(flight, path):
-    """Columns in our own names, all on the clock of the IMU."""
+def table(flight, path, pose=False):
+    """Columns in our own names, all on the clock of the IMU; the pose, if it is asked for, with empty cells between."""
     clock = flight["imu.gyro"].time
     columns = {"time": clock * 1e-9}
     for name in ("imu.accel", "imu.gyro", "rotors.speed", "rotors.command"):
         channel = flight[name]
         for i, label in enumerate(channel.columns or "xyz"):
             columns[f"{name}.{label}"] = np.interp(clock, channel.time, channel.values[:, i])
+    for name, labels in (("pose.position", "xyz"), ("pose.wxyz", "wxyz")) if pose else ():
+        at = np.searchsorted(clock, flight[name].time)
+        for i, label in enumerate(labels):
+            cells = np.full(len(clock), None, object)
+            cells[at] = flight[name].values[:, i]
+            columns[f"{name}.{label}"] = cells
     with path.open("w", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(columns)
-        writer.writerows(np.stack(list(columns.values()), axis=1).tolist())
+        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
 # ---------------------------------------------------------------- ROS bags

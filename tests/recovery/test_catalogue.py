@@ -1,0 +1,246 @@
+"""Every vehicle of the catalogue, flown with known truth, through files of four formats and `identify`.
+
+A sigma from ten blocks of a flight has nine degrees of freedom: with `SPREAD` of `laws` seven in a thousand numbers lie
+beyond 3 sigma by chance. So the rule has two sides over many numbers: the share within 3 sigma, and the mean of squared
+errors over sigma; the largest is bounded, too.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from tests.recovery.bound import Constants, bound
+from tests.recovery.catalogue_flights import DRAWING, PRIOR, drawn, equipped, fly, matrix, record, rigid, turn
+from tests.recovery.row_bound import row_bound
+from tests.unit.logs import writers
+
+from haltere.airframe import from_catalogue
+from haltere.flight import Channel, write_mcap
+from haltere.identification.doctor import diagnose
+from haltere.identification.excerpt import IdentifyError
+from haltere.identification.identify import _mounted, _turn, identify
+from haltere.identification.known import Known
+from haltere.logs import read_log
+
+WINGED = ("hong-fixed-wing", "hong-tilt-wing")
+RIGID = (
+    "hummingbird", "x500", "crazyflie", "indiflight-3inch", "neo", "hexa-tilted", "octorotor", "coaxial", "quad-arm",
+    "hong-quadrotor", "hong-tilt-rotor",
+)  # fmt: skip
+WRITERS = {
+    "mcap": write_mcap,
+    "csv": lambda flight, path: writers.table(flight, path, pose=True),
+    "ulg": writers.ulog,
+    "usd": writers.usd,
+}
+SCALE = 1e-3
+"""Relative deviation of the mass from a scale."""
+
+
+@lru_cache(maxsize=2)
+def flown(name, seed, spread, duration=12.0):
+    """The airframe file, its numbers, what happened, the record, and what the scale said."""
+    airframe = equipped(name)
+    file, rng = rigid(airframe), np.random.default_rng(seed)
+    truth = fly(drawn(file, rng, spread), rng, duration)
+    flight = record(truth, airframe, rng)
+    sigma = SCALE * file.mass
+    return airframe, file, truth, flight, Known(truth.vehicle.mass + sigma * rng.normal(), sigma)
+
+
+def through(flight, ending, folder):
+    """The flight as it is read from a file."""
+    path = folder / f"flight.{ending}"
+    WRITERS[ending](flight, path)
+    return read_log(path)
+
+
+def rows_truth(vehicle):
+    """What the method without pose should say of a vehicle, body axes."""
+    force, torque, answer = vehicle.rows
+    J = np.diag(vehicle.inertia)
+    found = {f"inertia.{c}{c}": J[i] for i, c in enumerate("xyz")}
+    found |= {"inertia.yy/inertia.xx": J[1] / J[0], "inertia.zz/inertia.xx": J[2] / J[0]}
+    found["thrust_to_weight"] = (force[2] @ vehicle.top**2) / 9.80665
+    found |= {f"imu.position.{c}": x for c, x in zip("xyz", vehicle.imu_place - vehicle.com, strict=True)}
+    for i, name in enumerate(vehicle.names):
+        path = f"rotors.{name}"
+        for k, c in enumerate("xyz"):
+            found[f"{path}.effectiveness.f{c}"] = force[k, i]
+            found[f"{path}.effectiveness.{'pqr'[k]}"] = torque[k, i]
+            found[f"{path}.effectiveness.{'pqr'[k]}_dot"] = answer[k, i]
+        found |= {f"{path}.max_speed": vehicle.top[i], f"{path}.idle_speed": vehicle.idle[i]}
+        found |= {f"{path}.time_constant": vehicle.tau[i], f"{path}.delay": 0.0}
+        found[f"{path}.thrust_coefficient"] = vehicle.k[i]
+        if (
+            vehicle.kappa[i] or vehicle.share[i] == 1.0
+        ):  # the other kind of curve is not the one that is fitted
+            found[f"{path}.curve"] = vehicle.share[i]
+    return found
+
+
+def errors(result, truth):
+    """In sigma, of all that was told."""
+    told = {name: result.parameter(name) for name in truth}
+    return {
+        n: (p.value - truth[n]) / p.sigma for n, p in told.items() if p is not None and p.value is not None
+    }
+
+
+def without_pose(name, seed, ending, folder, duration=12.0):
+    airframe, _, truth, flight, weighed = flown(name, seed, DRAWING, duration)
+    read = through(flight, ending, folder)
+    result = identify(read, airframe, {"mass": weighed}, "effectiveness")
+    assert not result.findings
+    return result, errors(result, rows_truth(truth.vehicle))
+
+
+def test_vehicles_without_pose(tmp_path):
+    """A few vehicles, each through one format: the quick form of the test after this one."""
+    found = []
+    cases = zip(("x500", "hexa-tilted", "coaxial", "hong-tilt-rotor"), WRITERS, strict=True)
+    for name, ending in cases:
+        _, away = without_pose(name, 1, ending, tmp_path, 10.0)
+        assert len(away) > 60
+        assert max(map(abs, away.values())) < 4.0, (name, away)
+        found += away.values()
+    assert np.mean(np.abs(found) < 3.0) > 0.98
+    assert 0.2 < np.mean(np.square(found)) < 1.3
+
+
+@pytest.mark.slow
+def test_every_vehicle_without_pose_in_every_format(tmp_path):
+    found, table = [], {}
+    for name in (*RIGID, *WINGED):
+        for seed in (1, 2, 3):
+            for ending in WRITERS if seed == 1 else ("mcap",):
+                folder = tmp_path / f"{name}-{seed}"
+                folder.mkdir(exist_ok=True)
+                result, away = without_pose(name, seed, ending, folder)
+                found += away.values()
+                table[name, seed, ending] = max(map(abs, away.values()))
+                assert table[name, seed, ending] < 5.0, (name, seed, ending, away)
+            ratios = row_ratios(result, name, seed)
+            assert np.median(ratios) < 2.0
+            print(f"{name} {seed}: largest {table[name, seed, 'mcap']:.2f}, of the bound {np.median(ratios):.2f} "
+                  f"{np.max(ratios):.2f}")  # fmt: skip
+    print(f"{len(found)} numbers, {np.mean(np.abs(found) < 3.0):.4f} within 3 sigma, "
+          f"mean square {np.mean(np.square(found)):.2f}, largest {np.max(np.abs(found)):.2f}")  # fmt: skip
+    assert np.mean(np.abs(found) < 3.0) > 0.99
+    assert 0.3 < np.mean(np.square(found)) < 1.2
+
+
+def row_ratios(result, name, seed):
+    """Sigma over what the bound with the stated floors allows, of the rows."""
+    _, _, truth, _, _ = flown(name, seed, DRAWING)
+    airframe = equipped(name)
+    limits = row_bound(truth, airframe)
+    told = {n: result.parameter(n) for n in limits}
+    return np.array([p.sigma / limits[n] for n, p in told.items() if p.verdict in ("identified", "weak")])
+
+
+def judged(name, seed, ending, folder, method):
+    """Errors over sigma and sigma over bound of the method with pose, and the result."""
+    airframe, file, truth, flight, weighed = flown(name, seed, PRIOR)
+    result = identify(through(flight, ending, folder), airframe, {"mass": weighed}, method)
+    assert result.method == method
+    constants = Constants(truth.vehicle, file)
+    away = errors(result, constants.truth())
+    limits = bound(truth, airframe, file, weighed.sigma)
+    # Along itself an axis changes by a square only: its error is no normal number and has no bound.
+    flat = {n for n in away if n.endswith("axis.z") and abs(constants.truth()[n]) > 0.9}
+    ratios = {n: result.parameter(n).sigma / limits[n] for n in away if n not in flat}
+    assert len(ratios) > 45
+    return {n: e for n, e in away.items() if n not in flat}, ratios, result
+
+
+def check(away, ratios, name):
+    e, q = np.array(list(away.values())), np.array(list(ratios.values()))
+    print(f"{name}: {len(e)} numbers, largest {np.max(np.abs(e)):.2f}, mean square {np.mean(e**2):.2f}, sigma over "
+          f"bound {np.median(q):.2f} median, {np.min(q):.2f} to {np.max(q):.2f}")  # fmt: skip
+    assert np.max(q) < 2.0, {n: x for n, x in ratios.items() if x >= 2.0}
+    assert np.median(q) > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RIGID)
+def test_every_vehicle_with_pose(name, tmp_path):
+    """Batch smoother over seeds, each format once; the filter's own numbers are beside."""
+    found = []
+    for seed, ending in zip((1, 2, 3, 4), WRITERS, strict=True):
+        away, ratios, result = judged(name, seed, ending, tmp_path, "batch")
+        check(away, ratios, f"{name} {seed} {ending} batch, apart from the filter "
+              f"{result.fit['online_offline_sigma']:.2f}")  # fmt: skip
+        assert max(map(abs, away.values())) < 5.0, away
+        found += away.values()
+    assert np.mean(np.abs(found) < 3.0) > 0.98
+    assert 0.4 < np.mean(np.square(found)) < 2.0  # numbers of one flight are not independent
+
+
+def test_online_and_offline_agree_with_pose_in_a_table(tmp_path):
+    """One vehicle with pose: filter and smoother within sigma of each other and of the truth, sigma near the bound."""
+    away, ratios, result = judged("hummingbird", 4, "csv", tmp_path, "batch")
+    check(away, ratios, "hummingbird 4 csv")
+    assert max(map(abs, away.values())) < 3.5
+    online = result.fit["online"]
+    assert set(online) > {"mass", "inertia.xx", "imu.position.x"}
+    apart = [
+        abs(value - result.parameter(name).value) / np.hypot(sigma, result.parameter(name).sigma)
+        for name, (value, sigma) in online.items()
+        if ".axis." not in name
+    ]
+    assert result.fit["online_offline_sigma"] >= max(apart) * (1 - 1e-9)
+    assert result.fit["online_offline_sigma"] < 1.0
+
+
+@pytest.mark.parametrize("name", WINGED)
+def test_wings_are_refused_in_a_line(name):
+    airframe, _, _, flight, weighed = flown(name, 1, DRAWING, 6.0)
+    with pytest.raises(IdentifyError, match=r"has wings .*use --method effectiveness") as refused:
+        identify(flight, airframe, {"mass": weighed}, "batch")
+    assert "\n" not in str(refused.value)
+    result = identify(flight, airframe, {"mass": weighed})
+    assert result.method == "effectiveness"
+    assert any("has wings" in note for note in result.notes)
+
+
+def test_a_joint_that_is_not_at_zero_is_refused_in_a_line():
+    airframe, _, _, flight, weighed = flown("quad-arm", 1, DRAWING, 6.0)
+    gyro = flight["imu.gyro"].time
+    swing = 0.4 * np.sin(np.linspace(0.0, 9.0, len(gyro)))
+    angles = np.stack([0.0 * swing, swing], axis=1)
+    moved = flight.with_channel(Channel("joints.angle", gyro, angles, "rad", "", ("upper_arm", "forearm")))
+    with pytest.raises(IdentifyError, match="joint of forearm was at 23 deg") as refused:
+        identify(moved, airframe, {"mass": weighed}, "filter")
+    assert "\n" not in str(refused.value)
+
+
+def test_files_without_imu_or_pose_say_what_is_missing():
+    """The vehicles of [Hong2021] have no sensors: the log must have an IMU, and the sensor's place is assumed."""
+    _, _, _, flight, weighed = flown("hong-quadrotor", 1, DRAWING, 6.0)
+    bare = from_catalogue("hong-quadrotor")
+    assert (*bare.imu, *bare.pose) == ()
+    result = identify(flight, bare, {"mass": weighed}, "effectiveness")
+    assert result.parameter("rotors.rotor_1.thrust_coefficient").verdict in ("identified", "weak")
+    blind = flight.without("imu.gyro")
+    with pytest.raises(IdentifyError, match=r"no imu\.gyro; log a gyro in flight"):
+        identify(blind, bare, {"mass": weighed})
+
+
+@pytest.mark.parametrize("degrees", [12.0, 40.0])
+def test_an_imu_turned_against_its_file_is_left_to_the_filter(degrees):
+    """The filter finds how the IMU is mounted: it gets the readings as they are, and the file's turn if it is large."""
+    airframe, _, _, flight, _ = flown("hummingbird", 4, DRAWING)
+    M = turn(np.radians(degrees) * np.array([0.6, 0.0, 0.8]))
+    turned = flight
+    for name in ("imu.gyro", "imu.accel"):
+        turned = turned.with_channel(replace(flight[name], values=flight[name].values @ M))
+    diagnosis = diagnose(turned, airframe)
+    assert diagnosis.kinds() == ("imu-rotated",)
+    found = _turn(diagnosis, ())
+    np.testing.assert_allclose(found, M, atol=0.05)
+    raw, mounted = _mounted(diagnosis.mended, airframe, found)
+    np.testing.assert_allclose(raw["imu.gyro"].values, turned["imu.gyro"].values, atol=1e-12)
+    near = M if degrees > 25.0 else np.eye(3)
+    np.testing.assert_allclose(matrix(mounted.imu[0].wxyz), near, atol=0.05)
