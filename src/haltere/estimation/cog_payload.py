@@ -11,8 +11,13 @@ Told in an empty hover, it lets the filter find how strong each rotor is. A payl
     M' = M + m,   c' = c + m (p - c) / M'                                                                       (2)
 
 and with G the derivative of (mu, offset) by (m, p) and S now the covariance of what may be gripped, G S G^T is added to
-the covariance of every mode: the filter finds mass and centre anew, and leaves the rotors as strong as they were, but
-for a common factor of deviation `thrust`, by which they may differ under another load.
+the covariance of every mode: the filter finds mass and centre anew, and leaves the rotors as strong as they were. All
+of them may be a little stronger or weaker under another load, which no flight can tell from another mass:
+
+    P + t^2 v v^T,   v = d(mu, s) = (-(1 + mu), 1 + s),   t = `thrust`                                          (3)
+
+is what is known then. It is no part of the belief that is filtered on: along v a filter linearised anew at every tick
+would drift.
 """
 
 from dataclasses import replace
@@ -55,21 +60,16 @@ def told(filter_: CogFilter, belief: CogBelief, value: ArrayLike, cov: ArrayLike
     return replace(belief, means=means, covs=covs, weights=weights / jnp.sum(weights))
 
 
-def gripped(
-    filter_: CogFilter,
-    belief: CogBelief,
-    payload: ArrayLike,
-    cov: ArrayLike,
-    thrust: float = THRUST_CHANGE,
-) -> CogBelief:
-    """The belief of a vehicle that has just gripped or let go something; the means stay; JAX.
+def gripped(filter_: CogFilter, belief: CogBelief, payload: ArrayLike, cov: ArrayLike) -> CogBelief:
+    """The belief of a vehicle that grips or lets go something; the means stay; JAX.
+
+    While the gripper closes it may be called at every tick, with that tick's share of the covariance.
 
     Args:
         filter_: of the vehicle.
         belief: before.
         payload: (4,) mass that is expected, kg, and its place, body axes, m.
         cov: (4, 4) of it.
-        thrust: relative deviation of the rotors' strength under the new load from that under the old one.
     """
     expected, at = jnp.asarray(payload, float), jnp.asarray(TOLD)
     com, mass = belief.nominal + belief.mean[OFFSET], filter_.numbers.vehicle.mass / (1.0 + belief.mean[MASS])
@@ -81,4 +81,11 @@ def gripped(
 
     G = jax.jacfwd(after)(expected)
     opened = belief.covs.at[:, at[:, None], at].add(G @ jnp.asarray(cov, float) @ G.T)
-    return replace(belief, covs=opened.at[:, THRUST, THRUST].add(thrust**2))
+    return replace(belief, covs=opened)
+
+
+def under_load(belief: CogBelief, thrust: ArrayLike = THRUST_CHANGE) -> CogBelief:
+    """Equation (3): what the belief tells of mass and thrust under another load than before; JAX."""
+    mean = belief.mean
+    v = jnp.zeros_like(mean).at[MASS].set(-1.0 - mean[MASS]).at[THRUST].set(1.0 + mean[THRUST])
+    return replace(belief, covs=belief.covs + jnp.asarray(thrust) ** 2 * jnp.outer(v, v))

@@ -3,7 +3,7 @@
 Ten times a second, with the reports until then:
 
     the CoG filter runs on IMU, rotor speeds and joint angles; before the flight it was told of the empty vehicle, so
-        the hover before the grip shows how strong each rotor is; at the grip it is opened for what may have come
+        the hover before the grip shows how strong each rotor is; while the gripper closes it is opened for more
     PayloadFilter reads the servos from the grip on; until it has seen the payload, the CoG filter flies alone
     then servos, hover thrust and CoG filter meet in `haltere.control.carrying`
 
@@ -24,7 +24,7 @@ from haltere.control.compensation import Compensation, Trim, renewed
 from haltere.control.controller import GeometricController
 from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_belief import CogBelief, CogEstimate, CogReading
-from haltere.estimation.cog_payload import gripped, told
+from haltere.estimation.cog_payload import THRUST_CHANGE, gripped, told, under_load
 from haltere.estimation.cog_settings import CogSettings
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_fusion import Source, Whole, payload_in_body, whole_vehicle
@@ -89,24 +89,27 @@ class GripChain:
 
     def step(self, belief: ChainBelief, record: GripRecord, goals: Numbers) -> ChainBelief:
         """The belief after the last `EVERY` ticks of a record with all ticks so far and goals (T, J), rad."""
-        ticks, hangs = goals.shape[0], round((self.grip + CLOSING) * TICK_RATE)
-        if ticks - EVERY <= hangs < ticks:
-            belief = replace(belief, cog=self._opened(belief.cog, record.angle[:, -EVERY]))
+        ticks, grip = goals.shape[0], round(self.grip * TICK_RATE)
+        hangs = grip + round(CLOSING * TICK_RATE)
         fresh = jax.tree.map(lambda x: jnp.asarray(x[:, -EVERY:]), record)
-        cog, said = _compiled(self.pose)[0](belief.cog, fresh)
+        tick = np.arange(ticks - EVERY, ticks)
+        share = ((tick >= grip) & (tick < hangs)) / (hangs - grip)
+        change = THRUST_CHANGE if ticks > grip else 0.0
+        expected = self._expected(record.angle[:, -EVERY])
+        cog, shown, said = _compiled(self.pose)[0](belief.cog, fresh, expected, share, change)
         belief = replace(belief, cog=cog)
         if ticks > hangs:
             belief = replace(belief, payload=self._read(belief.payload, record, goals))
             servos = self._loaded(belief.payload, record.angle[:, -1])
-            belief = replace(belief, whole=_met(servos, belief.cog, said))
-        return replace(belief, used=self._told(belief, said))
+            belief = replace(belief, whole=_met(servos, shown, said))
+        return replace(belief, used=self._told(belief, shown, said))
 
-    def _told(self, belief: ChainBelief, said: CogEstimate) -> Compensation:
+    def _told(self, belief: ChainBelief, shown: CogBelief, said: CogEstimate) -> Compensation:
         """What the controllers know then."""
         none = Whole(np.ones(4), np.eye(4), {})
         values, covs = _stacked([one or none for one in belief.whole])
         met = jnp.asarray([one is not None for one in belief.whole])
-        used: Compensation = _compiled(self.pose)[1](belief.used, belief.cog, said, values, covs, met)
+        used: Compensation = _compiled(self.pose)[1](belief.used, shown, said, values, covs, met)
         return used
 
     def _read(self, belief: PayloadBelief, record: GripRecord, goals: Numbers) -> PayloadBelief:
@@ -121,12 +124,10 @@ class GripChain:
         signals = self.payload.signals(reports)
         return self.payload.update(belief, signals, reports.samples - EVERY // every, reports.samples)
 
-    def _opened(self, belief: CogBelief, angle: Numbers) -> CogBelief:
-        """The CoG filter at the grip, with joints at angles (N, J)."""
+    def _expected(self, angle: Numbers) -> Numbers:
+        """(N, 4) kg and m: what may be gripped with joints at angles (N, J), body axes."""
         places = [payload_in_body(self.payload.arm, a, np.zeros(5), np.zeros((5, 5)))[0][1:4] for a in angle]
-        expected = np.asarray([[EXPECTED, *place] for place in places])
-        opened: CogBelief = _compiled(self.pose)[3](belief, jnp.asarray(expected))
-        return opened
+        return np.asarray([[EXPECTED, *place] for place in places])
 
     def _empty(self, angle: Numbers) -> list[Source]:
         """The vehicles without payload at joint angles (N, J)."""
@@ -157,15 +158,20 @@ def cog_filter(pose: tuple[float, ...]) -> CogFilter:
 
 @cache
 def _compiled(pose: tuple[float, ...]) -> tuple[Any, ...]:
-    """For N vehicles: the CoG filter over some ticks, the compensation, the filter told of something, and opened."""
+    """For N vehicles: the CoG filter over some ticks, the compensation, and the filter told of something."""
     cog, nominal = cog_filter(pose), nominal_controller(pose).vehicle
 
-    def watch(belief: CogBelief, record: GripRecord) -> tuple[CogBelief, CogEstimate]:
-        def tick(last: CogBelief, r: GripRecord) -> tuple[CogBelief, None]:
-            return cog.tick(last, CogReading(r.gyro, r.force, r.speeds, r.targets, r.angle)), None
+    likely = np.diag(np.square([LIKELY, PLACE, PLACE, PLACE]))
 
-        later, _ = jax.lax.scan(tick, belief, record)
-        return later, cog.estimate(later)
+    def watch(belief: CogBelief, record: GripRecord, expected: Any, share: Any, change: Any) -> Any:
+        def tick(last: CogBelief, now: tuple[GripRecord, Any]) -> tuple[CogBelief, None]:
+            r, part = now
+            opened = gripped(cog, last, expected, part * likely)
+            return cog.tick(opened, CogReading(r.gyro, r.force, r.speeds, r.targets, r.angle)), None
+
+        later, _ = jax.lax.scan(tick, belief, (record, share))
+        shown = under_load(later, change)
+        return later, shown, cog.estimate(shown)
 
     def tell(used: Compensation, belief: CogBelief, said: CogEstimate, value: Any, cov: Any, met: Any) -> Any:
         both = trim_of(cog, belief, value, cov), Trim.of(said)
@@ -175,10 +181,11 @@ def _compiled(pose: tuple[float, ...]) -> tuple[Any, ...]:
     def teach(belief: CogBelief, value: Any, cov: Any) -> CogBelief:
         return told(cog, belief, value, cov)
 
-    def grip(belief: CogBelief, expected: Any) -> CogBelief:
-        return gripped(cog, belief, expected, np.diag(np.square([LIKELY, PLACE, PLACE, PLACE])))
-
-    return tuple(jax.jit(jax.vmap(one)) for one in (watch, tell, teach, grip))
+    return (
+        jax.jit(jax.vmap(watch, in_axes=(0, 0, 0, None, None))),
+        jax.jit(jax.vmap(tell)),
+        jax.jit(jax.vmap(teach)),
+    )
 
 
 def _stacked(sources: Sequence[Source | Whole]) -> tuple[Numbers, Numbers]:
