@@ -56,7 +56,7 @@ def test_a_simulated_grip(capsys):
 
 
 def test_straight_down_has_no_number(capsys):
-    code, out, _ = call(capsys, "payload", "--simulate", "--pose", "0,0", "--json")
+    code, out, _ = call(capsys, "payload", "--simulate", "--pose", "0,0", "--uncalibrated", "--json")
     said = json.loads(out)
     assert code == 0
     assert not said["observable"]

@@ -1,16 +1,25 @@
 """The tables of `haltere reproduce schmitz`: a few arms quickly; the figures of a hundred are slow."""
 
+import html
+
 import numpy as np
 import pytest
 
+from haltere.report.schmitz import write
 from haltere.studies import schmitz
+from haltere.studies.payload_trial import trial
 from haltere.studies.schmitz_limits import shares, workspace
-from haltere.studies.schmitz_runs import measure_all
+from haltere.studies.schmitz_runs import SHAKEN, measure_all
 
 
 @pytest.fixture(scope="module")
-def few():
-    return schmitz.tables(measure_all(6, 11, thorough=False))["tables"]
+def runs():
+    return measure_all(6, 11, thorough=False)
+
+
+@pytest.fixture(scope="module")
+def few(runs):
+    return schmitz.tables(runs)["tables"]
 
 
 def test_the_paper_s_estimator_has_the_paper_s_faults(few):
@@ -43,6 +52,15 @@ def test_ours_is_near_its_bounds_with_few_arms(few):
             if row["bound"] is not None and table["name"] not in ("Confidence",):
                 assert row["ours"] is not None, row
                 assert row["ours"] <= 2.0 * row["bound"] + 1e-12, row
+
+
+def test_its_page_has_every_series_and_every_table(runs, few, tmp_path):
+    one = trial(SHAKEN, [(45.0, 45.0)], seed=11)
+    text = write(runs, one, {"tables": few}, tmp_path / "schmitz.html").read_text(encoding="utf-8")
+    for words in ("One grip", "Series A", "Series B", "Shaken vertically", *(table["name"] for table in few)):
+        assert html.escape(words, quote=True).replace("&#x27;", "&#39;") in text
+    assert text.count('class="plot"') == 8
+    assert "src=" not in text.split("<body>")[1].split("<script")[0]
 
 
 def test_450_g_is_within_the_servos_torque():

@@ -55,6 +55,10 @@ class HandMeasured:
     arm: float = 0.05 / np.sqrt(3.0)
     back_emf: float = 0.01
     inertia: float = 0.1
+    least_loss: float = 0.01
+    """Absolute: where the file gives little friction or none, it is not exactly so."""
+    least_dry: float = 1e-4
+    """Of the stall torque."""
     rest: float = 0.03
     """Absolute, of e in equation (2)."""
     rest_mean: float = 0.02
@@ -93,16 +97,11 @@ class ArmBelief:
         mean, sigma = [], []
         for j in range(joints):
             up, down, dry = (float(x[j]) for x in (servos.loss_up, servos.loss_down, servos.coulomb))
+            least_dry = known.least_dry * float(servos.stall_torque[j])
             mean += [up, down, dry, 1.0, known.rest_mean, 1.0]
             spread = np.hypot(known.friction, drift.ripple)
-            sigma += [
-                spread * up,
-                spread * down,
-                known.friction * dry,
-                known.back_emf,
-                known.rest,
-                known.inertia,
-            ]
+            sigma += [max(spread * loss, known.least_loss) for loss in (up, down)]
+            sigma += [max(known.friction * dry, least_dry), known.back_emf, known.rest, known.inertia]
         mean += [1.0] * joints + [1.0]
         sigma += [known.arm] * joints + [drift.voltage]
         gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]

@@ -79,32 +79,27 @@ def conditioned(
 ) -> ArmSignals:
     """The signals of a record, for a description of its arm and nominal servos."""
     settings = settings or SignalSettings()
-    stall = np.asarray(servos.stall_torque)
     lag = np.asarray(servos.lag)
 
-    def smooth(values: Numbers, order: int = 0, late: bool = True) -> Numbers:
-        if values.shape[-1] == record.joints and late:
-            parts = [
-                _filtered(values[..., j], record.rate, settings.filter, order, float(lag[j]))
-                for j in range(record.joints)
-            ]
-            return np.stack(parts, axis=-1)
-        return np.moveaxis(
-            _filtered(
-                np.moveaxis(values, -1, 0), record.rate, settings.filter, order, float(lag.mean()) * late
-            ),
-            0,
-            -1,
-        )
+    def joints(values: Numbers, order: int = 0, late: Numbers = lag) -> Numbers:
+        """Signals (..., T, J), each behind the lag of its own register."""
+        parts = [
+            _filtered(values[..., j], record.rate, settings.filter, order, float(late[j]))
+            for j in range(record.joints)
+        ]
+        return np.stack(parts, axis=-1)
 
-    torque = smooth(record.load * stall, late=False)
+    def base(values: Numbers, order: int = 0) -> Numbers:
+        """Signals (..., T, 3) behind the mean lag."""
+        along = np.moveaxis(values, -1, 0)
+        return np.moveaxis(_filtered(along, record.rate, settings.filter, order, float(lag.mean())), 0, -1)
+
+    torque = joints(record.load * np.asarray(servos.stall_torque), late=0.0 * lag)
     motion = (
-        smooth(record.angle),
-        smooth(record.angle, 1),
-        smooth(record.angle, 2),
-        smooth(record.force),
-        smooth(record.gyro),
-        smooth(record.gyro, 1),
+        *(joints(record.angle, order) for order in range(3)),
+        base(record.force),
+        base(record.gyro),
+        base(record.gyro, 1),
     )
     rows = arm_rows(arm, motion)
     shaken = _shaken(record.force, record.rate, settings)
@@ -182,35 +177,32 @@ def _slides(
     """Directions (..., T, J) of sliding and of the slide before a rest."""
     angle, step = record.angle, np.asarray(servos.resolution)
     need = 2.0 * np.asarray(servos.presliding) + settings.travel * step
-    lead = angle.shape[:-2] + angle.shape[-1:]
+    pulled = _goal_directions(record)
     slides, rests = np.zeros(angle.shape), np.zeros(angle.shape)
-    turn, far = angle[..., 0, :].copy(), angle[..., 0, :].copy()
-    way = np.zeros(lead)
-    still, since = np.full(lead, 1e3), np.zeros(lead)
-    pulled = np.zeros(lead)
-    last = np.zeros(lead)
+    turn = far = angle[..., 0, :]
+    way, last, since = (np.zeros(far.shape) for _ in range(3))
+    still = np.full(far.shape, 1e3)
     period = 1.0 / record.rate
     for t in range(1, record.samples):
-        here = angle[..., t, :]
+        here, pull = angle[..., t, :], pulled[..., t, :]
         back = np.where(way == 0.0, np.abs(here - far) > 0.5 * step, way * (here - far) < -1.25 * step)
         turn = np.where(back, far, turn)
         way = np.where(back, np.sign(here - far), way)
         ahead = back | (way * (here - far) > 0.5 * step)
         far = np.where(ahead, here, far)
         still = np.where(ahead, 0.0, still + period)
-        if record.goal is not None:
-            change = record.goal[..., t, :] - record.goal[..., t - 1, :]
-            pulled = np.where(np.abs(change) > 1e-9, np.sign(change), pulled)
-            idle = np.abs(change) <= 1e-9
-            against = (pulled * way < 0.0) & ~idle
-        else:
-            against = np.zeros(lead, bool)
-        goes = (way * (far - turn) >= need) & (still <= settings.window) & ~against
-        if record.goal is not None:
-            last = np.where(~idle & ~goes, 0.0, last)
+        goes = (way * (far - turn) >= need) & (still <= settings.window) & (pull * way >= 0.0)
         since = np.where(goes, since + period, 0.0)
         slides[..., t, :] = np.where(since >= settings.settle, way, 0.0)
-        last = np.where(goes, way, np.where(ahead & ~goes & (way != last), 0.0, last))
-        last = np.where(shaken[..., t, None], 0.0, last)
+        unsure = (pull != 0.0) | (ahead & (way != last)) | shaken[..., t, None]
+        last = np.where(goes & ~shaken[..., t, None], way, np.where(unsure, 0.0, last))
         rests[..., t, :] = np.where(~goes & (still > 0.3), last, 0.0)
     return slides, rests
+
+
+def _goal_directions(record: ArmRecord) -> Numbers:
+    """(..., T, J) +1 or -1 where a joint's goal moves, else 0; without goals 0."""
+    if record.goal is None:
+        return np.zeros(record.angle.shape)
+    change = np.diff(record.goal, axis=-2, prepend=record.goal[..., :1, :])
+    return np.sign(change) * (np.abs(change) > 1e-9)

@@ -104,7 +104,7 @@ def mass_chart(story: Story, height: int = 320) -> go.Figure:
     series = {"estimate": 1000.0 * story.mass}
     if story.truth is not None:
         series["truth"] = np.full(len(story.time), 1000.0 * story.truth["mass"])
-    figure = charts.time_chart(story.time, series, "mass, g", height=height)
+    figure = charts.time_chart(story.time, series, "mass, g", (theme.SERIES[0], theme.MUTED), height)
     half = WIDE * story.sigma
     low, high = 1000.0 * (story.mass - half), 1000.0 * (story.mass + half)
     charts.band(figure, story.time, low, high, "95 %")

@@ -45,11 +45,12 @@ def shaken_chart(found: SchmitzRuns, vertical: bool, height: int = 300) -> go.Fi
     kept, mass = ours.time[late], 1000.0 * ours.mass[:, late]
     theirs = [np.interp(kept, time, one) for one in running]
     series = {
+        "truth": np.full(len(kept), 1000.0 * SHAKEN),
         "ours": mass.mean(axis=0),
         "the paper's estimator": 1000.0 * np.mean(theirs, axis=0),
-        "truth": np.full(len(kept), 1000.0 * SHAKEN),
     }
-    figure = charts.time_chart(kept, series, "mass, g", height=height)
+    colours = (theme.MUTED, *theme.SERIES)
+    figure = charts.time_chart(kept, series, "mass, g", colours, height)
     low, high = np.percentile(mass, [2.5, 97.5], axis=0)
     charts.band(figure, kept, low, high, "95 % of ours")
     for stage in ("slow", "fast"):

@@ -14,9 +14,7 @@ from haltere.foundation import HaltereError
 from haltere.studies.payload_flight import flight_rows
 from haltere.studies.schmitz_bench import POSES, Bench, draw
 from haltere.studies.schmitz_series import (
-    QUICK,
     SELDOM,
-    WIDE,
     Measured,
     calibrated,
     in_poses,
@@ -123,14 +121,11 @@ def _places(bench: Bench, filter_: PayloadFilter) -> dict[str, tuple[PayloadEsti
     offset[:, 2] = -bench.rng.uniform(0.0, 0.06, bench.runs)
     truth = filter_.arm.gripper + offset
     kinds = {
-        "two poses": (((90.0, -90.0), (90.0, 0.0)), WIDE),
-        "one pose": (((90.0, 0.0),), QUICK),
-        "pose (0, 90)": (((0.0, 90.0),), QUICK),
+        "two poses": ((90.0, -90.0), (90.0, 0.0)),
+        "one pose": ((90.0, 0.0),),
+        "pose (0, 90)": ((0.0, 90.0),),
     }
-    return {
-        name: (in_poses(bench, filter_, poses, SHAKEN, offset, motion), truth)
-        for name, (poses, motion) in kinds.items()
-    }
+    return {name: (in_poses(bench, filter_, poses, SHAKEN, offset), truth) for name, poses in kinds.items()}
 
 
 def _errors(bench: Bench, budget: DriftBudget) -> tuple[Numbers, Numbers]:

@@ -220,3 +220,51 @@ def test_a_force_sensor_at_the_mount_weighs_arm_and_payload_together():
     assert found.mass == pytest.approx(0.15, abs=1e-4)
     assert found.sigma == pytest.approx(np.hypot(0.01 / 9.81, links), rel=1e-2)
     assert bool(found.observable)
+
+
+def three_joints():
+    """The catalogue's arm with a third link like the second, and servos without friction."""
+    arm = from_catalogue("quad-arm")
+    free = {"loss_up": 0.0, "loss_down": 0.0, "coulomb": 0.0, "lag": 0.0}
+    upper, fore = (
+        link.model_copy(
+            update={
+                "joint": link.joint.model_copy(update={"servo": link.joint.servo.model_copy(update=free)})
+            }
+        )
+        for link in arm.links
+    )
+    joint = fore.joint.model_copy(update={"origin": (0.0, 0.0, 2.0 * fore.com[2])})
+    wrist = fore.model_copy(update={"name": "wrist", "parent": fore.name, "joint": joint})
+    return arm.model_copy(update={"links": (upper, fore, wrist)})
+
+
+def test_an_arm_of_three_joints_weighs_what_levers_by_hand_say():
+    """A planar chain at rest under a base that goes up and down: torque = sum of masses times levers times f_z."""
+    airframe, rate = three_joints(), 100.0
+    time = np.arange(600) / rate
+    angle = np.deg2rad([40.0, 30.0, 20.0]) + np.deg2rad(8.0) * np.sin(
+        2.0 * np.pi * time[:, None] * np.asarray([0.3, 0.4, 0.5])
+    )
+    force = np.zeros((len(time), 3))
+    force[:, 2] = 9.81 + np.sin(2.0 * np.pi * 0.7 * time)
+    lengths, centres, masses, held = (0.0733, 0.1055, 0.1055), (0.06597, 0.05275, 0.05275), 0.06, 0.2
+    lean = np.sin(np.cumsum(angle, axis=-1))
+    torque = np.zeros((len(time), 3))
+    for j in range(3):
+        for link in range(j, 3):
+            place = sum(lengths[k] * lean[:, k] for k in range(j, link)) + centres[link] * lean[:, link]
+            torque[:, j] += masses * place * force[:, 2]
+        tip = sum(lengths[k] * lean[:, k] for k in range(j, 3))
+        torque[:, j] += held * tip * force[:, 2]
+    belief = ArmBelief.from_airframe(airframe)
+    speed = np.gradient(angle, axis=0) * rate
+    acceleration = np.gradient(speed, axis=0) * rate
+    drive = torque + belief.damping * speed + np.asarray(belief.servos.inertia) * acceleration
+    record = ArmRecord(
+        rate, angle, drive / np.asarray(belief.servos.stall_torque), force, np.zeros_like(force)
+    )
+    filter_ = PayloadFilter(belief)
+    found = filter_.estimate(filter_.update(filter_.begin(), filter_.signals(record), 50, record.samples))
+    assert bool(found.observable)
+    assert abs(float(found.mass) - held) < 0.01 * held
