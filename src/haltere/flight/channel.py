@@ -1,6 +1,7 @@
 """One time-stamped signal of a flight, with its unit and frame; it cannot be changed.
 
-Names are words joined by dots, as in `imu.accel`. The arrays are read-only copies. NaN stands for "no value";
+Names are words joined by dots, as in `imu.accel`. The arrays are read-only; those given are copied
+unless they are already. NaN stands for "no value";
 `finite` tells where there is one.
 """
 

@@ -28,7 +28,10 @@ def is_texts(value: Any) -> bool:
 
 
 def as_times(time: Any, owner: str) -> Times:
-    """Return a copy of time stamps as int64 (T,), ns; they must be integers and increase."""
+    """Return a copy of time stamps as int64 (T,), ns; they must be integers and increase.
+
+    Stamps that nobody can change any more, see `sealed`, are not copied.
+    """
     array = np.asarray(time)
     if array.ndim != 1:
         raise FlightError(f"{owner}: time has shape {array.shape}; give one stamp per sample, shape (T,)")
@@ -40,7 +43,7 @@ def as_times(time: Any, owner: str) -> Times:
         )
     if array.dtype.kind == "u" and int(array.max()) > np.iinfo(np.int64).max:
         raise FlightError(f"{owner}: time {int(array.max())} ns does not fit into int64; give smaller stamps")
-    stamps = np.array(array, np.int64)
+    stamps = array if _is_sealed(array, np.int64) else np.array(array, np.int64)
     back = np.flatnonzero(stamps[1:] <= stamps[:-1])
     if back.size:
         first = int(back[0])
@@ -52,7 +55,10 @@ def as_times(time: Any, owner: str) -> Times:
 
 
 def as_values(values: Any, owner: str) -> Values:
-    """Return a copy of values as float64; other real numbers are taken if they are float64 numbers exactly."""
+    """Return a copy of values as float64; other real numbers are taken if they are float64 numbers exactly.
+
+    Values that nobody can change any more, see `sealed`, are not copied.
+    """
     try:
         array = np.asarray(values)
     except ValueError:
@@ -65,7 +71,19 @@ def as_values(values: Any, owner: str) -> Values:
         raise FlightError(
             f"{owner}: values hold integers beyond 2^53, which float64 would change; scale them"
         )
-    return np.array(array, np.float64, order="C")
+    return array if _is_sealed(array, np.float64) else np.array(array, np.float64, order="C")
+
+
+def sealed(array: Any) -> Any:
+    """Make an array read-only that its maker hands over, so that a channel need not copy it; return it."""
+    if array.base is None:
+        array.setflags(write=False)
+    return array
+
+
+def _is_sealed(array: Any, dtype: Any) -> bool:
+    flags = array.flags
+    return bool(array.base is None and array.dtype == dtype and flags.c_contiguous and not flags.writeable)
 
 
 def nanoseconds(seconds: Any) -> Times:

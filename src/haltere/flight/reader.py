@@ -3,15 +3,16 @@
 A file that was cut off is read to its last whole chunk, and the flight's notes say so.
 """
 
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from haltere.flight.cdr import Bytes, unpack_text
+from haltere.flight.cdr import Bytes, Layout, unpack_text
 from haltere.flight.channel import Channel
 from haltere.flight.definitions import schema_name
-from haltere.flight.fault import FlightError, Times, Values
+from haltere.flight.fault import FlightError, Times, Values, sealed
 from haltere.flight.flight import Flight
 from haltere.flight.manifest import Entry, Manifest, loads
 from haltere.flight.records import Contents, scan
@@ -27,15 +28,46 @@ def read_mcap(path: str | PathLike[str]) -> Flight:
         data = file.read_bytes()
     except OSError as error:
         raise FlightError(f"{file}: cannot be read ({error.strerror}); check the name") from None
-    found = scan(data, str(file))
+    numbers = _Numbers()
+    found = scan(data, str(file), numbers.take)
+    del data
+    numbers.take(found)  # what stands in no chunk
     manifest = _manifest(found, str(file))
     channels: dict[str, Channel] = {}
     for topic in manifest.topics:
-        channels |= _channels(topic, found, manifest, str(file))
+        channels |= _channels(topic, found, numbers, manifest, str(file))
     ordered = {name: channels[name] for name in manifest.entries}
     airframe, scenario = (_text(found, name, str(file)) for name in TEXTS[1:])
     flight = Flight(ordered, airframe, scenario, manifest.notes)
     return flight.with_notes(*_notes(found, manifest, flight))
+
+
+class _Numbers:
+    """The numbers of all channels, taken out of their much longer messages chunk by chunk.
+
+    What cannot be taken out is left where it is, for `_channels` to say why.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[str, list[Values]] = {}
+        self._layouts: list[tuple[Topic, Layout]] | None = None
+
+    def take(self, found: Contents) -> None:
+        """Take out what has come since the last call."""
+        if self._layouts is None and TEXTS[0] in found.topics and found.topics[TEXTS[0]].batches:
+            try:
+                self._layouts = [(topic, topic.layout()) for topic in _manifest(found, "").topics]
+            except (ValueError, TypeError, AttributeError, LookupError, FlightError):
+                self._layouts = []
+        for topic, layout in self._layouts or ():
+            messages = found.topics.get(topic.name)
+            while messages is not None and messages.batches and layout.matches(messages.batches[0]):
+                for name, values in topic.unpack(layout, messages.batches.pop(0)).items():
+                    self.values.setdefault(name, []).append(values)
+
+    def joined(self, names: Iterable[str]) -> dict[str, Values]:
+        """Return all values (T, ...) of channels, and forget them."""
+        return {name: sealed(np.concatenate(self.values.pop(name))) for name in names}
 
 
 def _text(found: Contents, topic: str, source: str) -> str:
@@ -65,13 +97,17 @@ def _manifest(found: Contents, source: str) -> Manifest:
         raise FlightError(f"{source}: topic {TEXTS[0]} is not understood ({reason})") from None
 
 
-def _channels(topic: Topic, found: Contents, manifest: Manifest, source: str) -> dict[str, Channel]:
+def _channels(
+    topic: Topic, found: Contents, numbers: _Numbers, manifest: Manifest, source: str
+) -> dict[str, Channel]:
     time, rows = _rows(topic, found, source)
     try:
         layout = topic.layout()
-        if len(rows) and not layout.matches(rows):
+        if len(rows):
             raise ValueError("its messages have another form than /channels says")
-        values = topic.unpack(layout, rows if len(rows) else layout.messages(0))
+        names = [part.channel for part in topic.parts]
+        taken = all(name in numbers.values for name in names)
+        values = numbers.joined(names) if taken else topic.unpack(layout, layout.messages(0))
         return {name: _channel(manifest.entries[name], time, values[name]) for name in values}
     except (ValueError, TypeError, AttributeError, LookupError, FlightError) as error:
         reason = " ".join(str(error).split())
@@ -84,7 +120,7 @@ def _channel(entry: Entry, time: Times, values: Values) -> Channel:
 
 def _rows(topic: Topic, found: Contents, source: str) -> tuple[Times, Bytes]:
     messages = found.topics.get(topic.name)
-    if messages is None or not messages.batches:
+    if messages is None or not messages.times:
         return np.empty(0, np.int64), np.empty((0, 0), np.uint8)
     if messages.schema != schema_name(topic.message):
         raise FlightError(f"{source}: topic {topic.name} holds {messages.schema}; give a file of write_mcap")
@@ -96,7 +132,7 @@ def _rows(topic: Topic, found: Contents, source: str) -> tuple[Times, Bytes]:
     if jumps.size:
         at = int(sequence[jumps[0]])
         raise FlightError(f"{source}: topic {topic.name} lacks messages behind number {at}; copy it again")
-    return time, rows
+    return sealed(time), rows
 
 
 def _notes(found: Contents, manifest: Manifest, flight: Flight) -> list[str]:

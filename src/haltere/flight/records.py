@@ -6,6 +6,7 @@ one without its end was cut off, and all chunks before the cut are good.
 
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -34,8 +35,13 @@ class Messages:
     sequences: list[Times] = field(default_factory=list)
 
     def joined(self) -> tuple[Times, Times, Bytes]:
-        """Return times (T,), ns, sequence numbers (T,) and messages (T, size); ValueError if their sizes differ."""
-        return np.concatenate(self.times), np.concatenate(self.sequences), np.concatenate(self.batches)
+        """Return times (T,), ns, sequence numbers (T,) and those messages (t, size) that were not taken out.
+
+        Raises:
+            ValueError: their sizes differ.
+        """
+        left = np.concatenate(self.batches) if self.batches else np.empty((0, 0), np.uint8)
+        return np.concatenate(self.times), np.concatenate(self.sequences), left
 
 
 @dataclass
@@ -47,8 +53,11 @@ class Contents:
     index_broken: bool = False
 
 
-def scan(data: bytes, source: str) -> Contents:
-    """Return what the bytes of an MCAP file hold; `source` names it in errors."""
+def scan(data: bytes, source: str, take: Callable[[Contents], None] | None = None) -> Contents:
+    """Return what the bytes of an MCAP file hold; `source` names it in errors.
+
+    After each chunk `take` may take messages out of what was found, so that they need not all be kept.
+    """
     if not data:
         raise FlightError(f"{source}: is empty; record the flight again")
     if data[: len(MAGIC)] != MAGIC:
@@ -71,6 +80,8 @@ def scan(data: bytes, source: str) -> Contents:
                 chunk = Chunk.read(ReadDataStream(BytesIO(data[position + _HEAD.size : end])))
                 stream, size = get_chunk_data_stream(chunk, validate_crc=True)
                 _read_records(stream.read(size), found, schemas, channels)
+                if take is not None:
+                    take(found)
             elif opcode in {Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE}:
                 _read_records(data[position:end], found, schemas, channels)
             elif opcode == 0:

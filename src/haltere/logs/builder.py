@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from haltere.flight import Channel, Flight
-from haltere.flight.fault import Times, Values
+from haltere.flight.fault import Times, Values, sealed
 from haltere.logs.clock import settle
 from haltere.logs.fault import LogError
 
@@ -30,16 +30,19 @@ class Builder:
     def add(
         self, name: str, time: Times, values: Any, unit: str, frame: str = "", columns: tuple[str, ...] = ()
     ) -> None:
-        """Add a channel of samples (T,) or (T, k) at times (T,), ns; one without samples is left out."""
+        """Add a channel of samples (T,) or (T, k) at times (T,), ns; one without samples is left out.
+
+        The arrays are handed over: nobody can change them afterwards.
+        """
         array = np.asarray(values, np.float64)
         if not len(time) or name in self.channels:
             return
         settled = settle(np.asarray(time, np.int64))
-        if len(settled.kept) != len(array) or np.any(settled.kept[1:] < settled.kept[:-1]):
-            array = array[settled.kept]
+        if settled.order is not None:
+            array = array[settled.order]
         for note in settled.notes:
             self.settled.setdefault(note, []).append(name)
-        self.channels[name] = Channel(name, settled.time, array, unit, frame, columns)
+        self.channels[name] = Channel(name, sealed(settled.time), sealed(array), unit, frame, columns)
 
     def note(self, text: str) -> None:
         """Add a line that a reader of the flight should know."""

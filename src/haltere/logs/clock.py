@@ -25,8 +25,14 @@ class Settled:
     """Samples in order: which of those given remain, at which times, and what was done."""
 
     time: Times
-    kept: NDArray[np.intp]
+    order: NDArray[np.intp] | None
+    """Which of the given samples remain, in this order; None for all as they were."""
     notes: tuple[tuple[str, str], ...]
+
+    @property
+    def kept(self) -> NDArray[np.intp]:
+        """Which of the given samples remain, in this order."""
+        return np.arange(len(self.time)) if self.order is None else self.order
 
 
 def unwrapped(time: Times, period: int) -> Times:
@@ -40,9 +46,9 @@ def unwrapped(time: Times, period: int) -> Times:
 def settle(time: Times) -> Settled:
     """Return the strictly increasing part of stamps (T,), ns; notes are pairs of a kind and what was done."""
     notes: list[tuple[str, str]] = []
-    kept = np.arange(len(time))
     if np.all(time[1:] > time[:-1]):
-        return Settled(time, kept, tuple(gap_notes(time)))
+        return Settled(time, None, tuple(gap_notes(time)))
+    kept = np.arange(len(time))
     back = np.flatnonzero(np.diff(time) < -REORDER)
     if back.size:
         edges = np.concatenate([[0], back + 1, [len(time)]])
@@ -72,8 +78,8 @@ def gap_notes(time: Times) -> list[tuple[str, str]]:
     """Return a note on the gaps in stamps (T,), ns, if there are any."""
     if len(time) < 3:
         return []
+    usual = float(np.median(np.diff(time), overwrite_input=True))
     intervals = np.diff(time)
-    usual = float(np.median(intervals))
     long = np.flatnonzero(intervals > GAP * usual)
     if not long.size:
         return []

@@ -63,9 +63,10 @@ def add_mapped(builder: Builder, name: str, part: ChannelPart, time: Times, raw:
         raise LogError(
             f"{builder.file}: channel '{name}': {raw.shape[1]} columns; give {_WIDTH[last]}, in the order x, y, z"
         )
-    values = raw * (factor * part.scale) + part.offset
+    values = raw * (factor * part.scale)
+    values += part.offset
     if part.axes in {"frd", "ned"} and raw.shape[1] == 3:
-        values = flu_from_frd(values) if part.axes == "frd" else enu_from_ned(values)
+        values = flu_from_frd(values, values) if part.axes == "frd" else enu_from_ned(values)
     frame = part.frame if part.frame is not None else _frame(name, last)
     columns = part.names or (part.columns if last in {"speed", "command"} and part.columns else ())
     if last in {"speed", "command"} and not part.names:

@@ -26,6 +26,14 @@ from haltere.logs.units import DEGREE
 _HEAD, _FMT = b"\xa3\x95", 0x80
 _WANTED = {"IMU", "ACC", "GYR", "RCOU", "ESC", "ATT", "XKQ", "NKQ", "XKF1", "NKF1", "BAT", "BARO", "MAG", "GPS",
            "PARM"}  # fmt: skip
+_COLUMNS = {
+    "TimeUS", "SampleUS", "I", "Instance", "C", "GyrX", "GyrY", "GyrZ", "AccX", "AccY", "AccZ", "RPM", "Q1", "Q2",
+    "Q3", "Q4", "Roll", "Pitch", "Yaw", "PN", "PE", "PD", "VN", "VE", "VD", "Volt", "Alt", "MagX", "MagY", "MagZ",
+    "Lat", "Lng", "Name", "Value", *(f"C{n}" for n in range(1, 17)),
+}  # fmt: skip
+_BLOCK = 1 << 12
+_FORGET = 1 << 22
+"""Bytes after which the memory of what was read is given back."""
 _MOTOR_FUNCTIONS = {**{32 + n: n for n in range(1, 9)}, **{73 + n: n for n in range(9, 13)}}
 
 SPEED_HINT = (
@@ -70,7 +78,12 @@ def _load(file: Path) -> tuple["Tables", int]:
     """Return the columns of all messages that are wanted, and how many bytes belong to none."""
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         kinds, skipped = _scan(data)
-        return {name: _decode(data, kind) for name, kind in kinds.items() if len(kind.places)}, skipped
+        tables = {}
+        for name in list(kinds):
+            kind = kinds.pop(name)
+            if len(kind.places):
+                tables[name] = _decode(data, kind)
+        return tables, skipped
 
 
 def _scan(data: mmap.mmap) -> tuple[dict[str, _Messages], int]:
@@ -78,8 +91,11 @@ def _scan(data: mmap.mmap) -> tuple[dict[str, _Messages], int]:
     wanted: dict[str, _Messages] = {}
     kinds: dict[int, _Messages | None] = {}
     lengths = {_FMT: 89}
-    place, total, skipped = 0, len(data), 0
+    place, total, skipped, seen = 0, len(data), 0, 0
     while place + 3 <= total:
+        if place > seen + _FORGET:
+            seen = place
+            _forget(data, place)
         if data[place : place + 2] == _HEAD and (length := lengths.get(data[place + 2], 0)):
             if place + length > total:
                 break
@@ -143,22 +159,31 @@ def _number(code: str) -> np.dtype[np.generic]:
 
 
 def _decode(data: mmap.mmap, kind: _Messages) -> dict[str, NDArray[np.generic]]:
-    """Return the columns of all messages of one kind; `rows` numbers them."""
+    """Return the columns that are used of all messages of one kind; `rows` only counts them."""
     starts = np.frombuffer(kind.places, np.int64)
-    raw = np.empty((len(starts), kind.length), np.uint8)
-    buffer = np.frombuffer(data, np.uint8)
-    for low in range(0, len(starts), 1 << 16):
-        part = starts[low : low + (1 << 16)]
-        raw[low : low + len(part)] = buffer[part[:, None] + np.arange(kind.length)]
-    del buffer
-    rows = raw.view(kind.record)[:, 0]
-    table: dict[str, NDArray[np.generic]] = {"rows": np.arange(len(rows))}
+    table: dict[str, NDArray[np.generic]] = {"rows": np.ones(len(starts), bool)}
     for name, scale in kind.scales.items():
-        column = rows[name]
-        table[name] = (
-            column if column.dtype.kind == "S" or scale == 1.0 else column.astype(np.float64) * scale
-        )
+        if name in _COLUMNS:
+            whole = kind.record[name].kind == "S" or scale == 1.0
+            table[name] = np.empty(len(starts), kind.record[name] if whole else np.float64)
+    buffer = np.frombuffer(data, np.uint8)
+    for low in range(0, len(starts), _BLOCK):
+        part = starts[low : low + _BLOCK]
+        rows = buffer[part[:, None] + np.arange(kind.length)].view(kind.record)[:, 0]
+        for name in table.keys() - {"rows"}:
+            scale, column = kind.scales[name], rows[name]
+            whole = column.dtype.kind == "S" or scale == 1.0
+            table[name][low : low + len(part)] = column if whole else column.astype(np.float64) * scale
+        _forget(data, int(part[-1]))
+    del buffer
     return table
+
+
+def _forget(data: mmap.mmap, place: int) -> None:
+    """Give back the memory of what was read of a file before a place, where the system can."""
+    whole = place - place % mmap.ALLOCATIONGRANULARITY
+    if whole and hasattr(mmap, "MADV_DONTNEED"):
+        data.madvise(mmap.MADV_DONTNEED, 0, whole)
 
 
 Tables = dict[str, dict[str, NDArray[np.generic]]]
@@ -180,15 +205,26 @@ def _first(table: dict[str, NDArray[np.generic]]) -> NDArray[np.bool_]:
     return np.ones(len(table["rows"]), bool)
 
 
+def _keep_first(table: dict[str, NDArray[np.generic]]) -> None:
+    """Leave in a table the messages of the first instance of a sensor only."""
+    if table and not (mine := _first(table)).all():
+        for name in table:
+            table[name] = table[name][mine]
+
+
 def _time(table: dict[str, NDArray[np.generic]], stamp: str = "TimeUS") -> Times:
-    limited = np.minimum(table[stamp].astype(np.uint64), np.uint64(2**62 // 1000))
-    return np.asarray(limited.astype(np.int64) * 1000)
+    limited = np.minimum(table[stamp].astype(np.uint64), np.uint64(2**62 // 1000)).astype(np.int64)
+    limited *= 1000
+    return limited
 
 
 def _stack(table: dict[str, NDArray[np.generic]], *names: str) -> Values | None:
     if not {"TimeUS", *names} <= set(table):
         return None
-    return np.stack([table[name].astype(np.float64) for name in names], axis=1)
+    found = np.empty((len(table["rows"]), len(names)))
+    for place, name in enumerate(names):
+        found[:, place] = table[name]
+    return found
 
 
 def _imu(builder: Builder, tables: Tables) -> None:
@@ -197,12 +233,13 @@ def _imu(builder: Builder, tables: Tables) -> None:
         ("imu.accel", ("AccX", "AccY", "AccZ"), "m/s2", "ACC"),
     ):
         for source in (raw, "IMU"):
-            table = tables.get(source, {})
+            table = tables.pop(raw, {}) if source == raw else tables.get(source, {})
+            _keep_first(table)
             values = _stack(table, *names)
             if values is not None:
-                mine = _first(table)
-                stamp = "SampleUS" if "SampleUS" in table else "TimeUS"
-                builder.add(channel, _time(table, stamp)[mine], flu_from_frd(values[mine]), si, "imu")
+                time = _time(table, "SampleUS" if "SampleUS" in table else "TimeUS")
+                builder.add(channel, time, flu_from_frd(values, values), si, "imu")
+                values = None
     if "imu.gyro" in builder.channels and 0.0 < builder.channels["imu.gyro"].rate < 150.0:
         builder.note(RATE_HINT.format(builder.channels["imu.gyro"].rate))
 

@@ -17,9 +17,9 @@ Q_WORLD = np.array([0.0, HALF, HALF, 0.0])
 """T as a quaternion wxyz: half a turn about the bisector of x and y."""
 
 
-def flu_from_frd(vectors: Values) -> Values:
-    """Return vectors (T, 3) in body axes, eq. (1)."""
-    return np.asarray(vectors * np.array([1.0, -1.0, -1.0]))
+def flu_from_frd(vectors: Values, out: Values | None = None) -> Values:
+    """Return vectors (T, 3) in body axes, eq. (1); in `out`, if that is given, which may be the same array."""
+    return np.asarray(np.multiply(vectors, np.array([1.0, -1.0, -1.0]), out=out))
 
 
 def enu_from_ned(vectors: Values) -> Values:

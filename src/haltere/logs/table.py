@@ -8,6 +8,8 @@ with its part, as in `imu.gyro.x`, `pose.wxyz.w`, `rotors.speed.m1`. Tables of p
 
 import csv
 import re
+from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -82,9 +84,14 @@ def read_table(file: Path, mapping: Mapping | None) -> Flight:
     good = np.isfinite(data[chosen.time.column])
     if not np.all(good):
         builder.note(f"broken: {int(np.sum(~good))} rows without a time were left out")
-    time = _times(file, chosen.time, data[chosen.time.column][good])
+        data = {name: column[good] for name, column in data.items()}
+    time = _times(file, chosen.time, data[chosen.time.column])
+    left = Counter(column for part in chosen.channels.values() for column in part.columns)
     for name, part in chosen.channels.items():
-        values = np.stack([data[c][good] for c in part.columns], axis=1)
+        values = np.empty((len(time), len(part.columns)))
+        left.subtract(part.columns)
+        for place, column in enumerate(part.columns):
+            values[:, place] = data[column] if left[column] > 0 else data.pop(column)
         there = np.isfinite(values).any(axis=1)
         slow = np.mean(there) < SLOW  # not a broken channel but one that has a slower clock than the table
         add_mapped(builder, name, part, time[there] if slow else time, values[there] if slow else values)
@@ -133,9 +140,15 @@ def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[d
     """Return the needed columns as numbers, and how many entries or rows are none."""
     pick = itemgetter(*(names.index(name) for name in needed)) if len(needed) > 1 else None
     only = names.index(needed[0])
-    blocks: list[Values] = []
+    columns = [array("d") for _ in needed]
     rows: list[Sequence[str]] = []
     bad = empty = 0
+
+    def keep() -> None:
+        for column, numbers in zip(columns, _numbers(rows).T, strict=True):
+            column.frombytes(numbers.tobytes())
+        rows.clear()
+
     with file.open(encoding="utf-8-sig", newline="", errors="replace") as stream:
         lines = _lines(stream)
         next(lines)
@@ -146,13 +159,13 @@ def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[d
             rows.append(pick(row) if pick else (row[only],))
             empty += rows[-1].count("")
             if len(rows) == _BLOCK:
-                blocks.append(_numbers(rows))
-                rows = []
-    blocks += [_numbers(rows)] if rows else []
-    if not blocks:
+                keep()
+    if rows:
+        keep()
+    if not columns[0]:
         raise LogError(f"{file}: has a header but no row of {len(names)} columns; record the flight again")
-    table = np.concatenate(blocks)
-    return {name: table[:, i] for i, name in enumerate(needed)}, bad + int(np.isnan(table).sum()) - empty
+    data = {name: np.frombuffer(column) for name, column in zip(needed, columns, strict=True)}
+    return data, bad + sum(int(np.isnan(column).sum()) for column in data.values()) - empty
 
 
 def _numbers(rows: list[Sequence[str]]) -> Values:

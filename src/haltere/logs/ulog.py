@@ -64,7 +64,7 @@ class _Onward:
 
 
 class _Log:
-    """Topics of a log by name and instance, with their fields as arrays."""
+    """Topics of a log by name and instance, with their fields as arrays; each can be found once and is then gone."""
 
     def __init__(self, log: Any) -> None:
         self.parameters: dict[str, Any] = dict(log.initial_parameters)
@@ -76,7 +76,7 @@ class _Log:
             for instance in range(4):
                 data = self.topics.get((name, instance))
                 if data is not None and len(data.get("timestamp", ())):
-                    return dict(data)
+                    return dict(self.topics.pop((name, instance)))
         return None
 
 
@@ -87,15 +87,16 @@ def read_ulog(file: Path) -> Flight:
             _Onward(stream), TOPICS
         )  # prints what it thinks of damaged files, where only results belong
         log = _Log(raw)
-        info = raw.msg_info_dict
+        info, damaged, dropouts = raw.msg_info_dict, raw.file_corruption, raw.dropouts
+        del raw  # it holds on to the bytes of every topic
     builder = Builder(
         file, f"PX4 ULog, {info.get('ver_hw', 'unknown board')}, {info.get('ver_sw_release_str', '')}"
     )
-    if raw.file_corruption:
+    if damaged:
         builder.note("broken: parts of the file are damaged and were skipped")
-    if raw.dropouts:
-        lost = sum(each.duration for each in raw.dropouts) * 1e-3
-        builder.note(f"gaps: the logger itself reports {len(raw.dropouts)} dropout(s), {lost:.3f} s in all")
+    if dropouts:
+        lost = sum(each.duration for each in dropouts) * 1e-3
+        builder.note(f"gaps: the logger itself reports {len(dropouts)} dropout(s), {lost:.3f} s in all")
     with reading(file, "PX4 ULog"):
         _imu(builder, log)
         _motors(builder, log)
@@ -113,29 +114,39 @@ def _time(data: dict[str, Any], field: str = "timestamp") -> Times:
     stamps = np.asarray(data.get(field, data["timestamp"]))
     if field != "timestamp" and not np.all(stamps):
         stamps = np.asarray(data["timestamp"])
-    limited = np.minimum(stamps.astype(np.uint64), np.uint64(2**62 // 1000))
-    return np.asarray(limited.astype(np.int64) * 1000)
+    limited = np.minimum(stamps.astype(np.uint64), np.uint64(2**62 // 1000)).astype(np.int64)
+    limited *= 1000
+    return limited
 
 
-def _vector(data: dict[str, Any], name: str, count: int = 3) -> Values | None:
+def _vector(data: dict[str, Any], name: str, count: int = 3, kind: Any = np.float64) -> Any:
+    """The fields of a vector as an array (T, count) of a kind of number; None if there is no such vector."""
     fields = [f"{name}[{i}]" for i in range(count)]
     if not all(field in data for field in fields):
         return None
-    return np.stack([np.asarray(data[field], np.float64) for field in fields], axis=1)
+    found = np.empty((len(data[fields[0]]), count), kind)
+    for place, field in enumerate(fields):
+        found[:, place] = data[field]
+    return found
 
 
 def _imu(builder: Builder, log: _Log) -> None:
     data = log.find("sensor_combined")
     if data is not None:
         time = _time(data)
-        gyro, accel = _vector(data, "gyro_rad"), _vector(data, "accelerometer_m_s2")
-        offset = np.asarray(data.get("accelerometer_timestamp_relative", np.zeros(len(time))), np.int64)
+        gyro = _vector(data, "gyro_rad")
         if gyro is not None:
-            builder.add("imu.gyro", time, flu_from_frd(gyro), "rad/s", "imu")
-        if accel is not None:
+            builder.add("imu.gyro", time, flu_from_frd(gyro, gyro), "rad/s", "imu")
+        raw = _vector(data, "accelerometer_m_s2", kind=np.float32)
+        offset = np.array(data.get("accelerometer_timestamp_relative", np.zeros(len(time))))
+        data.clear()  # and with it the bytes of the topic
+        if raw is not None:
             good = offset != _INVALID
-            late = time[good] + offset[good] * 1000
-            builder.add("imu.accel", late, flu_from_frd(accel[good]), "m/s2", "imu")
+            if not good.all():
+                time, offset, raw = time[good], offset[good], raw[good]
+            accel = raw.astype(np.float64)
+            late = time + offset.astype(np.int64) * 1000 if offset.any() else time
+            builder.add("imu.accel", late, flu_from_frd(accel, accel), "m/s2", "imu")
     elif (data := log.find("vehicle_imu")) is not None:
         for name, field, si in (
             ("imu.gyro", "delta_angle", "rad/s"),

@@ -6,7 +6,6 @@ many cores as there are; CPU time is that of all cores together, and changes les
 """
 
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -83,13 +82,14 @@ def timed(log: Path, store: Path) -> tuple[float, float]:
     out = log.parent / f"{log.stem}-identified"
     command = [sys.executable, "-m", "haltere", "identify", str(log), "--airframe", VEHICLE]
     command += ["--out", str(out), "--overwrite", "--json"]
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    before, begin = os.times(), time.perf_counter()
     done = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=WAIT, check=False)
-    wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall, after = time.perf_counter() - begin, os.times()
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise HaltereError(f"{' '.join(command[1:5])} ended with {done.returncode}: {last}")
-    return wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    user = after.children_user - before.children_user
+    return wall, user + after.children_system - before.children_system
 
 
 def _row(name: str, value: float, bound: float | None) -> dict[str, Any]:
