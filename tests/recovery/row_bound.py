@@ -4,12 +4,13 @@ The accelerometer is regressed on the true squared speeds u, a bias c across and
 integrals of u, of rotor accelerations a, of the product of the rates and of a steady torque, all in one, together with
 the delay d of the telemetry:
 
-    f = F (u - u' d) + X(w, w') r + c + N(0, s_f^2),    w = int [T (u - u' d) + B (a - a' d) + Q ww + e] + b + N(0, s_w^2)
+    f = F (u - u' d) + X(w, w') r + c + N(0, s_f^2)
+    w = int [T (u - u' d) + B (a - a' d) + Q ww + e] + b + N(0, s_w^2)
     cov = (A^T S^-1 A + P^-1)^-1,    P: r to 5 mm, d to 10 ms                                              (1)
 
 linear about the truth, S white. Noise of the rotor speeds is left out. Beside (1) stands the floor that the method
-states for what the laws leave out: 2 % of a number of the lift and of the largest lift across, 3 % of the largest number
-of a row of torque, and 3 % of the largest answer to rotor accelerations.
+states for what the laws leave out: 2 % of a number of the lift and of the largest lift across, 3 % of the largest
+number of a row of torque, and 3 % of the largest answer to rotor accelerations.
 """
 
 import numpy as np
