@@ -178,6 +178,7 @@ def test_every_vehicle_with_pose(name, tmp_path):
     assert 0.4 < np.mean(np.square(found)) < 2.0  # numbers of one flight are not independent
 
 
+@pytest.mark.slow
 def test_online_and_offline_agree_with_pose_in_a_table(tmp_path):
     """One vehicle with pose: filter and smoother within sigma of each other and of the truth, sigma near the bound."""
     away, ratios, result = judged("hummingbird", 4, "csv", tmp_path, "batch")

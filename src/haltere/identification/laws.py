@@ -2,9 +2,10 @@
 
 With squared rotor speeds u = w^2, rotor accelerations w', body rate W, IMU at r from the centre of mass,
 
-    f = F u + X(W, W') r + c,       W' = T u + B w' + Q (W W) + e                                           (1)
+    f = F u + X(W, W') r + c,       W' = T u + B w' + Q (W W) + H W + e                                     (1)
 
 f = specific force; F, T, B (3, m) = effectiveness; Q = what the products of the rates do (one product for each row);
+H = what the momentum of rotors that do not cancel does (pitch rate to roll and the other way);
 c = bias across, none along the thrust because an intercept there takes the place of mass; e slow torques of the air.
 Torque rows are whitened by the difference y_k - a y_(k-s) with a the correlation of what is left at lag s: with a near
 1 that is a regression of differences.
@@ -206,17 +207,22 @@ def whitened(
 
 
 def torque_row(found: Signals, axis: int, dots: bool = True, share: float | None = None) -> Regression:
-    """Row `axis` of the torque law: values T (m), B (m) if `dots`, then Q and e."""
-    pairs = ((1, 2), (0, 2), (0, 1))[axis]
-    swirl = (found.rates[:, pairs[0]] * found.rates[:, pairs[1]])[:, None]
-    ones = np.ones((len(swirl), 1))
+    """Row `axis` of the torque law: values T (m), B (m) if `dots`, H for roll and pitch, then Q and e."""
+    more = motion_terms(found.rates, axis)
 
     def matrix(squares: Values, rises: Values) -> Values:
-        return np.concatenate([squares, rises, swirl, ones] if dots else [squares, swirl, ones], axis=1)
+        return np.concatenate([squares, rises, more] if dots else [squares, more], axis=1)
 
     X = matrix(found.squares, found.rises)
     Z = None if found.made is None else matrix(*found.made)
     return white_regress(found, X, found.turn[:, axis], Z, share)
+
+
+def motion_terms(rates: Values, axis: int) -> Values:
+    """(n, 2 or 3) what multiplies H, Q and e in row `axis`, of rates (n, 3)."""
+    i, j = ((1, 2), (0, 2), (0, 1))[axis]
+    across = [rates[:, 1 - axis]] if axis < 2 else []
+    return np.stack([*across, rates[:, i] * rates[:, j], np.ones(len(rates))], axis=1)
 
 
 def white_regress(

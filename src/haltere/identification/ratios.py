@@ -30,6 +30,7 @@ FIX = "turn fast about two axes at once: rolls while yawing, or tumbles by hand"
 def inertia_ratios(rows: RotorRows) -> list[Parameter]:
     """Iyy/Ixx and Izz/Ixx by equation (1)."""
     Q, sigma = rows.swirl[0], np.hypot(rows.swirl[1], FLOOR)
+    sigma[:2] = np.hypot(sigma[:2], _carried(rows))
     names = ("inertia.yy/inertia.xx", "inertia.zz/inertia.xx")
     if not (np.isfinite(Q).all() and np.isfinite(sigma).all()):
         return [unknown(name, "1", FIX) for name in names]
@@ -49,6 +50,14 @@ def inertia_ratios(rows: RotorRows) -> list[Parameter]:
         parameter(name, float(v), float(s), "1", FIX, True) if s < TELLING * v else unknown(name, "1", FIX)
         for name, v, s in zip(names, values, spread, strict=True)
     ]
+
+
+def _carried(rows: RotorRows) -> float:
+    """Share of the yaw rate that is momentum taken from the rotors: as a product of rates it looks like inertia."""
+    found = rows.signals
+    speeds = np.sqrt(np.maximum(found.squares[found.good], 0.0))
+    taken = (speeds - speeds.mean(axis=0)) @ np.nan_to_num(rows.spin[2])
+    return float(min(np.std(taken) / max(np.std(found.rates[found.good, 2]), 1e-12), 1.0))
 
 
 def moments_of(x: Values) -> Values:

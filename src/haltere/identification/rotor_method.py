@@ -161,7 +161,7 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
         beyond = max(1.0 - fit.reach[1], 0.0)
         top = float(np.hypot(fit.sigma[0], (0.02 + 0.15 * beyond) * fit.top))
         idle = float(np.hypot(fit.sigma[1], (0.02 + 0.3 * fit.reach[0]) * fit.top))
-        shape = float(np.hypot(fit.sigma[2], 0.05 + 0.3 * beyond))
+        shape = float(np.hypot(fit.sigma[2], 0.05 + 0.3 * (beyond + fit.reach[0])))
         grain = 1.0 / rate
         tau = float(np.sqrt(fit.sigma[3] ** 2 + (0.05 * fit.time_constant) ** 2 + (0.3 * grain) ** 2))
         dead = float(np.sqrt(fit.sigma[4] ** 2 + (0.3 * grain) ** 2 + 5e-4**2))
@@ -207,6 +207,7 @@ def _predictions(part: Excerpt, whole: RotorRows) -> list[Prediction]:
         predicted.append(Prediction(f"imu.accel.{axis}", "m/s2", time, found.force[good, k], force[good, k]))
     turn = found.squares @ rows.torque.T + found.rises @ np.nan_to_num(rows.spin).T
     turn = turn + _swirl(found.rates) * rows.swirl[0]
+    turn[:, :2] += found.rates[:, 1::-1] * rows.across
     for k, axis in enumerate("xyz"):
         if whole.told[3 + k] < TELLING:
             continue

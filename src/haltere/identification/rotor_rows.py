@@ -5,7 +5,7 @@ so is a floor for what the laws leave out (inflow, blades that flap, calibration
 scatter alone covers a third of the truths.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -56,6 +56,7 @@ class RotorRows:
         cutoff: Hz.
         signals: As fitted.
         motors: Of every rotor, or empty.
+        across: (2,) H of the rows p and q, 1/s.
     """
 
     force: Values
@@ -75,6 +76,7 @@ class RotorRows:
     cutoff: float
     signals: Signals
     motors: tuple[MotorFit, ...]
+    across: Values = field(default_factory=lambda: np.zeros(2))
 
 
 def rotor_rows(
@@ -167,6 +169,7 @@ def rotor_rows(
         cutoff,
         found,
         fits,
+        np.array([row.value[-3] for row in rows[3:5]]),
     )
 
 
