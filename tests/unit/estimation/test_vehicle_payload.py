@@ -1,7 +1,5 @@
 """A payload in the vehicle filter's prior: against airframe files with the payload in them."""
 
-from dataclasses import replace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,8 +14,6 @@ from haltere.estimation.payload_model import ArmBelief
 from haltere.estimation.vehicle_description import describe_vehicle
 from haltere.estimation.vehicle_payload import with_payload
 from haltere.lie import s2
-from haltere.studies.boehm_flights import Conditions, fly
-from haltere.studies.boehm_series import frames_of
 
 HUMMINGBIRD = from_catalogue("hummingbird")
 PAYLOAD = np.asarray([0.12, 0.08, 0.02, -0.06, 1e-5])
@@ -111,22 +107,3 @@ def test_an_arm_in_its_pose_feeds_the_filter():
     mass, *com = whole_vehicle(airframe, arm, angle, x, cov)[0]
     assert float(found.description.printed["mass"][0]) == pytest.approx(mass, rel=1e-9)
     assert np.allclose(found.description.com, com, atol=1e-7)
-
-
-@pytest.mark.slow
-def test_a_flight_with_the_payload_told_is_believed_and_without_it_is_not():
-    """A vehicle known to 1 % flies loaded; the filter that was not told of it has its numbers many sigmas off."""
-    flights = fly(carrying(HUMMINGBIRD, PAYLOAD), range(60, 63), Conditions(duration=6.0))
-    empty = VehicleFilter.from_airframe(HUMMINGBIRD, uncertainty=0.1)
-    rng = np.random.default_rng(8)
-    for i in range(3):
-        frames = frames_of(jax.tree.map(lambda x, i=i: x[i], flights), Conditions(duration=6.0))
-        told = with_payload(empty, PAYLOAD + SIGMA * rng.standard_normal(5), np.diag(SIGMA**2))
-        off = []
-        for vehicle in (told, empty):
-            found = vehicle.estimate(frames)
-            numbers = replace(vehicle, description=vehicle.description._replace(printed=found.printed))
-            sigma = np.sqrt(np.diagonal(found.printed_cov))
-            off.append(np.max(np.abs(away(numbers, PAYLOAD)) / np.maximum(sigma, 1e-12)))
-        assert off[0] < 4.0
-        assert off[1] > 8.0
