@@ -34,7 +34,7 @@ LIGHT, LIGHTER = 0.0363, 0.020
 SHAKEN = 0.273
 BUDGETED = "as budgeted"
 """Further arms for the share of truths inside their intervals, which a hundred tell to two percent only."""
-MOST_FLIGHTS = 60
+MOST_FLIGHTS = 100
 """Of the runs, in flight."""
 
 
