@@ -6,7 +6,6 @@ principal axes in body axes, ordered and signed to be as close to the body's own
     r_M = R_BM^T (r_B - c),   alpha_M = R_BM^T alpha_B,   q_MS = q_BM^* q_BS                               (1)
 """
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -15,15 +14,13 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.inertia import principal_axes, tensor
-from haltere.dynamics import Compact, Model, State
-from haltere.dynamics.model import locked_rotors
-from haltere.dynamics.tree import kinematics
+from haltere.dynamics import Model
+from haltere.dynamics.rest import at_rest
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.foundation.gravity import GRAVITY
-from haltere.foundation.stored import Stored
 from haltere.lie import so3
 
 DEFAULT_LAG = 0.03
@@ -40,16 +37,6 @@ class Description(NamedTuple):
     """(3, 3) principal axes in body axes."""
     com: np.ndarray
     """(3,) centre of mass in the body frame, m."""
-
-
-def _at_rest(model: Model, angles: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """Mass, centre of mass (3,), inertia about it (3, 3); of links and rotors the places (L + R, 3) and axes."""
-    still = locked_rotors(model)
-    nodes = kinematics(still, replace(State.rest(still), joint_angles=angles))
-    return (*Compact.from_model(still, angles).mass_properties, nodes.positions, nodes.rotations)
-
-
-_stored_rest = Stored(_at_rest, None, (0, 0, 0, 0, 0))
 
 
 @jax.jit
@@ -79,7 +66,7 @@ def describe_vehicle(
         )
     model = Model.from_airframe(airframe)
     angles = np.zeros(model.topology.joints) if joint_angles is None else np.asarray(joint_angles, float)
-    mass, com, inertia, places, turns = (np.asarray(x) for x in _stored_rest(model, angles))
+    mass, com, inertia, places, turns = (np.asarray(x) for x in at_rest(model, angles))
     R_BM, moments = principal_axes(inertia)
     rotors, names = model.rotors, model.topology.link_names
     position = (places[len(names) :] - com) @ R_BM

@@ -15,8 +15,8 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.inertia import tensor
-from haltere.dynamics import Compact, Model, State
-from haltere.dynamics.tree import kinematics
+from haltere.dynamics import Model
+from haltere.dynamics.rest import at_rest
 from haltere.export.fault import ExportError
 from haltere.foundation.arrays import require_x64
 from haltere.identification.result import Identification, Parameter
@@ -112,11 +112,10 @@ def _numbers(airframe: Airframe) -> dict[str, float]:
     """Every number of the airframe by name."""
     require_x64()
     model = Model.from_airframe(airframe)
-    mass, com, inertia = (np.asarray(x) for x in Compact.from_model(model).mass_properties)
+    mass, com, inertia, places, _ = (np.asarray(x) for x in at_rest(model, np.zeros(model.topology.joints)))
     numbers = {"mass": float(mass)}
     numbers |= _vector("com", com)
     numbers |= {f"inertia.{n}": float(inertia["xyz".index(n[0]), "xyz".index(n[1])]) for n in SIX}
-    places = np.asarray(kinematics(model, State.rest(model)).positions)
     links = model.topology.link_names
     for rotor, place in zip(airframe.rotors, places[len(links) :], strict=True):
         head = f"rotors.{rotor.name}"

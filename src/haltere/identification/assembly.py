@@ -17,8 +17,12 @@ from haltere.airframe import Airframe, AirframeError, Curve
 from haltere.airframe.inertia import tensor
 from haltere.estimation import VehicleEstimate
 from haltere.flight.fault import Values
+from haltere.foundation.arrays import compiled
 from haltere.identification.result import Parameter
+from haltere.identification.vehicle_parameters import thrust_axes
 from haltere.lie import so3
+
+axes_of, wxyz_of = compiled(so3.from_wxyz), compiled(so3.to_wxyz)
 
 
 def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -> Airframe | None:
@@ -28,7 +32,7 @@ def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -
         return None
     p = {name: np.asarray(value, np.float64) for name, value in estimate.printed.items()}
     R, c = principal_frame(airframe, p)
-    axes = np.asarray(estimate.chart.thrust_axes(estimate.printed["rotor_tilt"])) @ R.T
+    axes = thrust_axes(estimate)[0] @ R.T
     places = c + p["rotor_position"] @ R.T
     rotors = []
     for rotor, place, axis, k, d in zip(
@@ -44,7 +48,7 @@ def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -
     body = _body(airframe, float(p["mass"][0]), c, R @ np.diag(p["inertia"]) @ R.T, places)
     sensors: dict[str, Any] = {}
     if airframe.imu:
-        q = so3.to_wxyz(R @ np.asarray(so3.from_wxyz(estimate.printed["imu_rotation"])))
+        q = wxyz_of(R @ np.asarray(axes_of(estimate.printed["imu_rotation"])))
         told = {
             "position": tuple(map(float, c + R @ p["imu_position"])),
             "wxyz": tuple(float(x) for x in np.asarray(q)),
@@ -55,9 +59,9 @@ def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -
 
 def principal_frame(airframe: Airframe, p: Mapping[str, Values]) -> tuple[Values, Values]:
     """R_BM (3, 3) and c (3,) of equation (1), from printed numbers by name."""
-    R_MS = np.asarray(so3.from_wxyz(p["pose_rotation"]))
+    R_MS = np.asarray(axes_of(p["pose_rotation"]))
     if airframe.pose:
-        R_BS = np.asarray(so3.from_wxyz(np.asarray(airframe.pose[0].wxyz, np.float64)))
+        R_BS = np.asarray(axes_of(np.asarray(airframe.pose[0].wxyz, np.float64)))
         place = np.asarray(airframe.pose[0].position, np.float64)
     else:
         R_BS = np.eye(3)

@@ -19,14 +19,13 @@ from haltere.flight import Channel, Flight
 from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
 from haltere.identification import laws
-from haltere.identification.assembly import assembled, principal_frame, with_numbers
+from haltere.identification.assembly import assembled, axes_of, principal_frame, with_numbers
 from haltere.identification.excerpt import Excerpt, IdentifyError
 from haltere.identification.known import Known
 from haltere.identification.result import PRINCIPAL, Prediction
 from haltere.identification.rotor_method import SLOW, Told, identify_rotors
 from haltere.identification.smoothing import filled, smoothed, white_noise
-from haltere.identification.vehicle_parameters import vehicle_covariance, vehicle_parameters
-from haltere.lie import so3
+from haltere.identification.vehicle_parameters import thrust_axes, vehicle_covariance, vehicle_parameters
 
 LEAST = {"accel": 1e-3, "gyro": 1e-5, "position": 1e-3, "rotation": 3e-3}
 """Deviations of a sample below which no sensor is believed: m/s2, rad/s, m, rad."""
@@ -244,12 +243,11 @@ def _predictions(online: VehicleEstimate, part: Excerpt) -> list[Prediction]:
     late, chart = part.late(), online.chart
     if online.early is None or late.flown < 0.5 or part.speeds is None:
         return []
-    printed = replace(online, belief=online.early).printed
-    p = {name: np.asarray(value, np.float64) for name, value in printed.items()}
-    axes = np.asarray(chart.thrust_axes(printed["rotor_tilt"]))
+    early = replace(online, belief=online.early)
+    p, axes = values_of(early), thrust_axes(early)[0]
     cutoff = min(CUTOFF, 0.2 * part.rate)
     found = laws.signals(late, filled(part.speeds), None, cutoff, 0.0, 0.0)
-    R = np.asarray(so3.from_wxyz(printed["imu_rotation"]))
+    R = np.asarray(axes_of(p["imu_rotation"]))
     rates, turn = found.rates @ R.T, found.turn @ R.T
     thrust = p["thrust_coefficient"][:, None] * axes
     spin = np.asarray(chart.spins)[:, None]
