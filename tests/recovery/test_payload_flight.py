@@ -31,7 +31,7 @@ def test_the_chain_holds_six_vehicles():
 
 @pytest.mark.slow
 def test_a_hundred_flights_report_the_truth():
-    """The issue's bounds: five times nearer, and 95 % intervals that hold 90 to 99 % of the truths."""
+    """Five times nearer, and 95 % intervals that hold 90 to 99 % of the truths."""
     rows = by_quantity(flight_rows(100, 7))
     assert rows["position error, chain off"] > 0.05
     assert rows["on over off"] < 0.2
