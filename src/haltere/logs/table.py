@@ -93,7 +93,7 @@ def read_table(file: Path, mapping: Mapping | None) -> Flight:
         for place, column in enumerate(part.columns):
             values[:, place] = data[column] if left[column] > 0 else data.pop(column)
         there = np.isfinite(values).any(axis=1)
-        slow = np.mean(there) < SLOW  # not a broken channel but one that has a slower clock than the table
+        slow = 0.0 < np.mean(there) < SLOW  # no broken channel: its clock is slower than the table's
         add_mapped(builder, name, part, time[there] if slow else time, values[there] if slow else values)
     made = specific_force(builder.channels, chosen.gravity == "excluded")
     if made is not None:
