@@ -28,11 +28,8 @@ def row_bound(flown, airframe):
     size = 9 * n + 15
     A, G = np.zeros((T, 3, size)), np.zeros((T, 3, size))
     place, delay = slice(size - 4, size - 1), size - 1
-    cross = np.stack(
-        [np.cross(np.tile(e, (T, 1)), 1.0 * dw) for e in np.eye(3)], axis=2
-    )  # e x w' = -(w' x e)
-    swing = np.stack([np.cross(w, np.cross(w, np.tile(e, (T, 1)))) for e in np.eye(3)], axis=2)
-    A[:, :, place] = swing - cross
+    along = np.stack([np.cross(dw, e) + np.cross(w, np.cross(w, e)) for e in np.eye(3)], axis=2)
+    A[:, :, place] = along
     rise_u, rise_a = 2 * flown.speeds * a, np.gradient(a, dt, axis=0)
     for k in range(3):
         A[:, k, k * n : (k + 1) * n] = u

@@ -19,7 +19,8 @@ from haltere.airframe import from_catalogue
 from haltere.flight import Channel, write_mcap
 from haltere.identification.doctor import diagnose
 from haltere.identification.excerpt import IdentifyError
-from haltere.identification.identify import _mounted, _turn, identify
+from haltere.identification.identify import identify
+from haltere.identification.imu_turn import mounted, turn_of
 from haltere.identification.known import Known
 from haltere.logs import read_log
 
@@ -247,9 +248,9 @@ def test_an_imu_turned_against_its_file_is_left_to_the_filter(degrees):
         turned = turned.with_channel(replace(flight[name], values=flight[name].values @ M))
     diagnosis = diagnose(turned, airframe)
     assert diagnosis.kinds() == ("imu-rotated",)
-    found = _turn(diagnosis, ())
+    found = turn_of(diagnosis, ())
     np.testing.assert_allclose(found, M, atol=0.05)
-    raw, mounted = _mounted(diagnosis.mended, airframe, found)
+    raw, meant = mounted(diagnosis.mended, airframe, found)
     np.testing.assert_allclose(raw["imu.gyro"].values, turned["imu.gyro"].values, atol=1e-12)
     near = M if degrees > 25.0 else np.eye(3)
-    np.testing.assert_allclose(matrix(mounted.imu[0].wxyz), near, atol=0.05)
+    np.testing.assert_allclose(matrix(meant.imu[0].wxyz), near, atol=0.05)

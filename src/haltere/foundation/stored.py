@@ -128,6 +128,10 @@ def _sources() -> str:
 
 
 def _export(function: Callable[..., Any], structs: list[Any]) -> Any:
+    """The program, or None of a function that `jax.export` refuses: it is then traced in every process.
+
+    A fault of the function itself is not lost: it comes again where the function is compiled without this.
+    """
     try:
         return jax.export.export(jax.jit(function), platforms=("cpu",))(*structs)
     except (ValueError, TypeError, NotImplementedError):

@@ -5,22 +5,20 @@ and a nominal airframe (filter or batch smoother); rotor speeds (effectiveness);
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from haltere.airframe import Airframe
-from haltere.flight import Channel, Flight
-from haltere.flight.fault import Values
+from haltere.flight import Flight
 from haltere.foundation import HaltereError
 from haltere.identification.airframe_from_ratios import told_airframe
 from haltere.identification.assembly import with_numbers
 from haltere.identification.command_method import identify_commands
-from haltere.identification.doctor import Diagnosis, diagnose
+from haltere.identification.doctor import diagnose
 from haltere.identification.doctor_model import nominal_of
 from haltere.identification.excerpt import Excerpt, IdentifyError, excerpt
+from haltere.identification.imu_turn import TURNED, mounted, turn_of
 from haltere.identification.known import Known, check_rotors
 from haltere.identification.result import Identification, Parameter
 from haltere.identification.rotor_method import Told, identify_rotors
@@ -31,10 +29,6 @@ Method = Literal["auto", "filter", "batch", "effectiveness", "command", "throw"]
 METHODS: tuple[Method, ...] = get_args(Method)
 SLOWEST = 90.0
 """Hz, of an IMU for the vehicle filter."""
-TURNED = "imu-rotated"
-"""The doctor's finding that the IMU is turned against the attitude's body."""
-SLIGHT = np.radians(25.0)
-"""Up to which turn the vehicle filter finds it by itself."""
 ORDER = ("mass", "payload", "com", "inertia", "thrust_to_weight", "imu", "pose", "gravity")
 
 
@@ -91,12 +85,11 @@ def _identified(
         told = identify_throw(mended, part, window, airframe, given, turned)
     else:
         try:
-            turn = _turn(diagnosis, apply) if airframe is not None and chosen in ("filter", "batch") else None
-            if turn is not None and airframe is not None:
-                mounted = _mounted(mended, airframe, turn)
-                told = _told(chosen, mounted[0], part, mounted[1], given)
-            else:
-                told = _told(chosen, mended, part, airframe, given)
+            readings, meant = mended, airframe
+            turn = turn_of(diagnosis, apply)
+            if turn is not None and airframe is not None and chosen in ("filter", "batch"):
+                readings, meant = mounted(mended, airframe, turn)
+            told = _told(chosen, readings, part, meant, given)
         except HaltereError as error:
             if method != "auto" or chosen != "filter":
                 raise
@@ -125,30 +118,6 @@ def _identified(
         notes=tuple(notes),
         steps=_steps(told.parameters, notes),
     )
-
-
-def _turn(diagnosis: Diagnosis, apply: Iterable[str]) -> Values | None:
-    """(3, 3) by which the doctor turned the IMU's readings, if it did."""
-    for finding in diagnosis.findings:
-        if finding.kind == TURNED and finding.mend is not None and (finding.certain or TURNED in set(apply)):
-            rows = Channel("imu.gyro", np.arange(3, dtype=np.int64), np.eye(3), "rad/s", "imu")
-            return np.asarray(finding.mend(Flight.of(rows))["imu.gyro"].values.T)
-    return None
-
-
-def _mounted(flight: Flight, airframe: Airframe, turn: Values) -> tuple[Flight, Airframe]:
-    """The flight as it was before the IMU was turned, and the airframe with the IMU mounted so, if it is by much.
-
-    The vehicle filter estimates how the IMU is mounted, and a small turn may as well be the pose sensor's.
-    """
-    for name in ("imu.gyro", "imu.accel"):
-        flight = flight.with_channel(replace(flight[name], values=flight[name].values @ turn))
-    if np.trace(turn) > 1.0 + 2.0 * np.cos(SLIGHT) or not airframe.imu:
-        return flight, airframe
-    R = nominal_of(airframe).imu_rotation @ turn
-    wxyz = tuple(float(x) for x in np.roll(Rotation.from_matrix(R).as_quat(), 1))
-    imu = (airframe.imu[0].model_copy(update={"wxyz": wxyz}), *airframe.imu[1:])
-    return flight, airframe.model_copy(update={"imu": imu})
 
 
 def _chosen(method: Method, part: Excerpt, thrown: bool, posed: bool) -> Method:

@@ -107,70 +107,68 @@ def rotor_rows(
     made = np.stack([fit.made for fit in fits], axis=1) if _follow(fits) else None
     dots = part.rate >= 150.0
     near = (place_drawn, laws.REACH if place_drawn is None else DRAWN)
-    tables, regressions = [], []
+    regressions = []
     for scale in SPREAD if whole is None else (1.0,):
         found = laws.signals(part, speeds, made, scale * cutoff, delay[0], lag)
         rows, place, place_sigma = _rows(found, dots, near)
         regressions.append((found, rows, place, place_sigma))
-        tables.append(np.array([row.value[:m] for row in rows]))
     middle = len(regressions) // 2
     found, rows, place, place_sigma = regressions[middle]
     without = _rows(replace(found, made=None), dots, near)[0] if made is not None else rows
     late = laws.signals(part, speeds, made, cutoff, delay[0] + delay[1], lag) if whole is None else found
     other_delay = _rows(late, dots, (place, 1e-6))[0]
-    spread = np.std(np.array(tables), axis=0)
-    spin = np.array([_dots(row, m, dots) for row in rows[3:]])
-    spins = np.array(
-        [[r.value[m : 2 * m] if dots else np.zeros(m) for r in each[1][3:]] for each in regressions]
-    )
-    spread = np.concatenate([spread, np.std(spins, axis=0)])
-    table = np.concatenate([tables[middle], spin])
-    scatter = np.array(
-        [row.sigma[:m] for row in rows]
-        + [r.sigma[m : 2 * m] if dots else np.full(m, np.nan) for r in rows[3:]]
-    )
-    other = np.array([row.value[:m] for row in without])
-    gap = np.zeros_like(spread)
-    gap[:6] = 0.5 * np.abs(other - tables[middle])
-    floor = np.concatenate(
-        [
-            np.repeat(FLOOR_FORCE * np.max(np.abs(table[2])), 3),
-            FLOOR_TORQUE * np.max(np.abs(table[3:6]), axis=1),
-            np.full(3, FLOOR_TORQUE * np.max(np.abs(np.nan_to_num(table[6:])))),
-        ]
-    )[:, None] * np.ones(m)
-    floor[2], floor[3:6] = FLOOR_FORCE * np.abs(table[2]), np.maximum(floor[3:6], 0.0)
-    # Speeds that come later than assumed: T w^2 is then seen with a share of its slope, 2 T w w', and so is B w'.
-    moved = np.array([row.value[:m] for row in other_delay] + [_dots(r, m, dots) for r in other_delay[3:]])
-    shift = np.nan_to_num(moved - table)
-    sigma = np.sqrt(scatter**2 + spread**2 + gap**2 + floor**2 + shift**2)
-    sigma[3:6] = np.hypot(sigma[3:6], np.abs(table[3:6]) * _attenuation(part, rows[3:], cutoff)[:, None])
+    table = _table(rows, m, dots)
+    moved = np.array([_table(each[1], m, dots) for each in regressions])
     places = np.std([each[2] for each in regressions], axis=0)
     place_sigma = np.sqrt(place_sigma**2 + places**2 + 5e-4**2)
+    other = _table(without, m, dots)
+    sigma = np.sqrt(
+        np.array([row.sigma[:m] for row in rows] + [_dots(row.sigma, m, dots) for row in rows[3:]]) ** 2
+        + np.std(moved, axis=0) ** 2
+        + _floor(table) ** 2
+        # Speeds that come later than assumed: T w^2 is then seen with a share of its slope, 2 T w w', and so is B w'.
+        + np.nan_to_num(_table(other_delay, m, dots) - table) ** 2
+    )
+    sigma[:6] = np.hypot(sigma[:6], 0.5 * np.abs(other - table)[:6])
+    sigma[3:6] = np.hypot(sigma[3:6], np.abs(table[3:6]) * _attenuation(part, rows[3:], cutoff)[:, None])
     # An IMU off its place feels torque as force, f = w' x r, and the rows of the force take it.
     for k, (a, b) in enumerate(((1, 2), (2, 0), (0, 1))):
         taken = (table[3 + a] * place_sigma[b]) ** 2 + (table[3 + b] * place_sigma[a]) ** 2
         sigma[k] = np.sqrt(sigma[k] ** 2 + taken)
     return RotorRows(
-        table[:3],
-        table[3:6],
-        table[6:],
-        sigma,
-        _with(rows[2].cov[:m, :m], sigma[2]),
-        np.stack([_with(row.cov[:m, :m], s) for row, s in zip(rows[3:], sigma[3:6], strict=True)]),
-        np.array([row.explained for row in without]),
-        place,
-        place_sigma,
-        np.array([row.value[-1] for row in rows[:2]]),
-        delay,
-        lag,
-        np.max(np.abs(other - tables[middle]) / sigma[:6], axis=1),
-        (np.array([row.value[-2] for row in rows[3:]]), np.array([row.sigma[-2] for row in rows[3:]])),
-        cutoff,
-        found,
-        fits,
-        np.array([row.value[-3] for row in rows[3:5]]),
+        force=table[:3],
+        torque=table[3:6],
+        spin=table[6:],
+        sigma=sigma,
+        cov_lift=_with(rows[2].cov[:m, :m], sigma[2]),
+        cov_turn=np.stack([_with(row.cov[:m, :m], s) for row, s in zip(rows[3:], sigma[3:6], strict=True)]),
+        told=np.array([row.explained for row in without]),
+        place=place,
+        place_sigma=place_sigma,
+        bias=np.array([row.value[-1] for row in rows[:2]]),
+        delay=delay,
+        lag=lag,
+        both_ways=np.max(np.abs(other - table)[:6] / sigma[:6], axis=1),
+        swirl=(np.array([row.value[-2] for row in rows[3:]]), np.array([row.sigma[-2] for row in rows[3:]])),
+        cutoff=cutoff,
+        signals=found,
+        motors=fits,
+        across=np.array([row.value[-3] for row in rows[3:5]]),
     )
+
+
+def _table(rows: list[Regression], m: int, dots: bool) -> Values:
+    """(9, m) force, torque and what rotor accelerations do."""
+    return np.array([row.value[:m] for row in rows] + [_dots(row.value, m, dots) for row in rows[3:]])
+
+
+def _floor(table: Values) -> Values:
+    """(9, m) what the laws leave out, for a table of the same shape."""
+    lift, size = np.abs(table[2]), np.max(np.abs(np.nan_to_num(table)), axis=1)
+    rows = [FLOOR_FORCE * size[2]] * 3 + [*(FLOOR_TORQUE * size[3:6])] + [FLOOR_TORQUE * size[6:].max()] * 3
+    floor = np.tile(np.array(rows)[:, None], table.shape[1])
+    floor[2] = FLOOR_FORCE * lift
+    return floor
 
 
 def _with(cov: Values, sigma: Values) -> Values:
@@ -206,9 +204,9 @@ def _rows(
     return [*forces, *(laws.torque_row(found, axis, dots) for axis in range(3))], place, sigma
 
 
-def _dots(row: Regression, m: int, dots: bool) -> Values:
-    """(m,) what a row says of rotor accelerations."""
-    return row.value[m : 2 * m] if dots else np.full(m, np.nan)
+def _dots(values: Values, m: int, dots: bool) -> Values:
+    """(m,) what the values of a row say of rotor accelerations."""
+    return values[m : 2 * m] if dots else np.full(m, np.nan)
 
 
 def _lag(found: Signals) -> float:
