@@ -166,7 +166,7 @@ def check(away, ratios, name):
 
 HEAVY = pytest.mark.xfail(
     strict=False,
-    reason="noise of the speeds of heavy rotors acts through their acceleration, which the filter leaves out",
+    reason="with heavy rotors the filter is off by up to 5.6 sigma, why is not known; perhaps noise of their speeds",
 )
 
 

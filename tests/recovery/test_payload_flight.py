@@ -31,11 +31,12 @@ def test_the_chain_holds_six_vehicles():
 
 @pytest.mark.slow
 def test_a_hundred_flights_report_the_truth():
-    """Five times nearer, and 95 % intervals that hold 90 to 99 % of the truths."""
+    """Five times nearer, and 95 % intervals that hold 95 % of the truths, neither all of them nor few of any kind."""
     rows = by_quantity(flight_rows(100, 7))
     assert rows["position error, chain off"] > 0.05
     assert rows["on over off"] < 0.2
-    for name in INTERVALS:
-        assert 0.01 <= rows[name] <= 0.10
+    outside = [rows[name] for name in INTERVALS]
+    assert 0.005 <= sum(outside) / len(outside) <= 0.05
+    assert max(outside) <= 0.10
     assert rows["hover thrust from the others, mean (1 is chance)"] < 1.5
     assert rows["CoG filter from the others, mean (1 is chance)"] < 1.5
