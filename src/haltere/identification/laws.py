@@ -10,8 +10,13 @@ c = bias across, none along the thrust because an intercept there takes the plac
 Torque rows are whitened by the difference y_k - a y_(k-s) with a the correlation of what is left at lag s: with a near
 1 that is a regression of differences.
 
-Errors in variables: with instruments Z (the same signals, of rotor speeds as the commands make them), theta = (Z'X)^-1
-Z'y has no attenuation; without commands Z = X.                                                             (2)
+Errors in variables: with instruments Z (the same signals, of rotor speeds as the commands make them) and P the
+projection on them,
+
+    theta = (H'X)^-1 H'y,       H = (1 - a/n) P X + (a/n) X                                                  (2)
+
+has no attenuation, and where instruments say next to nothing it goes back to least squares instead of anywhere (Fuller's
+estimator, n independent samples); without commands H = X.
 
 Outliers are weighed down (Huber), deviations come from leaving out one block of time after the other (jackknife), which
 needs no model of correlation.
@@ -34,6 +39,8 @@ LAG = 0.01
 """s, of the whitening difference."""
 ALIKE = 12.0
 """Neighbouring samples that count as one."""
+FULLER = 4.0
+"""The number a of equation (2): least mean square error for few and weak instruments."""
 UPRIGHT = 0.1
 """rad, how far rotors lean if nothing else is known."""
 REACH = 0.05
@@ -74,22 +81,21 @@ def regress(
     """
     scale = np.maximum(np.sqrt(np.mean(X**2, axis=0)), 1e-300)
     A = X / scale
-    other = scale if Z is None else np.maximum(np.sqrt(np.mean(Z**2, axis=0)), 1e-300)
-    G = A if Z is None else Z / other
+    G = A if Z is None else Z / np.maximum(np.sqrt(np.mean(Z**2, axis=0)), 1e-300)
     k = A.shape[1]
     weight = np.ones(len(y))
     parts = np.array_split(np.arange(len(y)), min(blocks, max(len(y) // (2 * k), 2)))
     ridge = 1e-9 * len(y) * np.eye(k)
     theta, size = np.zeros(k), 0.0
     for _ in range(ROUNDS):
-        W = G * weight[:, None]
+        W = _instruments(A, G, weight) if Z is not None else A * weight[:, None]
         if prior is not None:
-            ridge = 1e-9 * len(y) * np.eye(k) + np.diag(ALIKE * (size / prior) ** 2 / (scale * other))
+            ridge = 1e-9 * len(y) * np.eye(k) + np.diag(ALIKE * (size / (prior * scale)) ** 2)
         theta = np.linalg.lstsq(W.T @ A + ridge, W.T @ y, rcond=None)[0]
         left = y - A @ theta
         size = max(1.4826 * float(np.median(np.abs(left - np.median(left)))), 1e-300)
         weight = np.minimum(1.0, HUBER * size / np.maximum(np.abs(left), 1e-300))
-    W = G * weight[:, None]
+    W = _instruments(A, G, weight) if Z is not None else A * weight[:, None]
     M = np.stack([W[p].T @ A[p] for p in parts])
     s = np.stack([W[p].T @ y[p] for p in parts])
     total, right = M.sum(axis=0) + ridge, s.sum(axis=0)
@@ -98,6 +104,10 @@ def regress(
     )
     apart = without - without.mean(axis=0)
     cov = (len(parts) - 1) / len(parts) * apart.T @ apart * SPREAD**2
+    if Z is not None:
+        H = _instruments(A, G, weight, FULLER / 4.0)
+        shift = theta - np.linalg.lstsq(H.T @ A + ridge, H.T @ y, rcond=None)[0]
+        cov = cov + np.outer(shift, shift)
     if (
         prior is not None
     ):  # what is held back towards zero is as far off as it may be before anything is known
@@ -109,6 +119,14 @@ def regress(
     return Regression(
         theta / scale, cov / np.outer(scale, scale), explained, float(np.sqrt(np.mean(left**2)))
     )
+
+
+def _instruments(A: Values, G: Values, weight: Values, fuller: float = FULLER) -> Values:
+    """(n, k) weighted H of equation (2) for regressors and instruments of size 1."""
+    W = G * weight[:, None]
+    share = min(fuller * ALIKE / len(A), 1.0)
+    projected = G @ np.linalg.lstsq(W.T @ G + 1e-9 * len(A) * np.eye(G.shape[1]), W.T @ A, rcond=None)[0]
+    return np.asarray(((1.0 - share) * projected + share * A) * weight[:, None])
 
 
 @dataclass(frozen=True)
