@@ -234,16 +234,18 @@ class VehicleFilter:
             early: s since the first sample of the record; what was believed then is kept too.
             options: for `frames_from_flight`.
         """
-        notes: tuple[str, ...] = ()
-        mark = 0
         if isinstance(flight, Flight):
             framed = frames_from_flight(flight, self.chart.rotors, **options)
-            frames, notes = framed.frames, framed.notes
+            mark = 0
             if early is not None:
                 lead = (flight.start - framed.first) / 1e9
                 mark = int(np.searchsorted(framed.time[1:], early + lead, side="right"))
-        else:
-            frames = flight
+            noise = self.noise._replace(rise=jnp.asarray(framed.rise_sigma))
+            return replace(self, noise=noise)._estimate(framed.frames, framed.notes, mark)
+        return self._estimate(flight)
+
+    def _estimate(self, frames: Frames, notes: tuple[str, ...] = (), mark: int = 0) -> VehicleEstimate:
+        """`estimate` for frames; what is believed after `mark` of them is kept too."""
         period = float(np.sum(np.asarray(frames.steps.dt))) / frames.place.shape[0]
         told = bool(np.any(np.asarray(frames.pose_valid[:, 3])))
         start, iterations = (self.start, self.iterations) if told else self.without_attitude

@@ -21,8 +21,10 @@ from haltere.airframe import Airframe, PoseSensor
 from haltere.estimation.kalman import Gain, propagate, update
 from haltere.estimation.space import Mean, Space
 from haltere.estimation.vehicle_change import change_spread
+from haltere.estimation.vehicle_effects import spin_answer
 from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, scalars, together
 from haltere.estimation.vehicle_space import Chart
+from haltere.estimation.vehicle_turn import turned, turning
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 from haltere.foundation.stored import Stored
@@ -49,6 +51,8 @@ class Noise(NamedTuple):
     """(6,) of a pose: m, rad."""
     wind: Array
     """(3,) of the wind's random walk, world axes, m/s/sqrt(s); used with the effect "wind"."""
+    rise: Array
+    """() of how the rotor speeds rise about what is reported, rad/s2; used with the effect "spin"."""
     change: Array | None = None
     """(3,) how fast mass, centre of mass and inertia may change, see `vehicle_change`; None if they stay."""
 
@@ -84,6 +88,7 @@ class Noise(NamedTuple):
             jnp.asarray(float(speed)),
             six(place, angle),
             jnp.asarray(np.full(3, WIND_WALK)),
+            jnp.asarray(0.0),
         )
 
 
@@ -143,13 +148,18 @@ def with_noise(cov: Array, noise: Noise, rotors: int) -> Array:
     return jnp.concatenate([wide, fresh])
 
 
-def stepped(chart: Chart, cov: Array, Phi: Array, noise: Noise, dt: Array) -> Array:
-    """(n, n) covariance after a step by Phi (d, n + N) of the covariance (n + N, n + N)."""
+def stepped(chart: Chart, cov: Array, Phi: Array, noise: Noise, dt: Array, mean: Mean) -> Array:
+    """(n, n) covariance after a step by Phi (d, n + N) of the covariance (n + N, n + N), from the state `mean`."""
     n, d = chart.space.dimension, chart.dynamic.dimension
     new = propagate(cov, Phi)[:n, :n]
     walks = jnp.concatenate([noise.walk, noise.wind])[: chart.walking]
     walk = jnp.concatenate([jnp.zeros(d), walks**2 * dt, jnp.zeros(n - d - chart.walking)])
-    return 0.5 * (new + new.T) + jnp.diag(walk)
+    new = 0.5 * (new + new.T) + jnp.diag(walk)
+    if "spin" in chart.effects:
+        by_rise = noise.rise * dt * spin_answer(chart, mean)
+        rates = chart.space.places["rates"]
+        new = new.at[rates, rates].add(by_rise.T @ by_rise)
+    return new
 
 
 def pose_residual(
@@ -179,6 +189,7 @@ def pose_update(
     residual, H, usable = pose_residual(chart, belief.mean, place, wxyz, valid)
     cov, gain = update(belief.cov, H, noise.pose**2, residual, usable, gate)
     mean = together(chart, partial(scalars, space.plus), belief.mean, gain.shift)
+    cov = turned(chart, cov, turning(chart, belief.mean, mean))
     return Belief(mean, space.transported(belief.mean, gain.shift, cov)), gain
 
 
@@ -195,15 +206,15 @@ def imu_step(
         valid = step.imu_valid & jnp.all(jnp.isfinite(innovation))
         return jnp.where(valid, innovation, 0.0), H, valid
 
-    def gone(mean: Mean, shift: Array, step: Steps) -> tuple[Mean, Mean, Array]:
-        mean = scalars(space.plus, mean, shift[:n])
+    def gone(before: Mean, shift: Array, step: Steps) -> tuple[Mean, Mean, Array, Array]:
+        mean = scalars(space.plus, before, shift[:n])
         later, Phi = linear_step(mean, step.speeds + shift[n:], step.dt, chart, step.rise)
-        return mean, {**mean, **later}, Phi
+        return mean, {**mean, **later}, Phi, turning(chart, before, mean)
 
     innovation, H, valid = together(chart, seen, belief.mean, step)
     cov, gain = update(with_noise(belief.cov, noise, N), H, noise.imu**2, innovation, valid)
-    mean, later, Phi = together(chart, gone, belief.mean, gain.shift, step)
-    cov = stepped(chart, cov, Phi, noise, step.dt)
+    mean, later, Phi, C = together(chart, gone, belief.mean, gain.shift, step)
+    cov = stepped(chart, turned(chart, cov, C), Phi, noise, step.dt, mean)
     if noise.change is not None:
         cov = cov + step.dt * change_spread(chart, mean, noise.change)
     return Belief(later, cov), (chart.moving.part(mean), gain.shift[n:], gain.nis)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 import jax
 import numpy as np
 
+from haltere.estimation.rising import rising
 from haltere.estimation.vehicle_filter import Frames, Steps
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
@@ -32,6 +33,8 @@ class Framed(NamedTuple):
     notes: tuple[str, ...]
     first: int
     """Stamp of that sample, ns."""
+    rise_sigma: float
+    """How far off the rises of the rotor speeds are, rad/s2."""
 
 
 def frames_from_flight(
@@ -76,14 +79,15 @@ def frames_from_flight(
     rates = np.stack([np.interp(clock, gyro.time, gyro.values[:, i]) for i in range(3)], axis=1)
     readings = np.concatenate([accel.values, rates], axis=1)
     speeds = np.stack([np.interp(clock, speed.time, speed.values[:, i]) for i in order], axis=1)
+    broken = ~np.isfinite(speeds).all(axis=1)
+    if broken.any():
+        notes.append(f"{int(broken.sum())} samples without a finite rotor speed use the last one known")
+        good = np.maximum.accumulate(np.where(broken, 0, np.arange(len(speeds))))
+        speeds = np.nan_to_num(speeds[good])
     held = 0.5 * (speeds[:-1] + speeds[1:])
     dt = np.diff(clock) / SECOND
-    rise = np.nan_to_num(np.diff(speeds, axis=0) / np.where(dt > 0.0, dt, np.inf)[:, None])
-    broken = ~np.isfinite(held).all(axis=1)
-    if broken.any():
-        notes.append(f"{int(broken.sum())} steps without a finite rotor speed use the last one known")
-        good = np.maximum.accumulate(np.where(broken, 0, np.arange(len(held))))
-        held = np.nan_to_num(held[good])
+    differences, unsure = rising(speeds)
+    rise = differences / np.where(dt > 0.0, dt, np.inf)[:, None]
     finite = np.isfinite(readings).all(axis=1)
     if not finite.all():
         notes.append(f"{int((~finite).sum())} IMU samples are not finite and are skipped")
@@ -102,6 +106,7 @@ def frames_from_flight(
         (clock[np.asarray(starts)] - clock[0]) / SECOND,
         tuple(notes),
         int(clock[0]),
+        unsure / max(float(np.median(dt)), 1e-9),
     )
 
 
@@ -127,7 +132,7 @@ def _gathered(
 ) -> Frames:
     K, (held, rise) = len(starts), rotors
     shapes = ((), held.shape[1:], (6,), (), held.shape[1:])
-    length, speeds, imu, seen, rising = (np.zeros((K, n, *shape)) for shape in shapes)
+    length, speeds, imu, seen, rises = (np.zeros((K, n, *shape)) for shape in shapes)
     where, turn = np.zeros((K, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (K, 1))
     valid = np.zeros((K, 6), bool)
     for k, (a, b) in enumerate(zip(starts, [*starts[1:], len(dt)], strict=True)):
@@ -135,7 +140,7 @@ def _gathered(
         length[k, : b - a] = dt[span]
         speeds[k] = held[a]
         speeds[k, : b - a] = held[span]
-        rising[k, : b - a] = rise[span]
+        rises[k, : b - a] = rise[span]
         imu[k, : b - a] = np.where(finite[span, None], readings[span], 0.0)
         seen[k, : b - a] = finite[span]
         if a in poses:
@@ -145,7 +150,7 @@ def _gathered(
             if attitude is not None and np.isfinite(attitude[pose]).all():
                 turn[k] = attitude[pose]
                 valid[k, 3:] = True
-    steps = Steps(*(_kept(x) for x in (length, speeds, imu, seen > 0.0, rising)))
+    steps = Steps(*(_kept(x) for x in (length, speeds, imu, seen > 0.0, rises)))
     return Frames(_kept(where), _kept(turn), _kept(valid), steps)
 
 

@@ -103,7 +103,7 @@ def forward(
         m = m + gain.shift
         kept = Kept(m, jnp.concatenate([P[:moving], P[n:]]), H, gain, Phi)
         m = jnp.concatenate([Phi @ m, m[d:n]]).at[:moving].add(defect)
-        P = stepped(chart, P, Phi, noise, s.dt)
+        P = stepped(chart, P, Phi, noise, s.dt, nominal.constants)
         return (m, P), kept if keep else None
 
     def frame(carry: tuple[Array, Array], now: Any) -> Any:

@@ -15,8 +15,8 @@ projection on them,
 
     theta = (H'X)^-1 H'y,       H = (1 - a/n) P X + (a/n) X                                                  (2)
 
-has no attenuation, and where instruments say next to nothing it goes back to least squares instead of anywhere (Fuller's
-estimator, n independent samples); without commands H = X.
+has no attenuation, and where instruments say next to nothing it goes back to least squares instead of anywhere: the
+estimator of [Fuller1977] for n independent samples. Without commands H = X.
 
 Outliers are weighed down (Huber), deviations come from leaving out one block of time after the other (jackknife), which
 needs no model of correlation.

@@ -44,7 +44,7 @@ def run_printed(
         known = with_noise(cov, noise, N)
         new, cov, gain = iterated_update(wide, start, known, linearise, noise.imu**2, iterations)
         later, Phi = linear_step(state(new), now.speeds + new["rattle"], now.dt, chart, now.rise)
-        cov = stepped(chart, cov, turned(Phi, chart.printed.part(new)), noise, now.dt)
+        cov = stepped(chart, cov, turned(Phi, chart.printed.part(new)), noise, now.dt, new)
         return ({**space.part(new), **later}, cov), gain.nis
 
     def frame(carry: tuple[Mean, Array], now: Frames) -> Any:
