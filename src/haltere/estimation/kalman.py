@@ -46,11 +46,19 @@ def update(
         valid: () whether there is a reading.
         gate: largest normalised innovation squared that is believed.
     """
-    W = H @ cov  # W^T of equation (1), as cov is symmetric: long rows
-    S = W @ H.T + jnp.diag(R)
-    gain, B = as_one_kernel(_gain, W, S, innovation, valid, jnp.asarray(gate))
+    gain, B = gain_of(cov, H, R, innovation, valid, gate)
     change = gain.gain @ B
     return cov - change - change.T, gain
+
+
+def gain_of(
+    cov: Array, H: Array, R: Array, innovation: Array, valid: Array, gate: float = jnp.inf
+) -> tuple[Gain, Array]:
+    """What an update does, and B^T (k, n) of equation (2), with which the covariance is still to change."""
+    W = H @ cov  # W^T of equation (1), as cov is symmetric: long rows
+    S = W @ H.T + jnp.diag(R)
+    found: tuple[Gain, Array] = as_one_kernel(_gain, W, S, innovation, valid, jnp.asarray(gate))
+    return found
 
 
 def _gain(W: Array, S: Array, innovation: Array, valid: Array, gate: Array) -> tuple[Gain, Array]:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, PoseSensor
-from haltere.estimation.kalman import Gain, propagate, update
+from haltere.estimation.kalman import Gain, gain_of, propagate
 from haltere.estimation.space import Mean, Space
 from haltere.estimation.vehicle_change import change_spread
 from haltere.estimation.vehicle_effects import spin_answer
@@ -187,9 +187,9 @@ def pose_update(
     """The belief after a pose at place (3,), wxyz (4,); valid (6,) says which of the six count."""
     space = chart.space
     residual, H, usable = pose_residual(chart, belief.mean, place, wxyz, valid)
-    cov, gain = update(belief.cov, H, noise.pose**2, residual, usable, gate)
+    gain, B = gain_of(belief.cov, H, noise.pose**2, residual, usable, gate)
     mean = together(chart, partial(scalars, space.plus), belief.mean, gain.shift)
-    cov = turned(chart, cov, turning(chart, belief.mean, mean))
+    cov = turned(chart, belief.cov, turning(chart, belief.mean, mean), gain.gain, B)
     return Belief(mean, space.transported(belief.mean, gain.shift, cov)), gain
 
 
@@ -212,9 +212,10 @@ def imu_step(
         return mean, {**mean, **later}, Phi, turning(chart, before, mean)
 
     innovation, H, valid = together(chart, seen, belief.mean, step)
-    cov, gain = update(with_noise(belief.cov, noise, N), H, noise.imu**2, innovation, valid)
+    cov = with_noise(belief.cov, noise, N)
+    gain, B = gain_of(cov, H, noise.imu**2, innovation, valid)
     mean, later, Phi, C = together(chart, gone, belief.mean, gain.shift, step)
-    cov = stepped(chart, turned(chart, cov, C), Phi, noise, step.dt, mean)
+    cov = stepped(chart, turned(chart, cov, C, gain.gain, B), Phi, noise, step.dt, mean)
     if noise.change is not None:
         cov = cov + step.dt * change_spread(chart, mean, noise.change)
     return Belief(later, cov), (chart.moving.part(mean), gain.shift[n:], gain.nis)

@@ -42,10 +42,14 @@ def turning(chart: Chart, before: Mean, after: Mean) -> Array:
     return jnp.concatenate(rows)
 
 
-def turned(chart: Chart, cov: Array, C: Array) -> Array:
-    """The covariance (n, n) or larger of e + C theta."""
-    theta = chart.space.places["attitude"]
-    C = jnp.pad(C, ((0, cov.shape[0] - C.shape[0]), (0, 0)))
-    half = cov[theta] + 0.5 * cov[theta, theta] @ C.T
-    change = C @ half
-    return cov + change + change.T
+def turned(chart: Chart, cov: Array, C: Array, gain: Array, B: Array) -> Array:
+    """The covariance of e + C theta after an update by gain (n, k) and B (k, n) of `haltere.estimation.kalman`.
+
+    `cov` and `gain` may have more rows than the state; they stay where they are. Both changes are one product.
+    """
+    theta, n = chart.space.places["attitude"], C.shape[0]
+    rows = cov[theta] - gain[theta] @ B - B[:, theta].T @ gain.T
+    C = jnp.pad(C, ((0, cov.shape[0] - n), (0, 0)))
+    half = rows + 0.5 * rows[:, theta] @ C.T
+    change = jnp.concatenate([gain, -C], axis=1) @ jnp.concatenate([B, half])
+    return cov - change - change.T
