@@ -68,7 +68,7 @@ def body_of(chart: Chart, mean: Mean, speeds: Array, rise: Array) -> Body:
     alpha = b / jnp.sqrt(jnp.sum(b * b, axis=1, keepdims=True))
     ratios = jnp.concatenate([jnp.exp(mean["shape"]), jnp.ones(1)])
     place = chart.to_printed(chart.constants(mean))["rotor_position"]
-    spin = _momenta(chart, mean, alpha)
+    spin = momenta_of(chart, mean.get("spin", jnp.zeros(chart.count)), b)
     return Body(
         ratios,
         squares @ b,
@@ -85,16 +85,16 @@ def body_of(chart: Chart, mean: Mean, speeds: Array, rise: Array) -> Body:
     )
 
 
-def _momenta(chart: Chart, mean: Mean, alpha: Array) -> Array:
-    """(N, 3) h of equation (3) for each rad/s of each rotor with the thrust axes alpha (N, 3)."""
-    return (jnp.asarray(chart.spins) * mean.get("spin", jnp.zeros(chart.count)))[:, None] * alpha
+def momenta_of(chart: Chart, spin: Array, b: Array) -> Array:
+    """(N, 3) h of equation (3) for each rad/s of each rotor, from the blocks `spin` (N,) and b (N, 3)."""
+    alpha = b / jnp.sqrt(jnp.sum(b * b, axis=1, keepdims=True))
+    return (jnp.asarray(chart.spins) * spin)[:, None] * alpha
 
 
 def spin_answer(chart: Chart, mean: Mean) -> Array:
     """(N, 3) angular acceleration for each rad/s2 of each rotor."""
-    b = chart.specific_force(mean["force"])
-    alpha = b / jnp.sqrt(jnp.sum(b * b, axis=1, keepdims=True))
-    return -_momenta(chart, mean, alpha) / jnp.concatenate([jnp.exp(mean["shape"]), jnp.ones(1)])
+    momenta = momenta_of(chart, mean["spin"], chart.specific_force(mean["force"]))
+    return -momenta / jnp.concatenate([jnp.exp(mean["shape"]), jnp.ones(1)])
 
 
 def against_fall(body: Body, wxyz: Array, twist: Array) -> Array:

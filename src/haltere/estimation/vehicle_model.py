@@ -6,8 +6,11 @@ where s = w|w| are the squared rotor speeds:
     f = sum_i b_i s_i,   tau = sum_i t_i s_i                                                              (1)
     v' = f + R^T g - w x v,   w' = tau - E^-1 (w x E w)                    from `haltere.dynamics`        (2)
 
-A step is the classical Runge-Kutta method with f, tau held; its derivative is the exact derivative of that map, not of
-the differential equation. It depends on the rotors through f and tau only, so 20 columns serve any number of them.
+With the effect "spin" rotors have momentum (see `vehicle_effects`), and tau is less by E^-1 (h' + w x h). A step is the
+classical Runge-Kutta method with f, tau, h, h' held; its derivative is the exact derivative of that map, not of the
+differential equation. It depends on the rotors through these only, so 20 or 26 columns serve any number of them. Other
+effects are differentiated as a whole.
+
 The noise of the rotor speeds is part of the state within a step: the IMU reads the force that it causes.
 """
 
@@ -20,7 +23,7 @@ from haltere.algebra import as_one_kernel, join_single, product, soa, split_sing
 from haltere.dynamics.sensing import specific_force_at
 from haltere.dynamics.solve import ldl_solve, newton_euler
 from haltere.estimation.space import Mean
-from haltere.estimation.vehicle_effects import linear_advance_of, linear_reading_of, runge_kutta
+from haltere.estimation.vehicle_effects import linear_advance_of, linear_reading_of, momenta_of, runge_kutta
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
@@ -33,6 +36,15 @@ class Effort(NamedTuple):
     """(3,) f, m/s2."""
     torque: Array
     """(3,) tau, rad/s2."""
+    momentum: Array | None = None
+    """(3,) h over Iz, rad/s; None without the effect "spin"."""
+    momentum_rate: Array | None = None
+    """(3,) h' over Iz, rad/s2."""
+
+    @property
+    def numbers(self) -> list[Array]:
+        """Those that there are."""
+        return [x for x in self if x is not None]
 
 
 def acceleration(shape: Array, wxyz: Array, twist: Array, gravity: Array, effort: Effort) -> Array:
@@ -45,15 +57,21 @@ def against_fall(shape: Array, twist: Array, effort: Effort) -> Array:
     """(6,) spatial acceleration against free fall, body axes."""
     ratios = jnp.concatenate([jnp.exp(shape), jnp.ones(1)])
     inertia = jnp.diag(jnp.concatenate([jnp.ones(3), ratios]))
-    wrench = jnp.concatenate([effort.force, ratios * effort.torque])
+    moment = ratios * effort.torque
+    if effort.momentum is not None and effort.momentum_rate is not None:
+        moment = moment - effort.momentum_rate - jnp.cross(twist[3:], effort.momentum)
+    wrench = jnp.concatenate([effort.force, moment])
     return -ldl_solve(inertia, newton_euler(inertia, twist, jnp.zeros(6), wrench))
 
 
 def slope(state: Array, constants: Array) -> Array:
-    """(13,) change of state (13,) = (position, wxyz, twist), with constants (11,) = (shape, gravity, f, tau)."""
+    """(13,) change of state (13,) = (position, wxyz, twist), with constants (11,) = (shape, gravity, f, tau).
+
+    They may be 17: h and h' then stand last.
+    """
     wxyz, twist = state[3:7], state[7:]
     spin = jnp.concatenate([jnp.zeros(1), twist[3:]])
-    effort = Effort(constants[5:8], constants[8:])
+    effort = Effort(*(constants[i : i + 3] for i in range(5, constants.shape[0], 3)))
     return jnp.concatenate(
         [
             so3.from_wxyz(wxyz) @ twist[:3],
@@ -99,18 +117,20 @@ def _turned(wxyz: Array, error: Array) -> Array:
 def _imu_kernel(
     twist: Array, shape: Array, effort: Effort, place: Array, wxyz: Array, bias: Array
 ) -> tuple[Array, Array]:
-    """`reading` with its derivative (6, 17) by (w, place, turn, shape, f, tau); by the bias it is 1."""
+    """`reading` with its derivative (6, 17 or 23) by (w, place, turn, shape, f, tau, h, h'); by the bias it is 1."""
+    numbers = effort.numbers
 
     def moved(e: Array) -> Array:
         return reading(
             twist + jnp.concatenate([jnp.zeros(3), e[:3]]),
             shape + e[9:11],
-            Effort(effort.force + e[11:14], effort.torque + e[14:17]),
+            Effort(*(x + e[11 + 3 * i : 14 + 3 * i] for i, x in enumerate(numbers))),
             (place + e[3:6], _turned(wxyz, e[6:9])),
             bias,
         )
 
-    return reading(twist, shape, effort, (place, wxyz), bias), jax.jacfwd(moved)(jnp.zeros(17))
+    slopes = jax.jacfwd(moved)(jnp.zeros(11 + 3 * len(numbers)))
+    return reading(twist, shape, effort, (place, wxyz), bias), slopes
 
 
 def scalars(function: Any, *arguments: Any) -> Any:
@@ -119,21 +139,34 @@ def scalars(function: Any, *arguments: Any) -> Any:
 
 
 def together(chart: Chart, function: Any, *arguments: Any) -> Any:
-    """The function as one kernel; with effects as it is, because their derivatives hold matrix products."""
-    return function(*arguments) if chart.effects else as_one_kernel(function, *arguments)
+    """The function as one kernel; as it is where derivatives are of the whole, which hold matrix products."""
+    return as_one_kernel(function, *arguments) if structured(chart) else function(*arguments)
 
 
-def effort_of(mean: Mean, speeds: Array, chart: Chart) -> tuple[Effort, Array]:
+def structured(chart: Chart) -> bool:
+    """Whether derivatives go through f, tau, h and h'."""
+    return not chart.effects or (chart.effects == ("spin",) and chart.axes == "sphere")
+
+
+def effort_of(mean: Mean, speeds: Array, chart: Chart, rise: Array) -> tuple[Effort, Array]:
     """Equation (1), and b (N, 3)."""
     squares = speeds * jnp.abs(speeds)
     b = chart.specific_force(mean["force"])
-    return Effort(product(squares, b), product(squares, mean["torque"])), b
+    force, torque = product(squares, b), product(squares, mean["torque"])
+    if "spin" not in chart.effects:
+        return Effort(force, torque), b
+    momenta = momenta_of(chart, mean["spin"], b)
+    return Effort(force, torque, product(speeds, momenta), product(rise, momenta)), b
 
 
-def _by_rotors(by_force: Array, by_torque: Array, mean: Mean, b: Array, speeds: Array, chart: Chart) -> Any:
-    """Derivatives by the blocks `torque` and `force` and by the speeds, from those by f and tau (k, 3)."""
+def _by_rotors(by: Array, mean: Mean, b: Array, speeds: Array, rise: Array, chart: Chart) -> Any:
+    """Derivatives by the blocks `torque`, `force` and `spin` and by the speeds, from those by the effort (k, 6 or 12).
+
+    Without the effect "spin" its block has no columns.
+    """
     squares, rate = speeds * jnp.abs(speeds), 2.0 * jnp.abs(speeds)
-    rows, rotors = by_force.shape[0], speeds.shape[0]
+    by_force, by_torque = by[:, :3], by[:, 3:6]
+    rows, rotors = by.shape[0], speeds.shape[0]
     torque = (by_torque[:, None, :] * squares[None, :, None]).reshape(rows, 3 * rotors)
     if chart.axes == "sphere":
         force = by_force[:, None, :] * squares[None, :, None]
@@ -141,7 +174,18 @@ def _by_rotors(by_force: Array, by_torque: Array, mean: Mean, b: Array, speeds: 
         slopes = jax.vmap(jax.jacfwd(lambda c: chart.specific_force(c[None])[0]))(mean["force"])
         force = product(by_force, jnp.moveaxis(slopes, 1, 0)) * squares[:, None]
     noise = (product(by_force, b.T) + product(by_torque, mean["torque"].T)) * rate
-    return torque, force.reshape(rows, 3 * rotors), noise
+    spin = jnp.zeros((rows, 0))
+    if "spin" in chart.effects:
+        # h = sum_i j_i e_i w_i alpha_i with alpha = b/|b|, and the same with w_i' for h'.
+        size = jnp.sqrt(jnp.sum(b * b, axis=1, keepdims=True))
+        alpha, e, j = b / size, jnp.asarray(chart.spins), mean["spin"]
+        by_momentum = by[:, 6:9, None] * speeds + by[:, 9:12, None] * rise  # (k, 3, N)
+        along = jnp.sum(by_momentum * alpha.T, axis=1)
+        spin = along * e
+        across = jnp.swapaxes(by_momentum, 1, 2) - along[:, :, None] * alpha
+        force = force + across * (e * j)[:, None] / size
+        noise = noise + product(by[:, 6:9], momenta_of(chart, j, b).T)
+    return torque, force.reshape(rows, 3 * rotors), spin, noise
 
 
 def linear_step(mean: Mean, speeds: Array, dt: Array, chart: Chart, rise: Array) -> tuple[Mean, Array]:
@@ -149,32 +193,32 @@ def linear_step(mean: Mean, speeds: Array, dt: Array, chart: Chart, rise: Array)
 
     The speeds rise at (N,) rad/s2, which only the effects "spin" and "delay" ask for.
     """
-    if chart.effects:
+    if not structured(chart):
         return linear_advance_of(chart, mean, speeds, rise, dt)
-    effort, b = effort_of(mean, speeds, chart)
-    constants = jnp.concatenate([mean["shape"], mean["gravity"], *effort])
+    effort, b = effort_of(mean, speeds, chart, rise)
+    constants = jnp.concatenate([mean["shape"], mean["gravity"], *effort.numbers])
     state = jnp.concatenate([mean[name] for name in ("position", "attitude", "velocity", "rates")])
     later, J = linear_advance(state, constants, dt)
-    torque, force, noise = _by_rotors(J[:, 14:17], J[:, 17:20], mean, b, speeds, chart)
+    torque, force, spin, noise = _by_rotors(J[:, 14:], mean, b, speeds, rise, chart)
     columns = [jnp.eye(12, 3), J[:, :9], jnp.zeros((12, 19)), J[:, 9:11], jnp.zeros((12, 1)), J[:, 11:14]]
-    columns += [torque, force, jnp.zeros((12, speeds.shape[0])), noise]
+    columns += [torque, force, jnp.zeros((12, speeds.shape[0])), spin, noise]
     end = {"position": later[:3], "attitude": later[3:7], "velocity": later[7:10], "rates": later[10:]}
     return end, jnp.concatenate(columns, axis=1)
 
 
 def linear_imu(mean: Mean, speeds: Array, chart: Chart, rise: Array) -> tuple[Array, Array]:
     """The reading (6,) expected at `mean`, and H (6, n + N)."""
-    if chart.effects:
+    if not structured(chart):
         return linear_reading_of(chart, mean, speeds, rise)
-    effort, b = effort_of(mean, speeds, chart)
+    effort, b = effort_of(mean, speeds, chart, rise)
     twist = jnp.concatenate([mean["velocity"], mean["rates"]])
     bias = jnp.concatenate([mean["accel_bias"], mean["gyro_bias"]])
     expected, J = scalars(
         _imu_kernel, twist, mean["shape"], effort, mean["imu_position"], mean["imu_rotation"], bias
     )
-    torque, force, noise = _by_rotors(J[:, 11:14], J[:, 14:17], mean, b, speeds, chart)
+    torque, force, spin, noise = _by_rotors(J[:, 11:], mean, b, speeds, rise, chart)
     columns = [jnp.zeros((6, 9)), J[:, :3], jnp.eye(6), jnp.zeros((6, 6)), J[:, 3:9], jnp.zeros((6, 1))]
-    columns += [J[:, 9:11], jnp.zeros((6, 4)), torque, force, jnp.zeros((6, speeds.shape[0])), noise]
+    columns += [J[:, 9:11], jnp.zeros((6, 4)), torque, force, jnp.zeros((6, speeds.shape[0])), spin, noise]
     return expected, jnp.concatenate(columns, axis=1)
 
 

@@ -117,3 +117,24 @@ def test_delay_looks_back(all_effects) -> None:
     now = advance(chart, late, SPEEDS, RISE, jnp.asarray(0.005))
     for name, value in old.items():
         np.testing.assert_allclose(now[name], value, rtol=1e-12)
+
+
+def test_momentum_in_the_structured_derivative() -> None:
+    """With spinning rotors the derivative through force, torque and momentum is that of the whole step."""
+    structured = describe_vehicle(blown(), effects=("spin",))
+    whole = describe_vehicle(blown(), effects=("spin", "delay"))
+    chart, dt = structured.chart, jnp.asarray(0.005)
+    mean = {**chart.moving.part(MOVING), **chart.to_coordinates(structured.printed)}
+    more = {**mean, "delay": jnp.zeros(1)}
+    n = chart.space.dimension
+    both = np.r_[0:n, n + 1 : n + 5]
+    found = [
+        jax.jit(lambda m, c=c: (linear_step(m, SPEEDS, dt, c, RISE), linear_imu(m, SPEEDS, c, RISE)))(m)
+        for m, c in ((mean, chart), (more, whole.chart))
+    ]
+    for a, b in zip(*found, strict=True):
+        scale = np.max(np.abs(np.asarray(a[1])), axis=0) + 1e-12
+        np.testing.assert_allclose(np.asarray(b[1])[:, both] / scale, a[1] / scale, atol=1e-9)
+    np.testing.assert_allclose(found[0][1][0], found[1][1][0], atol=1e-11)
+    for name, value in found[1][0][0].items():
+        np.testing.assert_allclose(found[0][0][0][name], value, atol=1e-12)

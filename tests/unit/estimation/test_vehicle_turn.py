@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
+from haltere.estimation.kalman import gain_of, update
 from haltere.estimation.vehicle_description import describe_vehicle
 from haltere.estimation.vehicle_filter import pose_residual
 from haltere.estimation.vehicle_model import linear_imu, linear_step
@@ -78,11 +79,26 @@ def test_an_update_leads_it_into_itself(case):
     moved = chart.space.plus(mean, jnp.asarray(size * rng.normal(size=len(size))))
     before, after = common(chart, mean), common(chart, moved)
     C = turning(chart, mean, moved)
-    cov = np.asarray(turned(chart, jnp.asarray(before @ before.T), C))
+    no_gain, no_B = jnp.zeros((len(size), 1)), jnp.zeros((1, len(size)))
+    cov = np.asarray(turned(chart, jnp.asarray(before @ before.T), C, no_gain, no_B))
     np.testing.assert_allclose(cov, after @ after.T, atol=1e-4 * np.max(np.abs(after @ after.T)))
     assert np.max(np.abs(after @ after.T - before @ before.T)) > 3e-3
-    noisy = jnp.pad(jnp.asarray(before @ before.T), ((0, 4), (0, 4)))
-    np.testing.assert_allclose(np.asarray(turned(chart, noisy, C))[: len(cov), : len(cov)], cov, atol=1e-12)
+
+
+def test_update_and_turn_are_one_product(case):
+    """The same as the update of `kalman` and then e + C theta, with rows beyond the state."""
+    chart, mean = case
+    n, rng = chart.space.dimension, np.random.default_rng(2)
+    root = rng.normal(size=(n + 4, n + 4))
+    cov, H = jnp.asarray(root @ root.T), jnp.asarray(rng.normal(size=(6, n + 4)))
+    given = (cov, H, jnp.ones(6), jnp.asarray(rng.normal(size=6)), jnp.asarray(True))
+    moved = chart.space.plus(mean, jnp.asarray(1e-2 * rng.normal(size=n)))
+    C = turning(chart, mean, moved)
+    T = np.eye(n + 4)
+    T[:n, chart.space.places["attitude"]] += np.asarray(C)
+    expected = T @ np.asarray(update(*given)[0]) @ T.T
+    gain, B = gain_of(*given)
+    np.testing.assert_allclose(turned(chart, cov, C, gain.gain, B), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_the_papers_axes_stay_the_papers():
