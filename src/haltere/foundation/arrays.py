@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import jax
+import jax.dtypes
 import jax.numpy as jnp
 import jax.typing
 
@@ -19,7 +20,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def require_x64() -> None:
     """Raise a `PrecisionError` that names the remedy unless JAX is set to 64-bit numbers."""
-    if jnp.zeros(()).dtype != jnp.float64:
+    if jax.dtypes.canonicalize_dtype(float) != jnp.float64:
         msg = (
             "JAX computes with 32 bits, 64 are expected; "
             "call jax.config.update('jax_enable_x64', True) before the first array is made"

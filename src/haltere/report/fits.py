@@ -31,17 +31,19 @@ VERDICTS = {
 def prediction_chart(prediction: Prediction, height: int = 250) -> go.Figure:
     """Measured and predicted values over time; gaps between stretches stay gaps."""
     time, measured, predicted = _thinned(prediction)
-    figure = go.Figure()
+    traces = []
     for name, values, colour, width in (
         ("measured", measured, MEASURED, 1.2),
         ("predicted", predicted, PREDICTED, 1.6),
     ):
         line = {"color": colour, "width": width}
-        figure.add_trace(go.Scatter(x=time, y=values, name=name, mode="lines", line=line, connectgaps=False))
-    theme.apply(figure, height)
-    figure.update_xaxes(title_text="time, s", hoverformat=".2f")
-    figure.update_yaxes(title_text=prediction.unit, hoverformat=".3~g")
-    return figure
+        traces.append(go.Scatter(x=time, y=values, name=name, mode="lines", line=line, connectgaps=False))
+    return theme.figure(
+        traces,
+        height,
+        xaxis={"title": {"text": "time, s"}, "hoverformat": ".2f"},
+        yaxis={"title": {"text": prediction.unit}, "hoverformat": ".3~g"},
+    )
 
 
 def _thinned(prediction: Prediction) -> tuple[NDArray[np.float32], ...]:
@@ -70,13 +72,13 @@ def correlation(prediction: Prediction) -> tuple[NDArray[np.float64], NDArray[np
 
 def whiteness_chart(predictions: Sequence[Prediction], height: int = 270) -> go.Figure:
     """Correlation of what is left over the lag, with the band of white residuals."""
-    figure = go.Figure()
     bound = 1.96 / np.sqrt(max(1, min(len(p.time) for p in predictions)))
-    figure.add_hrect(y0=-bound, y1=bound, fillcolor="#e9eef2", line_width=0, layer="below")
+    band = {"type": "rect", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "y0": -bound, "y1": bound}
+    drawn = []
     for i, prediction in enumerate(predictions):
         lags, rho = correlation(prediction)
         line = {"color": theme.SERIES[i % len(theme.SERIES)], "width": 1.6}
-        figure.add_trace(
+        drawn.append(
             go.Scatter(
                 x=lags.astype(np.float32),
                 y=rho.astype(np.float32),
@@ -86,10 +88,13 @@ def whiteness_chart(predictions: Sequence[Prediction], height: int = 270) -> go.
                 showlegend=True,
             )
         )
-    theme.apply(figure, height + 22 * (len(predictions) // 3))
-    figure.update_xaxes(title_text="lag, s", hoverformat=".3f", rangemode="tozero")
-    figure.update_yaxes(title_text="correlation", hoverformat=".2f", range=[-0.5, 1.0])
-    return figure
+    return theme.figure(
+        drawn,
+        height + 22 * (len(predictions) // 3),
+        shapes=[band | {"fillcolor": "#e9eef2", "line": {"width": 0}, "layer": "below"}],
+        xaxis={"title": {"text": "lag, s"}, "hoverformat": ".3f", "rangemode": "tozero"},
+        yaxis={"title": {"text": "correlation"}, "hoverformat": ".2f", "range": [-0.5, 1.0]},
+    )
 
 
 def bars(values: Mapping[str, float], unit: str, sigmas: Mapping[str, float] | None = None) -> go.Figure:
@@ -98,29 +103,31 @@ def bars(values: Mapping[str, float], unit: str, sigmas: Mapping[str, float] | N
     errors = None
     if sigmas is not None:
         errors = {"type": "data", "array": [1.96 * sigmas.get(n, 0.0) for n in names], "color": theme.MUTED}
-    figure = go.Figure(
-        go.Bar(
-            x=[float(values[n]) for n in names],
-            y=names,
-            orientation="h",
-            marker={"color": PREDICTED},
-            error_x=errors,
-            hovertemplate="%{y}: %{x:.3~g} " + unit + "<extra></extra>",
-        )
+    drawn = go.Bar(
+        x=[float(values[n]) for n in names],
+        y=names,
+        orientation="h",
+        marker={"color": PREDICTED},
+        error_x=errors,
+        hovertemplate="%{y}: %{x:.3~g} " + unit + "<extra></extra>",
     )
-    theme.apply(figure, 86 + 30 * len(names), hovermode="closest", bargap=0.35)
-    figure.update_xaxes(title_text=unit)
-    figure.update_yaxes(autorange="reversed", showgrid=False, ticklabelstandoff=6)
-    return figure
+    return theme.figure(
+        [drawn],
+        86 + 30 * len(names),
+        hovermode="closest",
+        bargap=0.35,
+        xaxis={"title": {"text": unit}},
+        yaxis={"autorange": "reversed", "showgrid": False, "ticklabelstandoff": 6},
+    )
 
 
 def verdict_chart(counts: Mapping[str, int], height: int = 96) -> go.Figure:
     """One bar in the colours of the verdicts."""
-    figure = go.Figure()
+    drawn = []
     for verdict, colour in VERDICTS.items():
         count = counts.get(verdict, 0)
         if count:
-            figure.add_trace(
+            drawn.append(
                 go.Bar(
                     x=[count],
                     y=[""],
@@ -135,13 +142,16 @@ def verdict_chart(counts: Mapping[str, int], height: int = 96) -> go.Figure:
                     showlegend=True,
                 )
             )
-    theme.apply(
-        figure, height, barmode="stack", hovermode="closest", margin={"l": 0, "r": 0, "t": 34, "b": 4}
+    return theme.figure(
+        drawn,
+        height,
+        barmode="stack",
+        hovermode="closest",
+        margin={"l": 0, "r": 0, "t": 34, "b": 4},
+        legend={"traceorder": "normal"},
+        xaxis={"visible": False, "range": [0, max(1, sum(counts.values()))]},
+        yaxis={"visible": False},
     )
-    figure.update_layout(legend={"traceorder": "normal"})
-    figure.update_xaxes(visible=False, range=[0, max(1, sum(counts.values()))])
-    figure.update_yaxes(visible=False)
-    return figure
 
 
 def interval_chart(
@@ -152,22 +162,18 @@ def interval_chart(
     title: str,
 ) -> go.Figure:
     """Dots with 95 % intervals about zero, one for each name, from top to bottom."""
-    figure = go.Figure(
-        go.Scatter(
-            x=[float(c) for c in centres],
-            y=list(names),
-            mode="markers",
-            marker={"size": 8, "color": list(colours)},
-            error_x={
-                "type": "data",
-                "array": [float(h) for h in halves],
-                "color": "#9aa5ae",
-                "thickness": 1.4,
-            },
-            hovertemplate="%{y}: %{x:.3~g}<extra></extra>",
-        )
+    drawn = go.Scatter(
+        x=[float(c) for c in centres],
+        y=list(names),
+        mode="markers",
+        marker={"size": 8, "color": list(colours)},
+        error_x={"type": "data", "array": [float(h) for h in halves], "color": "#9aa5ae", "thickness": 1.4},
+        hovertemplate="%{y}: %{x:.3~g}<extra></extra>",
     )
-    theme.apply(figure, 70 + 16 * len(names), hovermode="closest")
-    figure.update_xaxes(title_text=title, zeroline=True)
-    figure.update_yaxes(autorange="reversed", showgrid=True, ticklabelstandoff=6, tickfont={"size": 10})
-    return figure
+    return theme.figure(
+        [drawn],
+        70 + 16 * len(names),
+        hovermode="closest",
+        xaxis={"title": {"text": title}, "zeroline": True},
+        yaxis={"autorange": "reversed", "showgrid": True, "ticklabelstandoff": 6, "tickfont": {"size": 10}},
+    )

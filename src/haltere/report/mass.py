@@ -1,20 +1,13 @@
-"""Mass, centre of mass and inertia of the whole vehicle at one posture, taken from the dynamics.
-
-From the generalized inertia G of all bodies about the body origin ([Hong2021] eq. (10)), with [x] the cross-product
-matrix:
-
-    m = G_11,   m [c] = lower left block of G,   I_c = lower right block + m [c][c]                       (1)
-"""
+"""Mass, centre of mass and inertia of the whole vehicle at one posture, taken from the dynamics."""
 
 from dataclasses import dataclass
 from typing import Self
 
-import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haltere.dynamics import Compact, Model
-from haltere.foundation.arrays import Array
+from haltere.dynamics import Model
+from haltere.dynamics.rest import at_rest
 
 
 @dataclass(frozen=True)
@@ -30,15 +23,7 @@ class MassProperties:
 
     @classmethod
     def of(cls, model: Model, joint_angles: ArrayLike | None = None) -> Self:
-        """Equation (1) with the links held at `joint_angles` (J,) rad, by default all zero."""
-        zero = np.zeros(model.topology.joints)
-        G = np.asarray(_inertia(model, zero if joint_angles is None else np.asarray(joint_angles, float)))
-        mass, moment = float(G[0, 0]), G[3:, :3]
-        com = np.array([moment[2, 1], moment[0, 2], moment[1, 0]]) / mass
-        cross = moment / mass
-        return cls(mass, com, G[3:, 3:] + mass * cross @ cross)
-
-
-@jax.jit
-def _inertia(model: Model, joint_angles: Array) -> Array:
-    return Compact.from_model(model, joint_angles).inertia
+        """With the links held at `joint_angles` (J,) rad, by default all zero."""
+        angles = np.zeros(model.topology.joints) if joint_angles is None else np.asarray(joint_angles, float)
+        mass, com, inertia, *_ = (np.asarray(x) for x in at_rest(model, angles))
+        return cls(float(mass), com, inertia)

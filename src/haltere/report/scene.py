@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -41,18 +42,18 @@ def vehicle_figure(
     drawing = draw(airframe, joint_angles, rotor_rates)
     ground = drawing.lowest - 0.22 * drawing.size
     reach = 1.2 * drawing.size
-    figure = go.Figure(_ground(drawing.com - reach, drawing.com + reach, ground))
-    figure.add_trace(_shadow(drawing.of_kind(*_CASTS_SHADOW), ground))
-    if ghost is not None:
-        for part in draw(ghost).of_kind(*_GHOSTED):
-            pale = Part("ghost", f"nominal {part.name}", part.mesh, _PALE, 0.28)
-            figure.add_trace(_solid([pale], pale.kind, pale.name, pale.opacity))
-    for part in (*drawing.parts, *beside):
-        figure.add_trace(_solid([part], part.kind, part.name, part.opacity))
+    pale = [] if ghost is None else draw(ghost).of_kind(*_GHOSTED)
+    solid = [Part("ghost", f"nominal {part.name}", part.mesh, _PALE, 0.28) for part in pale]
+    solid += [*drawing.parts, *beside]
     foot = np.array([*drawing.com[:2], ground])
-    figure.add_trace(_curve(np.stack([drawing.com, foot]), theme.INK, "plumb line", 1.5))
-    figure.add_trace(_labels([*drawing.labels, Label("CoM", foot)]))
-    return _look(figure, height, _camera(azimuth=-60.0, elevation=24.0, distance=1.36, lower=0.1), 1.25)
+    traces = [
+        _ground(drawing.com - reach, drawing.com + reach, ground),
+        _shadow(drawing.of_kind(*_CASTS_SHADOW), ground),
+        *(_solid([part], part.kind, part.name, part.opacity) for part in solid),
+        _curve(np.stack([drawing.com, foot]), theme.INK, "plumb line", 1.5),
+        _labels([*drawing.labels, Label("CoM", foot)]),
+    ]
+    return _look(traces, height, _camera(azimuth=-60.0, elevation=24.0, distance=1.36, lower=0.1), 1.25)
 
 
 def path_figure(
@@ -86,24 +87,23 @@ def path_figure(
         float(q.mesh.vertices[:, 2].min()) for parts in placed for q in parts if len(q.mesh.vertices)
     )
     ground = lowest - 0.4 * size
-    figure = go.Figure(_ground(line.min(axis=0) - 1.1 * size, line.max(axis=0) + 1.1 * size, ground))
-    for parts in placed:
-        figure.add_trace(_shadow([q for q in parts if q.kind in _CASTS_SHADOW], ground))
-    figure.add_trace(_curve(line, theme.INK, "path", 3))
+    traces = [_ground(line.min(axis=0) - 1.1 * size, line.max(axis=0) + 1.1 * size, ground)]
+    traces += [_shadow([q for q in parts if q.kind in _CASTS_SHADOW], ground) for parts in placed]
+    traces.append(_curve(line, theme.INK, "path", 3))
     on_ground = line.copy()
     on_ground[:, 2] = ground
-    figure.add_trace(_curve(on_ground, "#b9c1c8", "path on the ground", 2))
+    traces.append(_curve(on_ground, "#b9c1c8", "path on the ground", 2))
     for i, parts in enumerate(placed):
         name = f"t = {times[i]:.2f} s"
         for kind in _IN_FLIGHT:
             chosen = [q for q in parts if q.kind == kind]
             if chosen:
-                figure.add_trace(_solid(chosen, kind, name, min(q.opacity for q in chosen)))
+                traces.append(_solid(chosen, kind, name, min(q.opacity for q in chosen)))
     tags = [
         Label(f"{t:.1f} s", at + np.array([0.0, 0.0, 0.75 * size])) for t, at in zip(times, p, strict=True)
     ]
-    figure.add_trace(_labels(tags))
-    return _look(figure, height, _camera(azimuth=-76.0, elevation=22.0, distance=1.36, lower=0.02), 2.2)
+    traces.append(_labels(tags))
+    return _look(traces, height, _camera(azimuth=-76.0, elevation=22.0, distance=1.36, lower=0.02), 2.2)
 
 
 def _solid(parts: Sequence[Part], kind: str, name: str, opacity: float) -> go.Mesh3d:
@@ -195,11 +195,13 @@ def _camera(azimuth: float, elevation: float, distance: float, lower: float) -> 
     return {"eye": {k: distance * v for k, v in eye.items()}, "center": {"x": 0.0, "y": 0.0, "z": -lower}}
 
 
-def _look(figure: go.Figure, height: int, camera: dict[str, dict[str, float]], aspect: float) -> go.Figure:
-    """Hide the axes; `aspect` is the width over height that the picture needs, for the page to step back by."""
+def _look(
+    traces: Sequence[Any], height: int, camera: dict[str, dict[str, float]], aspect: float
+) -> go.Figure:
+    """A figure with hidden axes; `aspect` is the width over height that it needs, for the page to step back by."""
     hidden = {"visible": False, "showspikes": False}
-    theme.apply(
-        figure,
+    return theme.figure(
+        traces,
         height,
         margin={"l": 0, "r": 0, "t": 0, "b": 0},
         showlegend=False,
@@ -214,4 +216,3 @@ def _look(figure: go.Figure, height: int, camera: dict[str, dict[str, float]], a
             "camera": camera,
         },
     )
-    return figure

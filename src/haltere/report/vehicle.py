@@ -1,6 +1,6 @@
 """A vehicle in three dimensions, drawn from its airframe at given joint angles.
 
-Where things stand comes from `haltere.dynamics.tree.kinematics`; this module adds their looks only. An airframe file
+Where things stand comes from `haltere.dynamics.rest.at_rest`; this module adds their looks only. An airframe file
 has no shapes: rods stand for what connects two points, the hull for the body, and rotor discs are as large as
 their neighbours allow. Wings have their true span and chord.
 """
@@ -8,18 +8,18 @@ their neighbours allow. Wings have their true span and chord.
 import itertools
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
 
 from haltere.airframe import Airframe, Imu, PoseSensor, PositionSensor
-from haltere.dynamics import Model, State
-from haltere.dynamics.tree import Nodes, kinematics
+from haltere.dynamics import Model
+from haltere.dynamics.rest import at_rest
+from haltere.dynamics.tree import Nodes
 from haltere.dynamics.wing import wing_frame
 from haltere.foundation import HaltereError
-from haltere.lie import so3
 from haltere.report import shapes, theme
 from haltere.report.mass import MassProperties
 from haltere.report.shapes import Floats, Mesh
@@ -77,8 +77,9 @@ def draw(
     has a fixed length.
     """
     model = _model(airframe)
-    nodes = _nodes(model, posture(model, joint_angles))
-    com = MassProperties.of(model, joint_angles).com
+    angles = _angles(model, joint_angles)
+    nodes = _nodes(model, angles)
+    com = MassProperties.of(model, angles).com
     size = _size(model, nodes, com)
     rates = np.ones(model.topology.rotors) if rotor_rates is None else np.asarray(rotor_rates, float)
     frame, spine = _frame(model, nodes, size)
@@ -89,9 +90,8 @@ def draw(
     return Drawing(tuple(parts), (*labels, *names), size, com)
 
 
-def posture(model: Model, joint_angles: ArrayLike | None = None) -> State:
-    """A state at rest with the joints at `joint_angles` (J,) rad."""
-    rest = State.rest(model)
+def _angles(model: Model, joint_angles: ArrayLike | None) -> Floats:
+    """(J,) rad."""
     angles = np.zeros(model.topology.joints) if joint_angles is None else np.asarray(joint_angles, float)
     if angles.shape != (model.topology.joints,):
         names = ", ".join(model.topology.joint_names) or "none"
@@ -99,8 +99,7 @@ def posture(model: Model, joint_angles: ArrayLike | None = None) -> State:
             f"joint angles: got shape {angles.shape}, expected ({model.topology.joints},); "
             f"give one angle in rad for each joint ({names})"
         )
-    at_rest = (rest.joint_rates, rest.rotor_angles, rest.rotor_rates)
-    return State(rest.position, rest.wxyz, rest.twist, jnp.asarray(angles, model.dtype), *at_rest)
+    return angles
 
 
 @lru_cache(maxsize=4)
@@ -108,9 +107,11 @@ def _model(airframe: Airframe) -> Model:
     return Model.from_airframe(airframe)
 
 
-@jax.jit
-def _nodes(model: Model, state: State) -> Nodes:
-    return kinematics(model, state)
+def _nodes(model: Model, angles: Floats) -> Nodes:
+    """Where links and rotors are while nothing moves."""
+    *_, positions, rotations = at_rest(model, angles)
+    still: Any = np.zeros((len(positions), 6))
+    return Nodes(rotations, positions, still, still, still)
 
 
 def _size(model: Model, nodes: Nodes, com: Floats) -> float:
@@ -220,6 +221,11 @@ def _turn(centre: Floats, axis: Floats, sense: float, radius: float, width: floa
     return Mesh.joined([*pieces, shapes.cone(points[-1], points[-1] - points[-2], 2.4 * width, 6.5 * width)])
 
 
+def _turn_of(wxyz: ArrayLike) -> Floats:
+    """(3, 3)."""
+    return np.asarray(Rotation.from_quat(np.asarray(wxyz, float), scalar_first=True).as_matrix())
+
+
 def _sensors(airframe: Airframe, model: Model, nodes: Nodes, size: float) -> tuple[list[Part], list[Label]]:
     places = model.topology.link_names
     parts, labels = [], []
@@ -232,7 +238,7 @@ def _sensors(airframe: Airframe, model: Model, nodes: Nodes, size: float) -> tup
         link = places.index(sensor.link)
         R, p = np.asarray(nodes.rotations)[link], np.asarray(nodes.positions)[link]
         origin = p + R @ np.asarray(sensor.position)
-        triad = R @ np.asarray(so3.from_wxyz(jnp.asarray(getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0)))))
+        triad = R @ _turn_of(getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0)))
         arrows = [shapes.arrow(origin, 0.2 * size * triad[:, i], 0.009 * size) for i in range(3)]
         parts += [Part("sensor", sensor.name, mesh, theme.AXES[i]) for i, mesh in enumerate(arrows)]
         labels.append(Label(sensor.name, origin + 0.26 * size * triad[:, 2]))
