@@ -8,7 +8,7 @@ one flight in a million shows raises "model mismatch": something acts that the f
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+from scipy import stats
 
 CHANCE = 1e-6
 """Of a false alarm in a flight."""
@@ -70,11 +70,11 @@ def fit_of(
 
     parts = [(summed(np.where(used, pose, 0.0)), summed(np.where(used, numbers, 0)))]
     parts.append((summed(np.sum(np.where(seen, imu, 0.0), axis=1)), summed(6.0 * np.sum(seen, axis=1))))
-    limit = CHANCE / (len(parts) * (len(parts[0][0]) + 1))
+    limit = np.log(CHANCE / (len(parts) * (len(parts[0][0]) + 1)))
     bad = np.zeros(len(parts[0][0]), bool)
     for total, freedom in parts:
-        bad |= special.chdtrc(np.maximum(freedom, 1), total) < limit
-        if special.chdtrc(max(float(np.sum(freedom)), 1.0), np.sum(total)) < limit and not bad.any():
+        bad |= stats.chi2.logsf(total, np.maximum(freedom, 1)) < limit
+        if stats.chi2.logsf(np.sum(total), max(float(np.sum(freedom)), 1.0)) < limit and not bad.any():
             bad[int(np.argmax(total / np.maximum(freedom, 1)))] = True
     pose_mean, imu_mean = (float(np.sum(t) / max(float(np.sum(f)), 1.0)) for t, f in parts)
     first = int(np.argmax(bad))

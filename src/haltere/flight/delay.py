@@ -15,17 +15,13 @@ that changes, or a lag that is no pure delay), the scatter stands in its place.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import interpolate, signal
 
 from haltere.flight.channel import Channel
 from haltere.flight.fault import FlightError, Values
-from haltere.flight.recursion import both_ways, butterworth
 from haltere.flight.sampling import refuse_rotations, regular_rate, stretches
-
-if TYPE_CHECKING:
-    from scipy.interpolate import CubicSpline
 
 _NEIGHBOURS = 15  # frequencies averaged, at least
 _SIGNIFICANT = 1e-5  # chance that a frequency without anything in common is used
@@ -117,19 +113,15 @@ class _Pair:
 
     def windows(self, shift: float) -> tuple[Values, Values]:
         """Return x(t) and y(t + shift), (N, k), without their trends, over the times where both are known."""
-        from scipy import signal  # noqa: PLC0415 - slow to import, and of no use to most logs
-
         clock = self.clock[(self.clock + shift >= 0.0) & (self.clock + shift <= self.end)]
         return signal.detrend(self.x(clock), axis=0), signal.detrend(self.y(clock + shift), axis=0)
 
     def coarse(self, max_delay: float, highest: float, either_sign: bool) -> tuple[float, float]:
         """Return the delay of the highest correlation, to one interval, and the sign of the gain."""
-        from scipy import signal  # noqa: PLC0415 - slow to import, and of no use to most logs
-
         x, y = self.windows(0.0)
         if highest < 0.45 / self.interval:
-            low_pass = butterworth(2, highest, 1.0 / self.interval)
-            x, y = (both_ways(low_pass, each) for each in (x, y))
+            low_pass = signal.butter(2, highest, output="sos", fs=1.0 / self.interval)
+            x, y = (signal.sosfiltfilt(low_pass, each, axis=0) for each in (x, y))
         lags = signal.correlation_lags(len(y), len(x))
         sums = sum(signal.correlate(y[:, k], x[:, k], method="fft") for k in range(x.shape[1]))
         near = np.abs(lags) * self.interval <= max_delay
@@ -139,8 +131,6 @@ class _Pair:
 
     def fine(self, shift: float, sign: float, highest: float) -> tuple[float, float]:
         """Return what is left of the delay after a shift, and its sigma, s, eqs. (1) to (4)."""
-        from scipy import signal  # noqa: PLC0415 - slow to import, and of no use to most logs
-
         x, y = self.windows(shift)
         taper = signal.windows.tukey(len(x), 0.2)
         frequency = np.fft.rfftfreq(len(x), self.interval)
@@ -172,11 +162,9 @@ class _Pair:
         return float(np.sum(x * y) / np.sqrt(np.sum(x**2) * np.sum(y**2)))
 
 
-def _spline(channel: Channel, run: slice, origin: int) -> "CubicSpline":
-    from scipy.interpolate import CubicSpline  # noqa: PLC0415 - slow to import, and of no use to most logs
-
+def _spline(channel: Channel, run: slice, origin: int) -> interpolate.CubicSpline:
     seconds = (channel.time[run] - origin) * 1e-9
-    return CubicSpline(seconds, channel.values[run].reshape(run.stop - run.start, -1))
+    return interpolate.CubicSpline(seconds, channel.values[run].reshape(run.stop - run.start, -1))
 
 
 def _average(spectrum: np.ndarray, count: int) -> np.ndarray:

@@ -14,7 +14,7 @@ on its own; those shorter than the window become NaN.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, signal
 
 from haltere.flight.channel import Channel
 from haltere.flight.fault import FlightError, Values
@@ -87,8 +87,6 @@ def angular_velocity(channel: Channel, bandwidth: float, name: str, frame: str =
 
 
 def _apply(channel: Channel, values: Values, half: int, order: int, rate: float) -> Values:
-    from scipy import signal  # noqa: PLC0415 - slow to import, and of no use to most logs
-
     found = np.full(values.shape, np.nan)
     for run in stretches(channel):
         if run.stop - run.start > 2 * half:
@@ -103,8 +101,6 @@ def _apply(channel: Channel, values: Values, half: int, order: int, rate: float)
 
 
 def _weights(half: int, order: int, rate: float) -> Values:
-    from scipy import signal  # noqa: PLC0415 - slow to import, and of no use to most logs
-
     return np.asarray(signal.savgol_coeffs(2 * half + 1, order + 2, deriv=order, delta=1.0 / rate, use="dot"))
 
 

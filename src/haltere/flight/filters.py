@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from math import atan, pi, sqrt, tan
 
 import numpy as np
+from scipy import signal
 
 from haltere.flight.channel import Channel
 from haltere.flight.fault import FlightError, Values
 from haltere.flight.flight import Flight
-from haltere.flight.recursion import both_ways, butterworth, one_way
 from haltere.flight.sampling import refuse_rotations, regular_rate, stretches
 
 
@@ -53,13 +53,11 @@ class Butterworth:
         if self.zero_phase:
             wider = (sqrt(2.0) - 1.0) ** (-0.5 / self.order)
             design = rate / pi * atan(tan(pi * self.cutoff / rate) * wider)
-        return butterworth(self.order, design, rate)
+        return np.asarray(signal.butter(self.order, design, output="sos", fs=rate))
 
     def gain(self, frequency: Values | float, rate: float) -> Values:
         """Return the amplitude response at frequencies, Hz, for a sampling rate, Hz."""
-        late = np.exp(-2j * pi * np.atleast_1d(frequency) / rate)
-        powers = np.stack([late**0, late, late**2])
-        response = np.prod([(s[:3] @ powers) / (s[3:] @ powers) for s in self.sections(rate)], axis=0)
+        _, response = signal.freqz_sos(self.sections(rate), np.atleast_1d(frequency), fs=rate)
         return np.asarray(np.abs(response) ** (2 if self.zero_phase else 1))
 
     def group_delay(self, frequency: Values | float, rate: float) -> Values:
@@ -68,12 +66,8 @@ class Butterworth:
         sections = self.sections(rate)
         if self.zero_phase:
             return np.zeros(len(frequencies))
-        late = np.exp(-2j * pi * frequencies / rate)
-        powers = np.stack([late**0, late, late**2])
-        total = np.zeros(len(frequencies))
-        for s in sections:  # the upper half is symmetric, and so late by half its length
-            total += (1.0 if s[2] else 0.5) - np.real((np.arange(3) * s[3:] @ powers) / (s[3:] @ powers))
-        return total / rate
+        delays = [signal.group_delay((s[:3], s[3:]), frequencies, fs=rate)[1] for s in sections]
+        return np.asarray(np.sum(delays, axis=0) / rate)
 
     def delay(self, rate: float) -> float:
         """Return by how much, s, slow signals are delayed at a sampling rate, Hz."""
@@ -98,5 +92,6 @@ class Butterworth:
     def _filter(self, sections: Values, values: Values, rate: float) -> Values:
         if self.zero_phase:
             pad = min(len(values) - 1, int(2.0 * self.order * rate / self.cutoff))
-            return both_ways(sections, values, pad)
-        return one_way(sections, values)
+            return np.asarray(signal.sosfiltfilt(sections, values, axis=0, padlen=pad))
+        state = signal.sosfilt_zi(sections).reshape(len(sections), 2, *(1,) * (values.ndim - 1)) * values[0]
+        return np.asarray(signal.sosfilt(sections, values, axis=0, zi=state)[0])

@@ -22,9 +22,9 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import signal
 
 from haltere.flight.fault import Values
-from haltere.flight.recursion import recursed
 from haltere.identification import laws
 from haltere.identification.excerpt import Excerpt, IdentifyError
 from haltere.identification.smoothing import filled, late, smoothed
@@ -135,7 +135,9 @@ def squares(found: Moved, k: float, tau: float, dead: float, sag: float) -> Valu
         y = late(y, -dead, found.rate)
     keep = np.exp(-1.0 / (found.rate * tau))
     # The mean over a sample's interval stands at its middle: the lag over half of it is taken before and after.
-    w = recursed([0.5 * (1.0 - keep), 0.5 * (1.0 - keep)], [1.0, -keep], y, _begin(y, keep))
+    w = signal.lfilter([0.5 * (1.0 - keep), 0.5 * (1.0 - keep)], [1.0, -keep], y, axis=0, zi=_begin(y, keep))[
+        0
+    ]
     return smoothed(w**2, found.rate, found.cutoff)
 
 

@@ -11,10 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import signal
 
 from haltere.flight import Channel, Flight, FlightError, common_clock, resample
 from haltere.flight.fault import Times, Values
-from haltere.flight.recursion import both_ways, butterworth
 
 RATE = 100.0
 """Of the common clock, Hz."""
@@ -93,7 +93,9 @@ def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Values:
     )
     if cutoff < 0.4 * rate and len(regular) > 30:
         sections = _sections(cutoff, rate)
-        regular = both_ways(sections, regular, min(len(regular) - 1, int(3 * rate / cutoff)))
+        regular = signal.sosfiltfilt(
+            sections, regular, axis=0, padlen=min(len(regular) - 1, int(3 * rate / cutoff))
+        )
     values = np.stack([np.interp(clock, steps, column, np.nan, np.nan) for column in regular.T], axis=1)
     after = np.searchsorted(channel.time, clock, "right")
     inside = (after > 0) & (after < len(channel))
@@ -105,7 +107,7 @@ def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Values:
 
 @lru_cache(maxsize=64)
 def _sections(cutoff: float, rate: float) -> Values:
-    return butterworth(2, cutoff, rate)
+    return np.asarray(signal.butter(2, cutoff, output="sos", fs=rate))
 
 
 def unwound(wxyz: Values) -> Values:
@@ -123,7 +125,7 @@ def low_pass(values: Values, cutoff: float = 3.0) -> Values:
     places = np.arange(len(values))
     filled = np.stack([np.interp(places, places[good], column[good]) for column in values.T], axis=1)
     sections = _sections(cutoff, RATE)
-    passed = both_ways(sections, filled)
+    passed = np.asarray(signal.sosfiltfilt(sections, filled, axis=0))
     passed[~good] = np.nan
     return passed
 

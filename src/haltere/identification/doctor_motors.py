@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
+from scipy import signal
 
 from haltere.flight import Channel
-from haltere.flight.recursion import recursed
 from haltere.identification.doctor_finding import Finding, mapped, reordered
 from haltere.identification.doctor_model import Nominal
 from haltere.identification.doctor_motion import RATE, finite_rows, low_pass, smooth
@@ -93,7 +93,7 @@ def check_pairs(speed: Channel, command: Channel) -> Iterator[Finding]:
         pole = (
             np.exp(-1.0 / (RATE * tau)) if tau else 0.0
         )  # a motor follows its command like a low-pass, and later
-        a, b = w[lag:], recursed([1.0 - pole], [1.0, -pole], u)[: len(u) - lag]
+        a, b = w[lag:], signal.lfilter([1.0 - pole], [1.0, -pole], u, axis=0)[: len(u) - lag]
         norm = np.sqrt(np.sum(a**2, axis=0)[:, None] * np.sum(b**2, axis=0)[None])
         best = np.maximum(best, (a.T @ b) / np.maximum(norm, 1e-30))
     follows = tuple(int(i) for i in np.argmax(best, axis=1))

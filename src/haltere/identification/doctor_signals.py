@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import signal
 
 from haltere.airframe import Airframe
 from haltere.flight import Channel, Flight
-from haltere.flight.recursion import both_ways, butterworth
 from haltere.identification.doctor_finding import Finding, Mend, Unknown
 
 MISSING_SHARE = 0.01
@@ -251,8 +251,8 @@ def _vibration(channel: Channel, measures: dict[str, float]) -> Iterator[Finding
     rate = channel.rate
     if len(values) < 2 * rate or rate < 40.0:
         return
-    sections = butterworth(2, 5.0, rate, "high")
-    fast = both_ways(sections, values)
+    sections = signal.butter(2, 5.0, "highpass", output="sos", fs=rate)
+    fast = signal.sosfiltfilt(sections, values, axis=0)
     window = int(rate)
     count = len(fast) // window
     levels = np.sqrt(np.mean(fast[: count * window].reshape(count, window, 3) ** 2, axis=1))

@@ -10,10 +10,10 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import signal
 
 from haltere.flight import Channel, Flight
 from haltere.flight.fault import Values
-from haltere.flight.recursion import both_ways, butterworth, middle_of_three
 from haltere.foundation import HaltereError
 
 FASTEST = 1000.0
@@ -168,10 +168,10 @@ def _on(channel: Channel, origin: int, time: Values, rate: float) -> tuple[Value
     flat = values.reshape(len(values), -1)
     own = 1.0 / max(float(np.median(np.diff(stamps))), 1e-9)
     if channel.name == "rotors.speed" and len(flat) > 3:
-        flat = middle_of_three(flat)
+        flat = signal.medfilt(flat, (3, 1))
     if own > 1.3 * rate and channel.name != "rotors.command":
-        sections = butterworth(2, 0.4 * rate, own)
-        flat = both_ways(sections, flat, min(len(flat) - 1, 50))
+        sections = signal.butter(2, 0.4 * rate, output="sos", fs=own)
+        flat = signal.sosfiltfilt(sections, flat, axis=0, padlen=min(len(flat) - 1, 50))
     if channel.name == "rotors.command":
         place = np.clip(np.searchsorted(stamps, time + 1e-6, "right") - 1, 0, len(stamps) - 1)
         on = flat[place]
@@ -187,7 +187,7 @@ def _flying(pull: Values, rate: float) -> NDArray[np.bool_]:
     """(N,) where the rotors carry the vehicle, from their speeds or commands (N, m)."""
     total = np.sum(np.clip(pull, 0.0, None) ** 2, axis=1)
     width = max(int(0.1 * rate) | 1, 3)
-    smooth = np.convolve(total, np.ones(width) / width)[width // 2 :][: len(total)]
+    smooth = signal.fftconvolve(total, np.ones(width) / width, mode="same")
     usual = np.percentile(smooth[smooth > 0.1 * smooth.max()], 60) if smooth.max() > 0.0 else 0.0
     up = smooth > SHARE * usual
     if not up.any() or usual <= 0.0:

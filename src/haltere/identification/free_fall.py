@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import signal
 
 from haltere.flight import Flight
 from haltere.flight.fault import Values
-from haltere.flight.recursion import both_ways, butterworth
 from haltere.flight.sampling import regular_rate
 from haltere.foundation.gravity import STANDARD_GRAVITY
 from haltere.identification.tumble import CUTOFF, SHORTEST, Tumble, TumbleError, place_matrix, tumble
@@ -48,9 +48,9 @@ def free_falls(flight: Flight, imu: str = "imu", share: float = SHARE) -> list[F
     """
     accel, gyro, rate = _signals(flight, imu)
     cutoff = min(CUTOFF, 0.4 * rate)
-    sections = butterworth(2, cutoff, rate)
-    smooth = np.linalg.norm(both_ways(sections, accel), axis=1)
-    spin = np.linalg.norm(both_ways(sections, gyro), axis=1)
+    sections = signal.butter(2, cutoff, output="sos", fs=rate)
+    smooth = np.linalg.norm(signal.sosfiltfilt(sections, accel, axis=0), axis=1)
+    spin = np.linalg.norm(signal.sosfiltfilt(sections, gyro, axis=0), axis=1)
     found = []
     for first, last in _runs((smooth < share * STANDARD_GRAVITY) & (spin > SLOWEST), round(SHORTEST * rate)):
         start, end = _trimmed(gyro, accel, rate, first, last)
@@ -90,8 +90,8 @@ def _runs(mask: NDArray[np.bool_], shortest: int) -> list[tuple[int, int]]:
 def _trimmed(gyro: Values, accel: Values, rate: float, first: int, last: int) -> tuple[int, int]:
     """The part of [first, last) whose forces are those of a place."""
     whole = slice(first, last)
-    sections = butterworth(2, CUTOFF if rate > 3 * CUTOFF else 0.3 * rate, rate)
-    w, f = (both_ways(sections, x[whole]) for x in (gyro, accel))
+    sections = signal.butter(2, CUTOFF if rate > 3 * CUTOFF else 0.3 * rate, output="sos", fs=rate)
+    w, f = (signal.sosfiltfilt(sections, x[whole], axis=0) for x in (gyro, accel))
     rows = place_matrix(w, np.gradient(w, 1.0 / rate, axis=0))
     rows = np.concatenate([rows, np.broadcast_to(np.eye(3), rows.shape)], axis=2)
     count = last - first

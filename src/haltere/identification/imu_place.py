@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
-from scipy.special import gammaincinv
+from scipy.stats import chi2
 
 from haltere.flight.fault import Values
 from haltere.identification.tumble import Tumble, TumbleError, hats, place_matrix
@@ -99,17 +99,12 @@ class ImuPlace:
     def ellipsoid(self, level: float = 0.95) -> tuple[Values, Values]:
         """Semi-axes (3,) in m, longest last, and their directions as columns (3, 3)."""
         values, vectors = np.linalg.eigh(self.cov)
-        return np.sqrt(values * _quantile(level)), vectors
+        return np.sqrt(values * chi2.ppf(level, 3)), vectors
 
     def contains(self, position: Values, level: float = 0.95, *, formal: bool = False) -> bool:
         """Whether a place (3,) in m lies in the ellipsoid."""
         error = np.asarray(position) - self.position
-        return bool(error @ np.linalg.solve(self.formal if formal else self.cov, error) <= _quantile(level))
-
-
-def _quantile(level: float) -> float:
-    """Of chi-square with three degrees of freedom."""
-    return float(2.0 * gammaincinv(1.5, level))
+        return bool(error @ np.linalg.solve(self.formal if formal else self.cov, error) <= chi2.ppf(level, 3))
 
 
 def imu_place(throws: Sequence[Tumble], budget: Budget | None = None) -> ImuPlace:

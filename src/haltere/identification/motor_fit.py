@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
+from scipy import optimize, signal
 
 from haltere.flight.fault import Values
-from haltere.flight.recursion import recursed
 from haltere.identification.excerpt import Excerpt
 
 TAUS = (0.003, 0.01, 0.025, 0.05, 0.1)
@@ -90,7 +89,7 @@ def driven(d: Values, tau: float, dead: float, rate: float) -> Values:
     keep = np.exp(-1.0 / (rate * tau))
     # A command holds until the next sample: the speed at a sample has seen the commands before it.
     held = np.concatenate([basis[:1], basis[:-1]])
-    passed = recursed([1.0 - keep], [1.0, -keep], held, keep * basis[:1])
+    passed = signal.lfilter([1.0 - keep], [1.0, -keep], held, axis=0, zi=keep * basis[:1])[0]
     return np.concatenate([np.ones((len(d), 1)), passed], axis=1)
 
 

@@ -5,10 +5,10 @@ costs least, refined by the parabola through it and its neighbours.
 """
 
 import numpy as np
+from scipy import signal
 
 from haltere.flight import Butterworth
 from haltere.flight.fault import Values
-from haltere.flight.recursion import both_ways, recursed
 
 ORDER = 2
 HALF = 0.4549
@@ -23,7 +23,7 @@ def smoothed(values: Values, rate: float, cutoff: float) -> Values:
         return values
     sections = Butterworth(cutoff, ORDER).sections(rate)
     pad = min(len(values) - 1, int(2 * rate / cutoff))
-    return both_ways(sections, values, pad)
+    return np.asarray(signal.sosfiltfilt(sections, values, axis=0, padlen=pad))
 
 
 def lagged(values: Values, lag: float, rate: float) -> Values:
@@ -32,7 +32,7 @@ def lagged(values: Values, lag: float, rate: float) -> Values:
         return values
     share = 1.0 - np.exp(-1.0 / (rate * lag))
     for _ in range(2):
-        values = recursed([share], [1.0, share - 1.0], values, (1.0 - share) * values[:1])
+        values = signal.lfilter([share], [1.0, share - 1.0], values, axis=0, zi=(1.0 - share) * values[:1])[0]
     return np.asarray(values)
 
 

@@ -21,12 +21,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, signal
 from scipy.spatial.transform import Rotation
 
 from haltere.airframe.inertia import tensor as full_tensor
 from haltere.flight.fault import Values
-from haltere.flight.recursion import both_ways, butterworth
 from haltere.identification.tumble import TumbleError
 
 _LOWER = np.tril_indices(3)
@@ -147,13 +146,13 @@ def _rows(
     w: Values, rate: float, momentum: Values, cutoff: float, delay: float, lag: float | None
 ) -> tuple[Values, Values, float, Values]:
     """A (n, 6) and b (n,) of equation (1) as A six = b; samples that count as one; and the scale of I w over I."""
-    sections = butterworth(2, min(cutoff, 0.4 * rate), rate)
+    sections = signal.butter(2, min(cutoff, 0.4 * rate), output="sos", fs=rate)
     pad = min(len(w) - 1, int(2 * rate / cutoff))
-    smooth = both_ways(sections, w, pad)
+    smooth = np.asarray(signal.sosfiltfilt(sections, w, axis=0, padlen=pad))
     turn = _turns(w, rate)
     time = np.arange(len(w)) / rate
     late = np.stack([np.interp(time + delay, time, column) for column in momentum.T], axis=1)
-    h = both_ways(sections, late, pad)
+    h = np.asarray(signal.sosfiltfilt(sections, late, axis=0, padlen=pad))
     step = max(int(rate / (20.0 * cutoff)), 1)
     edge = round(0.3 * rate / cutoff)
     cut = slice(edge, len(w) - edge - round(delay * rate), step)

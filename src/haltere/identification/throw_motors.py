@@ -21,10 +21,10 @@ on all of them at once.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import signal
 
 from haltere.flight import Flight
 from haltere.flight.fault import Values
-from haltere.flight.recursion import middle_of_three
 from haltere.flight.sampling import regular_rate
 from haltere.foundation import HaltereError
 from haltere.identification.smoothing import least
@@ -88,7 +88,7 @@ def log_motors(flight: Flight, start: float, end: float, kinds: tuple[str, ...] 
     if inside.sum() < 100:
         raise HaltereError(f"{start:g} to {end:g} s hold {inside.sum()} samples; give at least 100")
     rate = regular_rate(command)
-    d, w = command.values[inside], middle_of_three(speed.values[inside])
+    d, w = command.values[inside], signal.medfilt(speed.values[inside], (3, 1))
     tried = []
     for kind in kinds:
         _, costs, _ = _fitted(d, w, rate, DELAYS, kind)

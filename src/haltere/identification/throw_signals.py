@@ -8,10 +8,10 @@ are stopped. All signals of one regression pass the same zero-phase low-pass, so
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import signal
 
 from haltere.flight import Flight
 from haltere.flight.fault import Values
-from haltere.flight.recursion import middle_of_three
 from haltere.flight.sampling import regular_rate
 from haltere.foundation import HaltereError
 
@@ -66,7 +66,7 @@ def window_of(flight: Flight, start: float, end: float, accel: str = "imu.accel"
         raise HaltereError(
             f"{start:g} to {end:g} s hold {inside.sum()} samples; give at least 0.3 s of flight"
         )
-    speeds = middle_of_three(speed.values[inside])
+    speeds = signal.medfilt(speed.values[inside], (3, 1))
     return Signals(rate, time[inside], gyro.values[inside], force.values[inside], speeds)
 
 

@@ -12,10 +12,10 @@ of `haltere.identification.imu_place`.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import signal
 from scipy.spatial.transform import Rotation
 
 from haltere.flight.fault import Values
-from haltere.flight.recursion import both_ways, butterworth
 from haltere.foundation import HaltereError
 
 CUTOFF = 30.0
@@ -87,9 +87,9 @@ def tumble(gyro: Values, accel: Values, rate: float, cutoff: float = CUTOFF, sta
         )
     if not 0.0 < cutoff < 0.45 * rate:
         raise TumbleError(f"cutoff {cutoff:g} Hz; give less than half the sampling rate of {rate:g} Hz")
-    sections = butterworth(2, cutoff * (np.sqrt(2.0) - 1.0) ** -0.25, rate)
+    sections = signal.butter(2, cutoff * (np.sqrt(2.0) - 1.0) ** -0.25, output="sos", fs=rate)
     pad = min(len(w) - 1, int(3 * rate / cutoff))
-    smooth, force = (both_ways(sections, x, pad) for x in (w, f))
+    smooth, force = (np.asarray(signal.sosfiltfilt(sections, x, axis=0, padlen=pad)) for x in (w, f))
     inner = slice(cut, len(w) - cut)
     kept = smooth[inner]
     steps = Rotation.from_rotvec(0.5 * (kept[1:] + kept[:-1]) / rate).as_matrix()
