@@ -1,8 +1,8 @@
 """Flights of catalogue vehicles with known truth, integrated here in NumPy: none of the package's physics is in them.
 
-A vehicle is a rigid body, all links at angle zero: mass, centre of mass M and inertia are added up from its parts. The
-truth differs from the file by draws. It flies figures by a controller of its own, and each motor is
-shaken with tones of its own so that it is felt. Sensors are white noise about the truth and constant biases.
+A vehicle is a rigid body, all links held at their angles: mass, centre of mass M and inertia are added up from its
+parts. The truth differs from the file by draws. It flies figures by a controller of its own, and each motor is shaken
+with tones of its own so that it is felt. Sensors are white noise about the truth and constant biases.
 """
 
 from dataclasses import dataclass, replace
@@ -126,22 +126,36 @@ class Rigid:
         return np.where(self.kappa, root * root, root)
 
 
-def rigid(airframe):
-    """The numbers of an airframe file, links at angle zero."""
-    origin = {"body": np.zeros(3)}
+def rigid(airframe, angles=None):
+    """The numbers of an airframe file, links at angles by name, rad, zero if none is given."""
+    origin, facing = {"body": np.zeros(3)}, {"body": np.eye(3)}
     waiting = list(airframe.links)
     while waiting:
         link = waiting.pop(0)
         if link.parent in origin:
-            origin[link.name] = origin[link.parent] + link.joint.origin
+            up = facing[link.parent]
+            origin[link.name] = origin[link.parent] + up @ np.asarray(link.joint.origin)
+            swing = (angles or {}).get(link.name, 0.0) * np.asarray(link.joint.axis, float)
+            facing[link.name] = up @ turn(swing)
         else:
             waiting.append(link)
     rotors = airframe.rotors
-    place = np.array([origin[r.link] + r.position for r in rotors])
-    axis = np.array([np.asarray(r.axis) / np.linalg.norm(r.axis) for r in rotors])
+    carrier = [facing[r.link] for r in rotors]
+    place = np.array(
+        [origin[r.link] + A @ np.asarray(r.position) for A, r in zip(carrier, rotors, strict=True)]
+    )
+    axis = np.array(
+        [A @ np.asarray(r.axis) / np.linalg.norm(r.axis) for A, r in zip(carrier, rotors, strict=True)]
+    )
     parts = [(airframe.body.mass, np.asarray(airframe.body.com), six(airframe.body.inertia))]
-    parts += [(x.mass, origin[x.name] + x.com, six(x.inertia)) for x in airframe.links]
-    parts += [(r.mass, p + np.asarray(r.com), six(r.inertia)) for r, p in zip(rotors, place, strict=True)]
+    parts += [
+        (x.mass, origin[x.name] + (A := facing[x.name]) @ np.asarray(x.com), A @ six(x.inertia) @ A.T)
+        for x in airframe.links
+    ]
+    parts += [
+        (r.mass, p + A @ np.asarray(r.com), A @ six(r.inertia) @ A.T)
+        for A, r, p in zip(carrier, rotors, place, strict=True)
+    ]
     mass = sum(m for m, _, _ in parts)
     com = sum(m * c for m, c, _ in parts) / mass
     inertia = sum(J - m * hat(c - com) @ hat(c - com) for m, c, J in parts)
@@ -151,7 +165,7 @@ def rigid(airframe):
         tuple(r.name for r in rotors), mass, com, inertia, place, axis,
         np.array([r.thrust_coefficient for r in rotors]), np.array([r.torque_ratio for r in rotors]),
         np.array([1.0 if r.spin == "ccw" else -1.0 for r in rotors]),
-        np.array([a @ six(r.inertia) @ a for a, r in zip(axis, rotors, strict=True)]),
+        np.array([a @ A @ six(r.inertia) @ A.T @ a for a, A, r in zip(axis, carrier, rotors, strict=True)]),
         np.array([r.time_constant or 0.02 for r in rotors]), np.array([r.idle_speed or 0.0 for r in rotors]),
         np.array([high for _, high in limits]), np.array([r.curve.value if r.curve else 1.0 for r in rotors]),
         np.array([bool(r.curve and r.curve.kind == "kappa") for r in rotors]),

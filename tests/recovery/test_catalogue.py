@@ -208,15 +208,45 @@ def test_wings_are_refused_in_a_line(name):
     assert any("has wings" in note for note in result.notes)
 
 
-def test_a_joint_that_is_not_at_zero_is_refused_in_a_line():
+def test_joints_that_move_are_refused_in_a_line():
     airframe, _, _, flight, weighed = flown("quad-arm", 1, DRAWING, 6.0)
     gyro = flight["imu.gyro"].time
     swing = 0.4 * np.sin(np.linspace(0.0, 9.0, len(gyro)))
     angles = np.stack([0.0 * swing, swing], axis=1)
     moved = flight.with_channel(Channel("joints.angle", gyro, angles, "rad", "", ("upper_arm", "forearm")))
-    with pytest.raises(IdentifyError, match="joint of forearm was at 23 deg") as refused:
+    with pytest.raises(IdentifyError, match="joint of forearm moved by 33 deg") as refused:
         identify(moved, airframe, {"mass": weighed}, "filter")
     assert "\n" not in str(refused.value)
+    other = flight.with_channel(Channel("joints.angle", gyro, angles, "rad", "", ("left", "right")))
+    with pytest.raises(
+        IdentifyError, match=r"joints\.angle has left, right and quad-arm the joints"
+    ) as refused:
+        identify(other, airframe, {"mass": weighed}, "filter")
+    assert "\n" not in str(refused.value)
+
+
+def test_an_arm_that_is_held_out_is_part_of_the_vehicle():
+    """The quadrotor with its arm held at an angle that the log tells: another centre of mass, another inertia."""
+    held = {"upper_arm": 0.7, "forearm": -1.2}
+    airframe, rng = equipped("quad-arm"), np.random.default_rng(3)
+    file = rigid(airframe, held)
+    straight = rigid(airframe)
+    assert np.linalg.norm(file.com - straight.com) > 2e-3
+    truth = fly(drawn(file, rng, PRIOR), rng, 8.0)
+    flight = record(truth, airframe, rng)
+    clock = flight["pose.position"].time
+    angles = np.tile([held["forearm"], held["upper_arm"]], (len(clock), 1)) + 0.01 * rng.normal(
+        size=(len(clock), 2)
+    )
+    flight = flight.with_channel(Channel("joints.angle", clock, angles, "rad", "", ("forearm", "upper_arm")))
+    weighed = Known(truth.vehicle.mass, SCALE * file.mass)
+    result = identify(flight, airframe, {"mass": weighed}, "filter")
+    assert any("joints at upper_arm 40, forearm -69 deg" in note for note in result.notes)
+    away = np.array(list(errors(result, Constants(truth.vehicle, file).truth()).values()))
+    assert len(away) > 45
+    assert np.max(np.abs(away)) < 5.0
+    assert np.mean(np.abs(away) < 3.0) > 0.95
+    assert 0.3 < np.mean(away**2) < 3.0
 
 
 def test_files_without_imu_or_pose_say_what_is_missing():

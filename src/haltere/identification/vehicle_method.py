@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, Imu, PoseSensor
+from haltere.dynamics import Model
 from haltere.estimation import VehicleEstimate, VehicleFilter
 from haltere.estimation.vehicle_space import Effect
 from haltere.flight import Channel, Flight
@@ -50,7 +51,7 @@ BEGINNING = (2.0, 5.0)
 TURNS = 8
 """Gauss-Newton iterations of it."""
 STANDING = 0.05
-"""rad, up to which a joint counts as being at zero."""
+"""rad, up to which a joint counts as standing still."""
 CUTOFF = 20.0
 
 
@@ -67,12 +68,12 @@ def identify_vehicle(
         method: `filter`, or `batch` for the smoother over the whole flight with the filter beside it.
     """
     told = Told()
-    _check_shape(airframe, flight, told.notes)
+    held = _held(airframe, flight, told.notes)
     nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, part, airframe)
-    plain = _filter(nominal, {})
+    plain = _filter(nominal, {}, held)
     hands, notes = _hands(plain.chart.names, known)
     told.notes += notes
-    vehicle = _filter(nominal, hands) if hands else plain
+    vehicle = _filter(nominal, hands, held) if hands else plain
     split = part.split - float(part.time[part.good][0])
     try:
         online = vehicle.estimate(recorded, split)
@@ -82,7 +83,7 @@ def identify_vehicle(
         # A prior far off: what needs none tells mass, thrust and inertia about, and the filter begins there.
         quick = identify_rotors(part, airframe, known, exact_force=False)
         near = with_numbers(airframe, quick.parameters, {}, []) or airframe
-        vehicle, online = _fitted(_filter(equipped(near, flight, []), hands), online, recorded, split)
+        vehicle, online = _fitted(_filter(equipped(near, flight, []), hands, held), online, recorded, split)
         told.notes.append(WIDENED)
     final = online
     if method == "batch":
@@ -106,37 +107,50 @@ def identify_vehicle(
     return told
 
 
-def _check_shape(airframe: Airframe, flight: Flight, notes: list[str]) -> None:
-    """Refuse a vehicle that is no rigid body with rotors, or was none in this flight."""
+def _held(airframe: Airframe, flight: Flight, notes: list[str]) -> Values:
+    """(J,) rad at which the joints stood; a vehicle that is no rigid body with rotors, or was none here, is refused."""
     winged = [link.name for link in airframe.links if link.wing is not None]
     if winged or airframe.body.wing is not None:
         raise IdentifyError(
             f"{airframe.name} has wings ({', '.join(winged or ['body'])}), of whose forces the vehicle filter has no "
             "model; use --method effectiveness"
         )
-    turning = [link.name for link in airframe.links if not link.joint.fixed]
-    if not turning:
-        return
+    joints = Model.from_airframe(airframe).topology.joint_names
+    if not joints:
+        return np.zeros(0)
     if "joints.angle" not in flight:
-        notes.append(f"the log has no joint angles: {', '.join(turning)} are taken to stand at zero")
-        return
-    angles = flight["joints.angle"]
-    far = np.nanmax(np.abs(angles.values), axis=0)
-    if np.max(far) > STANDING:
-        worst = int(np.argmax(far))
-        label = angles.columns[worst] if angles.columns else f"joint {worst + 1}"
+        notes.append(f"the log has no joint angles: {', '.join(joints)} are taken to stand at zero")
+        return np.zeros(len(joints))
+    told = flight["joints.angle"]
+    names = told.columns or joints
+    if set(names) != set(joints) or told.values.shape[1:] != (len(joints),):
         raise IdentifyError(
-            f"the joint of {label} was at {np.degrees(far[worst]):.0f} deg in this log, and the vehicle filter takes "
-            "a vehicle with all joints at zero; fly with the joints there, or use --method effectiveness"
+            f"joints.angle has {', '.join(told.columns) or told.values.shape[1:]} and {airframe.name} the joints "
+            f"{', '.join(joints)}; give its own airframe"
         )
+    angles = told.values[:, [names.index(joint) for joint in joints]]
+    middle = np.nanmedian(angles, axis=0)
+    moved = np.nanmax(np.abs(angles - middle), axis=0)
+    worst = int(np.argmax(moved))
+    if not moved[worst] <= STANDING:
+        raise IdentifyError(
+            f"the joint of {joints[worst]} moved by {np.degrees(moved[worst]):.0f} deg in this log, and the vehicle "
+            "filter takes a vehicle whose joints stand still; hold them, or use --method effectiveness"
+        )
+    if np.max(np.abs(middle)) > STANDING:
+        told_at = ", ".join(f"{joint} {np.degrees(x):.0f}" for joint, x in zip(joints, middle, strict=True))
+        notes.append(f"all numbers are of the vehicle with its joints at {told_at} deg, as in the log")
+    return np.asarray(middle, np.float64)
 
 
-def _filter(nominal: Airframe, hands: dict[str, tuple[float, float]]) -> VehicleFilter:
+def _filter(nominal: Airframe, hands: dict[str, tuple[float, float]], held: Values) -> VehicleFilter:
     turning = any(any(x > 0.0 for x in rotor.inertia[:3]) for rotor in nominal.rotors)
     rate = nominal.imu[0].rate or STARTING / BEGINNING[1]
     start = float(np.clip(STARTING / rate, *BEGINNING))
     effects: tuple[Effect, ...] = ("spin",) if turning else ()
-    return VehicleFilter.from_airframe(nominal, hands=hands, effects=effects, start=start, iterations=TURNS)
+    return VehicleFilter.from_airframe(
+        nominal, hands=hands, effects=effects, joint_angles=held, start=start, iterations=TURNS
+    )
 
 
 def _fitted(
