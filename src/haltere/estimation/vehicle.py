@@ -48,6 +48,8 @@ GATE = 40.0
 """Normalised innovation squared beyond which a pose is an outlier; one in two million good ones is."""
 CHUNK = 50
 """Frames that are filtered in one call, so that flights of any length share what was compiled."""
+SETTLED = 0.03
+"""Sigmas: smoothing ends with the iteration that moves no number further."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class VehicleFilter:
     start: float = 2.0
     """Seconds smoothed at the beginning; zero for the plain filter."""
     iterations: int = 5
+    """At most, of smoothing."""
     gate: float = GATE
     change: tuple[float, float, float] | None = None
     """How fast the vehicle may change in flight: mass 1/sqrt(s), centre of mass m/sqrt(s), inertia 1/sqrt(s)."""
@@ -315,9 +318,11 @@ class VehicleFilter:
         whole, cov = filled(frames, CHUNK), end.cov
         for _ in range(iterations):
             m, P, _ = self._believed(moving, jax.tree.map(np.asarray, nominal).first)
-            nominal, cov, _ = compiled_refined(chart)(
+            nominal, cov, moved = compiled_refined(chart)(
                 chart.numbers, self.noise, (m, P), nominal, whole, self.gate
             )
+            if float(moved) < SETTLED:
+                break
         return Belief({**nominal.end, **nominal.constants}, cov)
 
     @property
