@@ -21,7 +21,7 @@ from haltere.airframe import Airframe, PoseSensor
 from haltere.estimation.kalman import Gain, propagate, update
 from haltere.estimation.space import Mean, Space
 from haltere.estimation.vehicle_change import change_spread
-from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, scalars, together
+from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, scalars, shifted, together
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
@@ -178,7 +178,7 @@ def pose_update(
     space = chart.space
     residual, H, usable = pose_residual(chart, belief.mean, place, wxyz, valid)
     cov, gain = update(belief.cov, H, noise.pose**2, residual, usable, gate)
-    mean = together(chart, partial(scalars, space.plus), belief.mean, gain.shift)
+    mean = together(chart, partial(shifted, space), belief.mean, gain.shift)
     return Belief(mean, space.transported(belief.mean, gain.shift, cov)), gain
 
 
@@ -196,7 +196,7 @@ def imu_step(
         return jnp.where(valid, innovation, 0.0), H, valid
 
     def gone(mean: Mean, shift: Array, step: Steps) -> tuple[Mean, Mean, Array]:
-        mean = scalars(space.plus, mean, shift[:n])
+        mean = shifted(space, mean, shift[:n])
         later, Phi = linear_step(mean, step.speeds + shift[n:], step.dt, chart, step.rise)
         return mean, {**mean, **later}, Phi
 
