@@ -11,7 +11,6 @@ from haltere.algebra.interpreter import (
 )
 from haltere.algebra.kernel import as_one_kernel, product
 from haltere.algebra.symbolic import c_source, casadi_function
-from haltere.algebra.tangent import with_derivative
 
 __all__ = [
     "Algebra",
@@ -31,5 +30,4 @@ __all__ = [
     "split",
     "split_single",
     "trace",
-    "with_derivative",
 ]

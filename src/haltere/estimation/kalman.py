@@ -12,6 +12,7 @@ stay.
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from haltere.algebra import as_one_kernel, product
@@ -87,13 +88,12 @@ def propagate(cov: Array, Phi: Array) -> Array:
 
 
 def solve(S: Array, B: Array) -> Array:
-    """S^-1 B for a small symmetric positive definite S (k, k) and B (k, m): elimination, written out."""
-    rows = [jnp.concatenate([S[i], B[i]]) for i in range(S.shape[0])]
-    for i, pivot in enumerate(rows):
-        rows[i] = pivot / pivot[i]
-        for j in range(i + 1, len(rows)):
-            rows[j] = rows[j] - rows[j][i] * rows[i]
-    for i in reversed(range(len(rows))):
-        for j in range(i):
-            rows[j] = rows[j] - rows[j][i] * rows[i]
-    return jnp.stack(rows)[:, S.shape[0] :]
+    """S^-1 B for a small symmetric positive definite S (k, k) and B (k, m): elimination of all rows by each, a loop."""
+    k = S.shape[0]
+
+    def eliminated(i: Array, rows: Array) -> Array:
+        pivot = rows[i] / rows[i, i]
+        return (rows - rows[:, i][:, None] * pivot).at[i].set(pivot)
+
+    rows: Array = jax.lax.fori_loop(0, k, eliminated, jnp.concatenate([S, B], axis=1))
+    return rows[:, k:]

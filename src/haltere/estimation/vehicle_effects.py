@@ -126,9 +126,13 @@ def runge_kutta(slope: Callable[[Array], Array], state: Array, dt: Array) -> Arr
     for ahead, weight in STAGES:
         change = slope(state + ahead * dt * change)
         total = total + weight * dt * change
-    end = state + total
-    wxyz = end[3:7]
-    return jnp.concatenate([end[:3], wxyz / jnp.sqrt(wxyz @ wxyz), end[7:]])
+    return normalised(state + total)
+
+
+def normalised(state: Array) -> Array:
+    """The state (13,) with a quaternion of length one."""
+    wxyz = state[3:7]
+    return jnp.concatenate([state[:3], wxyz / jnp.sqrt(wxyz @ wxyz), state[7:]])
 
 
 def driven(chart: Chart, mean: Mean, given: Array, rise: Array) -> tuple[Array, Array]:

@@ -22,7 +22,7 @@ from haltere.estimation.kalman import Gain, gain_of, propagate
 from haltere.estimation.space import Mean, Space
 from haltere.estimation.vehicle_change import change_spread
 from haltere.estimation.vehicle_effects import spin_answer
-from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, scalars, together
+from haltere.estimation.vehicle_model import linear_imu, linear_pose, linear_step, scalars, shifted, together
 from haltere.estimation.vehicle_space import Chart
 from haltere.estimation.vehicle_turn import turned, turning
 from haltere.foundation import HaltereError
@@ -188,7 +188,7 @@ def pose_update(
     space = chart.space
     residual, H, usable = pose_residual(chart, belief.mean, place, wxyz, valid)
     gain, B = gain_of(belief.cov, H, noise.pose**2, residual, usable, gate)
-    mean = together(chart, partial(scalars, space.plus), belief.mean, gain.shift)
+    mean = together(chart, partial(shifted, space), belief.mean, gain.shift)
     cov = turned(chart, belief.cov, turning(chart, belief.mean, mean), gain.gain, B)
     return Belief(mean, space.transported(belief.mean, gain.shift, cov)), gain
 
@@ -207,7 +207,7 @@ def imu_step(
         return jnp.where(valid, innovation, 0.0), H, valid
 
     def gone(before: Mean, shift: Array, step: Steps) -> tuple[Mean, Mean, Array, Array]:
-        mean = scalars(space.plus, before, shift[:n])
+        mean = shifted(space, before, shift[:n])
         later, Phi = linear_step(mean, step.speeds + shift[n:], step.dt, chart, step.rise)
         return mean, {**mean, **later}, Phi, turning(chart, before, mean)
 

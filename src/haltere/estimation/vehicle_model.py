@@ -8,25 +8,37 @@ where s = w|w| are the squared rotor speeds:
 
 With the effect "spin" rotors have momentum (see `vehicle_effects`), and tau is less by E^-1 (h' + w x h). A step is the
 classical Runge-Kutta method with f, tau, h, h' held; its derivative is the exact derivative of that map, not of the
-differential equation. It depends on the rotors through these only, so 20 or 26 columns serve any number of them. Other
-effects are differentiated as a whole.
+differential equation. It depends on the rotors through these only, so 20 or 26 columns serve any number of them. With
+x' = s(x, c) and d by the errors at the beginning, a stage at x + a dt x' hands on
+
+    dx' = (ds/dx) (dx + a dt dx') + ds/dc dc                                                              (3)
+
+Other effects are differentiated as a whole.
 
 The noise of the rotor speeds is part of the state within a step: the IMU reads the force that it causes.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from haltere.algebra import as_one_kernel, join_single, product, soa, split_single, with_derivative
+from haltere.algebra import as_one_kernel, join_single, product, soa, split_single
 from haltere.dynamics.sensing import specific_force_at
 from haltere.dynamics.solve import ldl_solve, newton_euler
-from haltere.estimation.space import Mean
-from haltere.estimation.vehicle_effects import linear_advance_of, linear_reading_of, momenta_of, runge_kutta
+from haltere.estimation.space import CURVED, Mean, Space
+from haltere.estimation.vehicle_effects import (
+    linear_advance_of,
+    linear_reading_of,
+    momenta_of,
+    normalised,
+    runge_kutta,
+)
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
+from haltere.simulation.step import STAGES
 
 
 class Effort(NamedTuple):
@@ -90,17 +102,54 @@ def linear_advance(state: Array, constants: Array, dt: Array) -> tuple[Array, Ar
     """The state (13,) `dt` seconds later, and the derivative (12, 9 + c) of (p, v, theta, w) there.
 
     It is by the errors of (v, theta, w) and the c constants here; by the position it is 1.
+
+    The stages are a loop of one linearised slope each, and derivatives are handed on by equation (3).
     """
 
-    def moved(e: Array, state: Array, constants: Array, dt: Array) -> tuple[Array, Array]:
-        p, wxyz, v, w = state[:3], _turned(state[3:7], e[3:6]), state[7:10] + e[:3], state[10:] + e[6:9]
-        later = advance(jnp.concatenate([p, wxyz, v, w]), constants + e[9:], dt)
-        back = so3.conjugate_wxyz(jax.lax.stop_gradient(later[3:7]))
-        theta = 2.0 * so3.multiply_wxyz(back, later[3:7])[1:]
-        return later, jnp.concatenate([later[:3], later[7:10], theta, later[10:]])
+    def stage(k: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        change, dchange, total, dtotal, state, errors, constants, dt = carry
+        ahead, weight = (dt * jnp.asarray(column)[k] for column in zip(*STAGES, strict=True))
+        change, A = scalars(_linear_slope, state + ahead * change, constants)
+        by_constants = jnp.concatenate([jnp.zeros((13, 9)), A[:, 10:]], axis=1)
+        dchange = product(A[:, :10], (errors + ahead * dchange)[3:]) + by_constants
+        return change, dchange, total + weight * change, dtotal + weight * dchange, *carry[4:]
 
-    (later, _), (_, J) = with_derivative(moved, 9 + constants.shape[0], state, constants, dt)
-    return later, J
+    def kernel(state: Array, constants: Array, dt: Array) -> tuple[Array, Array]:
+        width = 9 + constants.shape[0]
+        turn = scalars(lambda wxyz: jax.jacfwd(lambda e: _turned(wxyz, e))(jnp.zeros(3)), state[3:7])
+        errors = jnp.zeros((13, width)).at[3:7, 3:6].set(turn)
+        errors = errors.at[7:10, :3].set(jnp.eye(3)).at[10:, 6:9].set(jnp.eye(3))
+        still = (jnp.zeros(13), jnp.zeros((13, width)))
+        begin = (*still, *still, state, errors, constants, dt)
+        _, _, total, dtotal, *_ = jax.lax.fori_loop(0, len(STAGES), stage, begin)
+        later, back = scalars(_ended, state + total)
+        J = errors + dtotal
+        return later, jnp.concatenate([J[:3], J[7:10], product(back, J[3:7]), J[10:]])
+
+    found: tuple[Array, Array] = as_one_kernel(kernel, state, constants, dt)
+    return found
+
+
+def _linear_slope(state: Array, constants: Array) -> tuple[Array, Array]:
+    """`slope` with its derivative (13, 10 + c) by (wxyz, twist) and the c constants; by the position it is 0."""
+
+    def moved(e: Array) -> Array:
+        return slope(jnp.concatenate([state[:3], state[3:] + e[:10]]), constants + e[10:])
+
+    return slope(state, constants), jax.jacfwd(moved)(jnp.zeros(10 + constants.shape[0]))
+
+
+def _ended(state: Array) -> tuple[Array, Array]:
+    """The state (13,) with a quaternion of length one, and the derivative (3, 4) of the error of its turn by wxyz."""
+    later = normalised(state)
+    back = so3.conjugate_wxyz(later[3:7])
+
+    def turn(wxyz: Array) -> Array:
+        return (
+            2.0 * so3.multiply_wxyz(back, normalised(jnp.concatenate([state[:3], wxyz, state[7:]]))[3:7])[1:]
+        )
+
+    return later, jax.jacfwd(turn)(state[3:7])
 
 
 def reading(twist: Array, shape: Array, effort: Effort, imu: tuple[Array, Array], bias: Array) -> Array:
@@ -136,6 +185,16 @@ def _imu_kernel(
 def scalars(function: Any, *arguments: Any) -> Any:
     """The function evaluated scalar by scalar: no small matrices, no structural zeros."""
     return join_single(soa(function)(*split_single(arguments)))
+
+
+def shifted(space: Space, mean: Mean, error: Array) -> Mean:
+    """`space.plus` for kernels: what turns is evaluated scalar by scalar."""
+    return {
+        b.name: (partial(scalars, b.plus) if b.kind in CURVED else b.plus)(
+            mean[b.name], error[space.places[b.name]]
+        )
+        for b in space.blocks
+    }
 
 
 def together(chart: Chart, function: Any, *arguments: Any) -> Any:

@@ -24,13 +24,12 @@ def read_mcap(path: str | PathLike[str]) -> Flight:
     file = Path(path)
     if file.is_dir():
         raise FlightError(f"{file}: is a directory; give the name of an .mcap file in it")
+    numbers = _Numbers()
     try:
-        data = file.read_bytes()
+        with file.open("rb") as data:
+            found = scan(data, str(file), numbers.take)
     except OSError as error:
         raise FlightError(f"{file}: cannot be read ({error.strerror}); check the name") from None
-    numbers = _Numbers()
-    found = scan(data, str(file), numbers.take)
-    del data
     numbers.take(found)  # what stands in no chunk
     manifest = _manifest(found, str(file))
     channels: dict[str, Channel] = {}

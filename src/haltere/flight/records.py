@@ -8,8 +8,8 @@ import struct
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from io import BytesIO
-from typing import Any
+from io import SEEK_END, BytesIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from mcap.data_stream import ReadDataStream
@@ -53,37 +53,48 @@ class Contents:
     index_broken: bool = False
 
 
-def scan(data: bytes, source: str, take: Callable[[Contents], None] | None = None) -> Contents:
-    """Return what the bytes of an MCAP file hold; `source` names it in errors.
+def scan(file: BinaryIO, source: str, take: Callable[[Contents], None] | None = None) -> Contents:
+    """Return what an open MCAP file holds; `source` names it in errors.
 
-    After each chunk `take` may take messages out of what was found, so that they need not all be kept.
+    The file is read record by record, and after each chunk `take` may take messages out of what was found: so neither
+    the file nor all its messages need be in memory.
     """
-    if not data:
+    total = file.seek(0, SEEK_END)
+    file.seek(max(total - len(MAGIC), 0))
+    last = file.read()
+    file.seek(0)
+    first = file.read(len(MAGIC))
+    if not total:
         raise FlightError(f"{source}: is empty; record the flight again")
-    if data[: len(MAGIC)] != MAGIC:
-        kind = "was cut off within its first bytes" if MAGIC.startswith(data) else "is not an MCAP file"
+    if first != MAGIC:
+        kind = "was cut off within its first bytes" if MAGIC.startswith(first) else "is not an MCAP file"
         raise FlightError(f"{source}: {kind}; give a file that `haltere simulate` or write_mcap made")
     found, schemas, channels = Contents(), dict[int, str](), dict[int, str]()
-    whole = data[-len(MAGIC) :] == MAGIC and len(data) >= len(MAGIC) + TAIL
-    position = len(MAGIC)
+    whole = last == MAGIC and total >= len(MAGIC) + TAIL
+    position, checksum = len(MAGIC), zlib.crc32(first)
     try:
-        while position + _HEAD.size <= len(data):
-            opcode, length = _HEAD.unpack_from(data, position)
+        while position + _HEAD.size <= total:
+            head = file.read(_HEAD.size)
+            opcode, length = _HEAD.unpack(head)
             end = position + _HEAD.size + length
-            if end > len(data):
+            if end > total:
                 break
+            body = file.read(length)
             if opcode == Opcode.DATA_END:
-                _check_data(data, position)
-                found.index_broken = not _index_is_good(data, end)
+                (crc,) = struct.unpack_from("<I", body)
+                if crc and crc != checksum:
+                    raise ValueError("the checksum of all data does not fit")
+                found.index_broken = not _index_is_good(file.read())
                 return found
+            checksum = zlib.crc32(body, zlib.crc32(head, checksum))
             if opcode == Opcode.CHUNK:
-                chunk = Chunk.read(ReadDataStream(BytesIO(data[position + _HEAD.size : end])))
+                chunk = Chunk.read(ReadDataStream(BytesIO(body)))
                 stream, size = get_chunk_data_stream(chunk, validate_crc=True)
                 _read_records(stream.read(size), found, schemas, channels)
                 if take is not None:
                     take(found)
             elif opcode in {Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE}:
-                _read_records(data[position:end], found, schemas, channels)
+                _read_records(head + body, found, schemas, channels)
             elif opcode == 0:
                 raise ValueError("a record of kind 0")
             position = end
@@ -100,18 +111,12 @@ def scan(data: bytes, source: str, take: Callable[[Contents], None] | None = Non
     return found
 
 
-def _check_data(data: bytes, position: int) -> None:
-    (crc,) = struct.unpack_from("<I", data, position + _HEAD.size)
-    if crc and crc != zlib.crc32(memoryview(data)[:position]):
-        raise ValueError("the checksum of all data does not fit")
-
-
-def _index_is_good(data: bytes, summary: int) -> bool:
-    """Whether what follows the data, from byte `summary` on, is whole: only other programs need it."""
-    if data[-len(MAGIC) :] != MAGIC or len(data) < summary + TAIL:
+def _index_is_good(rest: bytes) -> bool:
+    """Whether what follows the data is whole: only other programs need it."""
+    if rest[-len(MAGIC) :] != MAGIC or len(rest) < TAIL:
         return False
-    (crc,) = struct.unpack_from("<I", data, len(data) - len(MAGIC) - 4)
-    return not crc or crc == zlib.crc32(memoryview(data)[summary : -len(MAGIC) - 4])
+    (crc,) = struct.unpack_from("<I", rest, len(rest) - len(MAGIC) - 4)
+    return not crc or crc == zlib.crc32(memoryview(rest)[: -len(MAGIC) - 4])
 
 
 def _read_records(data: bytes, found: Contents, schemas: dict[int, str], channels: dict[int, str]) -> None:

@@ -8,10 +8,14 @@ Little-endian throughout; the event of the fixed rate has the number FF FF. Body
 gyro in deg/s, motor commands 0..65535, rpm in 1/min, quaternions x y z w.
 """
 
+import mmap
 import struct
 import zlib
-from dataclasses import dataclass
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,31 +34,65 @@ _TYPES = {"c": "i1", "b": "i1", "B": "u1", "h": "<i2", "H": "<u2", "i": "<i4", "
 _FULL = 65535.0
 
 
+_PIECE = 2048
+"""Records that are in memory at a time."""
+
+
 @dataclass(frozen=True)
 class _Event:
     name: str
     record: np.dtype[np.void]
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """The records of one event, at `places` (T,) bytes in the file: read anew for what is asked, piece by piece."""
+
+    file: Path
+    record: np.dtype[np.void]
+    places: Sequence[int] | NDArray[np.int64]
+
+    def columns(self, *names: str, kind: type = np.float64) -> NDArray[Any]:
+        """(T, k) of these variables."""
+        values: NDArray[Any] = np.empty((len(self.places), len(names)), kind)
+        size = self.record.itemsize
+        with self.file.open("rb") as file:
+            for first in range(0, len(values), _PIECE):
+                at = np.asarray(self.places[first : first + _PIECE], np.int64)
+                file.seek(int(at[0]))
+                raw = file.read(int(at[-1] - at[0]) + size)
+                if len(at) * size != len(raw):  # others between them
+                    raw = np.frombuffer(raw, np.uint8)[(at - at[0])[:, None] + np.arange(size)].tobytes()
+                rows = np.frombuffer(raw, self.record)
+                for column, name in enumerate(names):
+                    values[first : first + len(at), column] = rows[name]
+        return values
+
+
 def read_usd(file: Path) -> Flight:
     """Return the flight in a uSD log."""
     with reading(file, "Crazyflie uSD log"):
-        data = file.read_bytes()
+        with file.open("rb") as stream:
+            if not stream.read(1):
+                raise LogError(f"{file}: is empty; copy it again from the card")
+            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         version, events, start = _head(file, data)
-        records, whole = _records(data, start, version, events)
-    count = sum(len(each) for each in records.values())
+        places, whole = _places(data, start, events)
+        fits = _checksum_fits(data)
+        del data  # the pages count as ours while they are mapped
+    count = sum(len(each) for each in places.values())
     builder = Builder(file, f"Crazyflie uSD log, version {version}, {count} records of {len(events)} kind(s)")
     if not count:
         raise LogError(f"{file}: holds a header but no record; log for longer")
-    if not _checksum_fits(data):
+    if not fits:
         state = "was cut off or is damaged" if whole else "was cut off within a record"
         builder.note(f"truncated: the file {state} (its checksum does not fit); {count} records were read")
-    for number, rows in records.items():
-        _add(builder, rows, events[number], version)
+    for number, at in places.items():
+        _add(builder, _Rows(file, events[number].record, at), version)
     return builder.flight("log acc, gyro and motor or rpm (config.txt on the card)")
 
 
-def _head(file: Path, data: bytes) -> tuple[int, dict[int, _Event], int]:
+def _head(file: Path, data: mmap.mmap) -> tuple[int, dict[int, _Event], int]:
     """Return the version, the events by number, and where the records start."""
     if len(data) < 5:
         raise LogError(f"{file}: was cut off within its first bytes; copy it again from the card")
@@ -80,23 +118,26 @@ def _head(file: Path, data: bytes) -> tuple[int, dict[int, _Event], int]:
     return version, events, place
 
 
-def _text(data: bytes, place: int) -> tuple[str, int]:
-    end = data.index(b"\0", place, place + 256)
+def _text(data: mmap.mmap, place: int) -> tuple[str, int]:
+    end = data.find(b"\0", place, place + 256)
+    if end < 0:
+        raise ValueError("a name without an end")
     return data[place:end].decode("ascii"), end + 1
 
 
-def _records(
-    data: bytes, start: int, version: int, events: dict[int, _Event]
-) -> tuple[dict[int, NDArray[np.void]], bool]:
-    """Return the records of each event, and whether the last one was whole."""
+def _places(
+    data: mmap.mmap, start: int, events: dict[int, _Event]
+) -> tuple[dict[int, Sequence[int] | NDArray[np.int64]], bool]:
+    """Return where the records of each event begin, and whether the last one was whole."""
     end = len(data) - 4
     if len(events) == 1:
-        (number, event), size = next(iter(events.items())), 0
+        (number, event), *_ = events.items()
         size = event.record.itemsize
         rows = np.frombuffer(data, event.record, max(end - start, 0) // size, start)
         wrong = np.flatnonzero(rows["event"] != number)
-        return {number: rows[: wrong[0]] if wrong.size else rows}, not wrong.size
-    places: dict[int, list[int]] = {number: [] for number in events}
+        count = int(wrong[0]) if wrong.size else len(rows)
+        return {number: range(start, start + count * size, size)}, not wrong.size
+    places = {number: array("q") for number in events}
     sizes = {number: event.record.itemsize for number, event in events.items()}
     place, number_at = start, struct.Struct("<H").unpack_from
     while place + 2 <= end:
@@ -105,41 +146,31 @@ def _records(
             break
         places[number].append(place)
         place += sizes[number]
-    raw = np.frombuffer(data, np.uint8)
-    found = {}
-    for number, event in events.items():
-        at = np.array(places[number], np.int64)
-        picked = (
-            raw[at[:, None] + np.arange(event.record.itemsize)] if len(at) else np.empty((0, 1), np.uint8)
-        )
-        found[number] = np.frombuffer(picked.tobytes(), event.record)
-    return found, place == end
+    return {number: np.array(at, np.int64) for number, at in places.items()}, place == end
 
 
-def _checksum_fits(data: bytes) -> bool:
+def _checksum_fits(data: mmap.mmap) -> bool:
     return len(data) > 4 and zlib.crc32(memoryview(data)[:-4]) == struct.unpack("<I", data[-4:])[0]
 
 
-def _add(builder: Builder, rows: NDArray[np.void], event: _Event, version: int) -> None:
+def _add(builder: Builder, rows: _Rows, version: int) -> None:
     """Add the channels of one event."""
-    names = set(event.record.names or ())
+    names = set(rows.record.names or ())
     factor, period = (1_000_000, 2**32 * 1_000_000) if version == 1 else (1_000, 0)
-    stamps = rows["time"].astype(np.int64)
+    stamps = rows.columns("time", kind=np.int64)[:, 0]
     if np.any(stamps > 2**62 // factor) or np.any(stamps < 0):
         good = (stamps >= 0) & (stamps <= 2**62 // factor)
         builder.note(f"broken: {int(np.sum(~good))} records with an impossible time were left out")
-        rows, stamps = rows[good], stamps[good]
+        rows, stamps = replace(rows, places=np.asarray(rows.places, np.int64)[good]), stamps[good]
     time: Times = stamps * factor
+    del stamps
     if period:
         time = unwrapped(time, period)
 
     def stack(*wanted: str) -> Values | None:
         if not set(wanted) <= names:
             return None
-        values = np.empty((len(rows), len(wanted)))
-        for column, name in enumerate(wanted):
-            values[:, column] = rows[name]
-        return values
+        return rows.columns(*wanted)
 
     for channel, prefix, factor_si, si in (
         ("imu.accel", "acc", STANDARD_GRAVITY, "m/s2"),
@@ -160,14 +191,16 @@ def _add(builder: Builder, rows: NDArray[np.void], event: _Event, version: int) 
                 values *= scale
                 builder.add(channel, time, values, si, "", rotor_names(len(there)))
     for channel, prefix in (("pose", "locSrv"), ("estimate", "stateEstimate")):
-        position, xyzw = stack(*(f"{prefix}.{a}" for a in "xyz")), stack(*(f"{prefix}.q{a}" for a in "xyzw"))
-        velocity = stack(*(f"{prefix}.v{a}" for a in "xyz"))
-        if position is not None:
-            builder.add(f"{channel}.position", time, position, "m", "world")
-        if xyzw is not None:
-            builder.add(f"{channel}.wxyz", time, unit(xyzw[:, [3, 0, 1, 2]]), "1", "world")
-        if velocity is not None:
-            builder.add(f"{channel}.velocity", time, velocity, "m/s", "world")
+        for last, letters, si in (
+            ("position", "x y z", "m"),
+            ("wxyz", "qw qx qy qz", "1"),
+            ("velocity", "vx vy vz", "m/s"),
+        ):
+            values = stack(*(f"{prefix}.{a}" for a in letters.split()))
+            if values is not None:
+                builder.add(
+                    f"{channel}.{last}", time, unit(values) if last == "wxyz" else values, si, "world"
+                )
     for variable, scale in (("pm.vbatMV", 1e-3), ("pm.vbat", 1.0)):
         if variable in names:
-            builder.add("battery.voltage", time, rows[variable].astype(np.float64) * scale, "V")
+            builder.add("battery.voltage", time, rows.columns(variable)[:, 0] * scale, "V")
