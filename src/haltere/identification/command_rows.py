@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from haltere.flight.fault import Values
-from haltere.identification import laws
+from haltere.identification import regression
 from haltere.identification.excerpt import Excerpt, IdentifyError
 from haltere.identification.smoothing import filled, late, smoothed
 
@@ -215,7 +215,7 @@ def motion_terms(found: Moved) -> list[Values]:
 
 def _weights(left: Values) -> Values:
     size = max(1.4826 * float(np.median(np.abs(left))), 1e-300)
-    return np.asarray(np.minimum(1.0, laws.HUBER * size / np.maximum(np.abs(left), 1e-300)))
+    return np.asarray(np.minimum(1.0, regression.HUBER * size / np.maximum(np.abs(left), 1e-300)))
 
 
 def _forms(
