@@ -15,7 +15,7 @@ from haltere.identification.excerpt import Excerpt
 from haltere.identification.laws import Signals
 from haltere.identification.motor_fit import MotorFit, motor_fits
 from haltere.identification.regression import Regression, regress
-from haltere.identification.smoothing import filled, lagged
+from haltere.identification.smoothing import filled, lagged, mixed
 from haltere.identification.speed_delay import speed_delay
 from haltere.identification.torque_law import TorqueRow, beyond, torque_rows
 
@@ -102,13 +102,18 @@ def rotor_rows(
     cutoff = min(CUTOFF, 0.2 * part.rate)
     fits: tuple[MotorFit, ...] = ()
     if whole is not None:
-        fits, delay, lag = whole.motors, whole.delay, whole.lag
+        fits = whole.motors
+    elif part.commands is not None:
+        fits = tuple(motor_fits(part, speeds))
+    made = _made(fits)
+    if made is not None:
+        speeds = mixed(speeds, made, part.rate)
+    if whole is not None:
+        delay, lag = whole.delay, whole.lag
     else:
-        fits = tuple(motor_fits(part, speeds)) if part.commands is not None else ()
-        late_by = speed_delay(part, speeds, _made(fits), cutoff, DELAYS, leaning)
+        late_by = speed_delay(part, speeds, made, cutoff, DELAYS, leaning)
         delay = late_by.value, late_by.turn
         lag = _lag(laws.signals(part, speeds, None, cutoff, delay[0], 0.0))
-    made = _made(fits)
     dots = part.rate >= laws.QUICK
     near = (place_drawn, laws.REACH if place_drawn is None else DRAWN)
     regressions = []

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy import signal
 
+from haltere.identification.excerpt import _despiked
 from haltere.identification.laws import Signals, Turned
+from haltere.identification.smoothing import mixed
 from haltere.identification.torque_law import torque_row
 from haltere.identification.whitening import INCREMENTS, Whitening, integral, stretches, whitening
 
@@ -76,3 +78,26 @@ def test_rows_weigh_as_the_noise_asks(gyro, air, near):
         X = INCREMENTS.of(X)
         noise = gyro * np.sqrt(2.0 * np.linalg.inv(X.T @ X)[0, 0])
         assert np.median(wide) < 0.5 * noise
+
+
+def test_readings_and_model_are_mixed_by_frequency():
+    """A model that is off slowly, readings that are noisy: the mixture is better than both."""
+    rng = np.random.default_rng(2)
+    t = np.arange(3000) / RATE
+    truth = np.stack([30.0 * np.sin(2 * np.pi * f * t) for f in (1.3, 4.7)], axis=1)
+    made = truth + 3.0 * np.sin(2 * np.pi * 0.5 * t)[:, None]
+    measured = truth + 3.0 * rng.normal(size=truth.shape)
+    off = [np.std(x - truth) for x in (mixed(measured, made, RATE), measured, made)]
+    assert off[0] < 0.5 * min(off[1:])
+    wrong = truth + signal.lfilter([1.0], [1.0, -0.9], 4.0 * rng.normal(size=truth.shape), axis=0)
+    assert np.std(mixed(measured, wrong, RATE) - truth) < 1.05 * np.std(measured - truth)
+
+
+def test_spikes_go_and_noise_stays_white():
+    rng = np.random.default_rng(3)
+    values = 500.0 + 3.0 * rng.normal(size=(4000, 2))
+    spiked = values.copy()
+    spiked[100::200, 0] += 300.0
+    found = _despiked(spiked)
+    assert np.max(np.abs(found - 500.0)) < 18.0
+    assert np.mean(found == values) > 0.98
