@@ -7,8 +7,8 @@ With squared rotor speeds u = w^2, rotor accelerations w', body rate W, IMU at r
 f = specific force; F, T, B (3, m) = effectiveness; Q = what the products of the rates do (one product for each row);
 H = what the momentum of rotors that do not cancel does (pitch rate to roll and the other way);
 c = bias across, none along the thrust because an intercept there takes the place of mass; e slow torques of the air.
-The torque law is in `haltere.identification.torque_law`. Rows of force across the thrust are whitened by the difference
-y_k - a y_(k-s) with a the correlation of what is left at lag s: with a near 1 that is a regression of differences.
+The torque law is in `haltere.identification.torque_law`. Across the thrust the air pushes slowly and strongly: what is
+left there is made white by its own past, `haltere.identification.whitening`.
 """
 
 from dataclasses import dataclass, replace
@@ -21,10 +21,10 @@ from haltere.identification.excerpt import Excerpt
 from haltere.identification.regression import BLOCKS, SPREAD, Regression, regress
 from haltere.identification.smoothing import filled, lagged, late, smoothed
 from haltere.identification.tumble import place_matrix
-from haltere.identification.whitening import integral
+from haltere.identification.whitening import BAND, integral, white_regress
 
 LAG = 0.01
-"""s, of the whitening difference."""
+"""s, of a difference."""
 QUICK = 150.0
 """Hz, of a log that tells what accelerations of the rotors do."""
 UPRIGHT = 0.1
@@ -137,31 +137,20 @@ def signals(
     )
 
 
-def whitened(
-    X: Values, y: Values, Z: Values | None, good: NDArray[np.bool_], step: int, share: float
-) -> tuple[Values, Values, Values | None]:
-    """Differences over `step` samples with the share of the earlier one, where both are good."""
-    both = good[step:] & good[:-step]
-
-    def apart(x: Values) -> Values:
-        return np.asarray((x[step:] - share * x[:-step])[both])
-
-    return apart(X), apart(y), None if Z is None else apart(Z)
-
-
-def white_regress(
-    found: Signals, X: Values, y: Values, Z: Values | None, share: float | None = None
-) -> Regression:
-    """Regress y (n,) on X (n, k) with differences over `LAG`, of the share that whitens what is left."""
+def increments(found: Signals, X: Values, y: Values, share: float) -> Regression:
+    """Regress y (n,) on X (n, k) with differences over `LAG`, of a share of the earlier sample."""
     step = max(round(LAG * found.rate), 1)
-    if share is None:
-        plain = regress(X[found.good], y[found.good], None if Z is None else Z[found.good])
-        left = np.where(found.good, y - X @ plain.value, 0.0)
-        both = found.good[step:] & found.good[:-step]
-        power = float(np.sum(left[found.good] ** 2)) / max(int(found.good.sum()), 1)
-        product = float(np.sum((left[step:] * left[:-step])[both])) / max(int(both.sum()), 1)
-        share = float(np.clip(product / power, 0.0, 0.99)) if power > 0.0 else 0.0
-    return regress(*whitened(X, y, Z, found.good, step, share))
+    both = found.good[step:] & found.good[:-step]
+    A, b = ((x[step:] - share * x[:-step])[both] for x in (X, y))
+    return regress(A, b)
+
+
+def force_row(found: Signals, X: Values, y: Values, Z: Values | None) -> Regression:
+    """Regress y (n,) on X (n, k) with instruments Z in noise made white."""
+    step = max(int(found.rate / (BAND * found.cutoff)), 1)
+    A, B = (None if x is None else x[::step, None] for x in (X, Z))
+    assert A is not None
+    return white_regress(A, y[::step, None], B, found.good[::step])
 
 
 def force_rows(
@@ -183,7 +172,7 @@ def force_rows(
         if axis == 2:
             rows.append(regress(X[found.good], force[found.good, 2], None if Z is None else Z[found.good]))
         else:  # Across the thrust the air pushes slowly and strongly: what changes fast is of the rotors.
-            rows.append(white_regress(found, X, force[:, axis], Z))
+            rows.append(force_row(found, X, force[:, axis], Z))
     return rows, r, sigma
 
 
@@ -191,24 +180,23 @@ def place(found: Signals, reach: float = REACH) -> Regression:
     """The place of the IMU with the force law's other terms beside it: the last three values are r, m.
 
     What rotors push across and the force of r at the torque that they make look alike. Rotors are upright to about
-    `UPRIGHT` unless the rest of the motion says otherwise. Differences, because slow forces of the air are no place.
+    `UPRIGHT` unless the rest of the motion says otherwise. What is steady is no place: it stands beside.
     Angular accelerations are noisy: those that the rotors explain are the instruments of the regression.
     """
     n, m = found.squares.shape
-    step = max(round(LAG * found.rate), 1)
-    rows = np.zeros((n, 3, 3 * m + 3))
+    step = max(int(found.rate / (BAND * found.cutoff)), 1)
+    rows = np.zeros((n, 3, 3 * m + 6))
     for i in range(3):
         rows[:, i, m * i : m * (i + 1)] = found.squares
+        rows[:, i, 3 * m + i] = 1.0
     rows[:, :, -3:] = found.levers
     clean = rows.copy()
     clean[:, :, -3:] = place_matrix(found.rates, _explained_turn(found))
-    both = found.good[step:] & found.good[:-step]
-    X, Z, y = ((x[step:] - x[:-step])[both] for x in (rows, clean, found.force))
     lift = float(np.mean(found.force[found.good, 2]) / np.mean(np.sum(found.squares[found.good], axis=1)))
-    prior = np.full(3 * m + 3, np.inf)
+    prior = np.full(3 * m + 6, np.inf)
     prior[: 2 * m] = UPRIGHT * abs(lift)
     prior[-3:] = reach
-    return regress(X.reshape(-1, 3 * m + 3), y.reshape(-1), Z.reshape(-1, 3 * m + 3), prior=prior)
+    return white_regress(rows[::step], found.force[::step], clean[::step], found.good[::step], prior)
 
 
 def _explained_turn(found: Signals) -> Values:

@@ -12,7 +12,7 @@ import numpy as np
 from haltere.flight.fault import Values
 from haltere.identification import laws
 from haltere.identification.excerpt import Excerpt
-from haltere.identification.laws import Signals, signals, white_regress
+from haltere.identification.laws import Signals, force_row, increments, signals
 from haltere.identification.smoothing import late, least, smoothed
 from haltere.identification.torque_law import beyond, motion_terms, torque_row, torque_rows
 
@@ -69,7 +69,7 @@ def _by_gyro(part: Excerpt, found: Signals, dots: bool, leaning: bool) -> tuple[
     rows = torque_rows(found, dots, leaning)
     again = [torque_row(found, axis, dots, row.belief, row) for axis, row in enumerate(rows)]
     shift, sigma = np.array([(row.value[place], row.sigma[place]) for row in again]).T
-    sigma = np.sqrt(sigma**2 + (ANSWER * beyond(part, rows, found.cutoff)) ** 2 + STAMPS**2)
+    sigma = np.hypot(sigma, ANSWER * beyond(part, rows, found.cutoff))
     mean = float(np.sum(shift / sigma**2) / np.sum(1.0 / sigma**2))
     worse = max(float(np.sum(((shift - mean) / sigma) ** 2)) / (len(rows) - 1), 1.0)
     return mean, float(np.sqrt(worse / np.sum(1.0 / sigma**2)))
@@ -77,15 +77,15 @@ def _by_gyro(part: Excerpt, found: Signals, dots: bool, leaning: bool) -> tuple[
 
 def _by_accelerometer(found: Signals) -> tuple[float, float]:
     """The same of the force along the thrust."""
-    plain = white_regress(found, found.squares, found.force[:, 2], found.made)
+    plain = force_row(found, found.squares, found.force[:, 2], found.made)
 
     def matrix(squares: Values) -> Values:
         slope = np.gradient(squares @ plain.value, 1.0 / found.rate)
         return np.concatenate([squares, slope[:, None]], axis=1)
 
     Z = None if found.made is None else matrix(found.made)
-    row = white_regress(found, matrix(found.squares), found.force[:, 2], Z)
-    return float(row.value[-1]), float(np.hypot(row.sigma[-1], STAMPS))
+    row = force_row(found, matrix(found.squares), found.force[:, 2], Z)
+    return float(row.value[-1]), float(row.sigma[-1])
 
 
 def _searched(part: Excerpt, speeds: Values, cutoff: float, delays: Values, leaning: bool) -> SpeedDelay:
@@ -100,8 +100,8 @@ def _searched(part: Excerpt, speeds: Values, cutoff: float, delays: Values, lean
         rows = []
         for axis in (0, 1):
             X = np.concatenate([squares, *beside, motion_terms(base.rates, axis)], axis=1)
-            rows.append(white_regress(base, X, base.turn[:, axis], None, SHARE))
-        rows.append(white_regress(base, squares, base.force[:, 2], None, SHARE))
+            rows.append(increments(base, X, base.turn[:, axis], SHARE))
+        rows.append(increments(base, squares, base.force[:, 2], SHARE))
         left.append([np.log(1.0 - min(max(row.explained, 0.0), 0.9999)) for row in rows])
     costs = np.array(left)
     total = costs.sum(axis=1)

@@ -23,11 +23,17 @@ from haltere.identification.excerpt import Excerpt
 from haltere.identification.laws import Signals, Turned
 from haltere.identification.regression import Regression, regress
 from haltere.identification.smoothing import smoothed, white_noise
-from haltere.identification.whitening import INCREMENTS, ORDER, Whitening, integral, stretches, whitening
+from haltere.identification.whitening import (
+    BAND,
+    FITS,
+    INCREMENTS,
+    ORDER,
+    Whitening,
+    integral,
+    stretches,
+    whitening,
+)
 
-BAND = 2.0
-"""Samples in each period of the cutoff: no more, because there is nothing to be made white beyond it."""
-ROUNDS = 2
 SHORTEST = 4
 """Of a stretch, in orders of the whitening."""
 FLAT = 2.0
@@ -93,7 +99,7 @@ def torque_row(
         return regress(A, white.of(y)[where], B, prior=prior[:count], alike=1.0, beside=beside)
 
     white = INCREMENTS if late is None else late.whitening
-    for _ in range(ROUNDS if late is None else 0):
+    for _ in range(FITS if late is None else 0):
         value = fitted(white).value
         left = y - X[:, : len(value)] @ value
         if len(value) == own:

@@ -15,12 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haltere.flight.fault import Values
+from haltere.identification.regression import Regression, regress
 
 ORDER = 4
 """The number p of equation (1)."""
 LEVEL = 3.0
 """Outliers, in robust deviations."""
 ROUNDS = 3
+FITS = 2
+BAND = 2.0
+"""Samples in each period of a low-pass's cutoff: no more, because there is nothing to be made white beyond it."""
 
 
 def integral(values: Values, rate: float) -> Values:
@@ -79,11 +83,14 @@ INCREMENTS = Whitening(np.ones(1))
 
 
 def whitening(left: Values, good: NDArray[np.bool_], order: int = ORDER) -> Whitening:
-    """That of what is left (n,), where it is good; robust."""
+    """That of what is left (n,), or (n, r) of signals alike, where it is good; robust."""
+    left = left.reshape(len(left), -1)
     where = Whitening(np.zeros(order)).where(good)
     count = len(left)
-    past = np.stack([left[order - j : count - j] for j in range(1, order + 1)], axis=1)[where]
-    now = left[order:][where]
+    past = np.stack([left[order - j : count - j] for j in range(1, order + 1)], axis=-1)[where].reshape(
+        -1, order
+    )
+    now = left[order:][where].reshape(-1)
     weight = np.ones(len(now))
     shares = np.zeros(order)
     for _ in range(ROUNDS):
@@ -92,9 +99,32 @@ def whitening(left: Values, good: NDArray[np.bool_], order: int = ORDER) -> Whit
         shares = np.linalg.lstsq(M + 1e-9 * np.trace(M) * np.eye(order), W.T @ now, rcond=None)[0]
         rest = np.abs(now - past @ shares)
         size = max(1.4826 * float(np.median(rest)), 1e-300)
-        weight = np.minimum(1.0, LEVEL * size / np.maximum(rest, 1e-300))
+        weight = np.minimum(1.0, LEVEL * size / np.maximum(rest, 1e-9 * size))
         # An outlier is among what the next samples are predicted from, too.
-        odd = np.zeros(count)
-        odd[order:][where] = 1.0 - weight
-        weight = np.prod([1.0 - odd[order - j : count - j][where] for j in range(order + 1)], axis=0)
+        odd = np.zeros_like(left)
+        odd[order:][where] = 1.0 - weight.reshape(-1, left.shape[1])
+        weight = np.prod([1.0 - odd[order - j : count - j][where] for j in range(order + 1)], axis=0).reshape(
+            -1
+        )
     return Whitening(shares)
+
+
+def white_regress(
+    X: Values, y: Values, Z: Values | None, good: NDArray[np.bool_], prior: Values | None = None
+) -> Regression:
+    """Regress y (n, r) on X (n, r, k), whose r rows are alike, with instruments Z, in noise made white.
+
+    Increments come first: what wanders does not mislead them.
+    """
+
+    def fitted(white: Whitening) -> Regression:
+        where = white.where(good)
+        A, B = (None if x is None else white.of(x)[where].reshape(-1, x.shape[-1]) for x in (X, Z))
+        assert A is not None
+        return regress(A, white.of(y)[where].reshape(-1), B, prior=prior, alike=1.0)
+
+    white = INCREMENTS
+    for _ in range(FITS):
+        left = y - X @ fitted(white).value
+        white = whitening(left - left[good].mean(axis=0), good)
+    return fitted(white)
