@@ -112,7 +112,7 @@ def test_vehicles_without_pose(tmp_path):
 
 @pytest.mark.slow
 def test_every_vehicle_without_pose_in_every_format(tmp_path):
-    found, table = [], {}
+    found, table, wide = [], {}, {}
     for name in (*RIGID, *WINGED):
         for seed in (1, 2, 3):
             for ending in WRITERS if seed == 1 else ("mcap",):
@@ -122,23 +122,30 @@ def test_every_vehicle_without_pose_in_every_format(tmp_path):
                 found += away.values()
                 table[name, seed, ending] = max(map(abs, away.values()))
                 assert table[name, seed, ending] < 5.0, (name, seed, ending, away)
-            ratios = row_ratios(result, name, seed)
-            assert np.median(ratios) < 2.0
+            told = row_ratios(result, name, seed)
+            ratios = list(told.values())
+            assert np.median(ratios) < 1.5
+            for each, ratio in told.items():
+                wide.setdefault(each.rsplit(".", 1)[-1] if "imu" not in each else "place", []).append(ratio)
             print(f"{name} {seed}: largest {table[name, seed, 'mcap']:.2f}, of the bound {np.median(ratios):.2f} "
                   f"{np.max(ratios):.2f}")  # fmt: skip
     print(f"{len(found)} numbers, {np.mean(np.abs(found) < 3.0):.4f} within 3 sigma, "
           f"mean square {np.mean(np.square(found)):.2f}, largest {np.max(np.abs(found)):.2f}")  # fmt: skip
+    every = np.concatenate(list(wide.values()))
+    print(f"of {len(every)} rows {np.mean(every > 2.0):.4f} have a sigma above twice the bound, by kind: "
+          + ", ".join(f"{kind} {np.mean(np.array(x) > 2.0):.3f}" for kind, x in wide.items()))  # fmt: skip
     assert np.mean(np.abs(found) < 3.0) > 0.99
     assert 0.3 < np.mean(np.square(found)) < 1.2
+    assert np.mean(every > 2.0) < 0.03
 
 
 def row_ratios(result, name, seed):
-    """Sigma over what the bound with the stated floors allows, of the rows."""
+    """Name to sigma over what the bound with the stated floors allows, of the rows."""
     _, _, truth, _, _ = flown(name, seed, DRAWING)
     airframe = equipped(name)
     limits = row_bound(truth, airframe)
     told = {n: result.parameter(n) for n in limits}
-    return np.array([p.sigma / limits[n] for n, p in told.items() if p.verdict in ("identified", "weak")])
+    return {n: p.sigma / limits[n] for n, p in told.items() if p.verdict in ("identified", "weak")}
 
 
 def judged(name, seed, ending, folder, method):

@@ -192,7 +192,7 @@ def _moment(
     worse = max(float(weight @ left**2) / max(len(y) - X.shape[1], 1), 1.0)
     relative = float(np.sqrt(M[0, 0] * worse) / abs(theta[0]))
     drawing = PLACE / arm if axis < 2 else 0.05
-    attenuation = max(1.0 / max(float(rows.told[3 + axis]), 0.1) - 1.0, 0.0) / np.sqrt(12.0)
+    attenuation = max(1.0 / max(float(rows.told[3 + axis]), 0.1) - 1.0, 0.0) / np.sqrt(3.0)
     value = 1.0 / abs(float(theta[0]))
     return value, value * float(np.sqrt(relative**2 + scale**2 + drawing**2 + 0.03**2 + attenuation**2))
 

@@ -13,6 +13,7 @@ from haltere.identification.absolute import I_UNIT, K_UNIT, arms_of, nominal_mas
 from haltere.identification.command_rows import (
     CLEAR,
     Form,
+    Made,
     Moved,
     Node,
     forms,
@@ -20,6 +21,7 @@ from haltere.identification.command_rows import (
     motion_terms,
     moved,
     predicted,
+    pulled,
 )
 from haltere.identification.excerpt import Excerpt
 from haltere.identification.judgement import parameter, together, unknown
@@ -84,7 +86,7 @@ def _clear(found: Sequence[Form]) -> Values:
     return np.asarray(np.max(plain, axis=0)) if plain else np.asarray(found[0].told - 0.1)
 
 
-def _halves(signals: Moved, made: dict[Node, Values]) -> list[list[Form]]:
+def _halves(signals: Moved, made: dict[Node, Made]) -> list[list[Form]]:
     """The forms of the first and of the second half of the flight."""
     places = np.flatnonzero(signals.good)
     found = []
@@ -261,7 +263,7 @@ def _moment(
     return value, value * spread
 
 
-def _predictions(part: Excerpt, signals: Moved, made: dict[Node, Values]) -> list[Prediction]:
+def _predictions(part: Excerpt, signals: Moved, made: dict[Node, Made]) -> list[Prediction]:
     """What the forms of the early part say of the late one."""
     early, late = (signals.good & side for side in (signals.time < part.split, signals.time >= part.split))
     if early.sum() < 2.0 * signals.rate or late.sum() < 0.3 * signals.rate:
@@ -271,8 +273,8 @@ def _predictions(part: Excerpt, signals: Moved, made: dict[Node, Values]) -> lis
     force, turn = np.zeros(len(signals.time)), np.zeros((len(signals.time), 3))
     more = motion_terms(signals)
     for form in best:
-        u = made[form.curve, form.time_constant, form.delay, form.sag]
-        force += form.weight * (u @ form.lift)
+        u = made[form.node].squares
+        force += form.weight * pulled(form, signals, made[form.node])
         turn += form.weight * np.stack([predicted(form, u, more[k], k) for k in range(3)], axis=1)
     found = [Prediction("imu.accel.z", "m/s2", time, signals.force[late, 2], force[late])]
     told = _clear(best)

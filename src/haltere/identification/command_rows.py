@@ -3,9 +3,11 @@
 With command d in 0..1, curve and lag of the speed, w over its highest value,
 
     w = G(s) v^b (k d + (1 - k) sqrt d),   G = exp(-s T) / (1 + tau s),   u = w^2                            (1)
-    f_z = sum F_i u_i,      W' = sum T_i u_i + Q (W W) + D W + e                                             (2)
+    f_z = sum F_i u_i - C v + X(W, W') r,   v' = sum F_i u_i - g - L v,   W' = sum T_i u_i + Q (W W) + D W + e  (2)
 
-F_i (m/s2), T_i (rad/s2) = what rotor i does at full command; v = battery voltage over its mean, b = 0 or 1; D W = what
+F_i (m/s2), T_i (rad/s2) = what rotor i does at full command; C = how much less rotors pull against the air that they
+climb into at speed v, which commands alone tell, from rest at the start of each stretch, forgotten after 1/L;
+X(W, W') r = what an IMU off the centre of mass feels; v = battery voltage over its mean, b = 0 or 1; D W = what
 a lag of another form leaves (for predictions only). No log tells the form of the curve for sure, and it moves the
 inertia by a third. Every form on a grid of (k, tau, T, b) is fitted, and the result is the mean over them with weights
 
@@ -25,9 +27,11 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from haltere.flight.fault import Values
-from haltere.identification import laws
+from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.identification import regression
 from haltere.identification.excerpt import Excerpt, IdentifyError
 from haltere.identification.smoothing import filled, late, smoothed
+from haltere.identification.tumble import place_matrix
 
 CUTOFF = 20.0
 """Hz."""
@@ -39,6 +43,14 @@ DEAD = (0.0, 0.01, 0.02)
 DOUBT = 8.0
 CLEAR = 0.75
 """Share of the motion about an axis that commands must explain, without D."""
+CLIMB = 0.5
+"""1/s, of C before the log."""
+LEAK = 0.5
+"""1/s, L."""
+REACH = 0.05
+"""m, how far from the centre of mass an IMU may be."""
+ALIKE = 40.0
+"""Neighbouring samples that count as one against what is believed before the log."""
 SWAY = 0.05
 """Of the voltage: less change of it tells nothing."""
 
@@ -72,6 +84,8 @@ class Form:
         damped: Whether D is in it.
         told: (4,) R2 of f_z (about its mean) and the three torque rows.
         rest: (3, 3) Q, e and D of the rows.
+        gain: Mean F, m/s2.
+        drift: (4,) r and C of f_z.
         weight: Of (3).
     """
 
@@ -84,7 +98,14 @@ class Form:
     turns: Values
     told: Values
     rest: Values
+    gain: float
+    drift: Values
     weight: float = 0.0
+
+    @property
+    def node(self) -> "Node":
+        """Where on the grid."""
+        return self.curve, self.time_constant, self.delay, self.sag
 
 
 def moved(part: Excerpt) -> Moved:
@@ -149,33 +170,60 @@ def _begin(y: Values, keep: float) -> Values:
 Node = tuple[float, float, float, float]
 
 
-def grid(found: Moved) -> dict[Node, Values]:
-    """The squares (n, m) of every form: computed once for all parts of a flight."""
+@dataclass(frozen=True)
+class Made:
+    """What the commands make by a form.
+
+    Attributes:
+        squares: (n, m) u.
+        climb: (n, 2) v of rotors that pull by u, and v that gravity takes, m/s.
+    """
+
+    squares: Values
+    climb: Values
+
+
+def grid(found: Moved) -> dict[Node, Made]:
+    """Every form, computed once for all parts of a flight."""
     sags = (0.0, 1.0) if found.voltage is not None else (0.0,)
-    return {node: squares(found, *node) for node in product(CURVES, TAUS, DEAD, sags)}
+    every = {node: squares(found, *node) for node in product(CURVES, TAUS, DEAD, sags)}
+    return {node: Made(u, _climb(found, u)) for node, u in every.items()}
+
+
+def _climb(found: Moved, u: Values) -> Values:
+    """Integrals with `LEAK` over each stretch that is good."""
+    pull = np.stack([u.sum(axis=1), np.full(len(u), STANDARD_GRAVITY)], axis=1)
+    speeds = np.zeros_like(pull)
+    keep = np.exp(-LEAK / found.rate)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], found.good, [False]]).astype(int)))
+    for first, last in edges.reshape(-1, 2):
+        speeds[first:last] = signal.lfilter([1.0 / found.rate], [1.0, -keep], pull[first:last], axis=0)
+    return speeds
 
 
 def forms(
-    found: Moved, made: dict[Node, Values], good: NDArray[np.bool_] | None = None, damped: bool = False
+    found: Moved, made: dict[Node, Made], good: NDArray[np.bool_] | None = None, damped: bool = False
 ) -> list[Form]:
     """Every form on the grid with its weight, best first; those without weight are left out.
 
     Args:
         found: The signals.
-        made: The squares of every form.
+        made: What the commands make by every form.
         good: (n,) where to fit; where the signals are good, if it is not given.
         damped: Whether forms with D count, too: they predict better, but D takes part of the lag.
     """
     chosen = found.good if good is None else good & found.good
     rates, turn, force = found.rates[chosen], found.turn[chosen], found.force[chosen, 2]
     more = _more(rates)
-    weights = [np.ones(len(force))] * 3
+    levers = _levers(found)[chosen]
+    own = {node: Made(each.squares[chosen], each.climb[chosen]) for node, each in made.items()}
+    weights = [np.ones(len(force))] * 4
     fits: list[Form] = []
     for again in (False, True):
         fits = [
             fit
-            for node, u in made.items()
-            for fit in _forms(node, u[chosen], force, turn, more, weights)
+            for node, each in own.items()
+            for fit in _forms(node, each, force, levers, turn, more, weights)
             if damped or not fit.damped
         ]
         plain = np.max([fit.told for fit in fits if not fit.damped], axis=0)
@@ -184,8 +232,9 @@ def forms(
         left = np.array([np.sum(np.log(np.maximum(1.0 - fit.told[rows], 1e-3))) for fit in fits])
         if not again:  # Outliers are those of the best form.
             best = fits[int(np.argmin(left))]
-            u = made[best.curve, best.time_constant, best.delay, best.sag][chosen]
-            weights = [_weights(turn[:, k] - predicted(best, u, more[k], k)) for k in range(3)]
+            each = own[best.node]
+            weights = [_weights(turn[:, k] - predicted(best, each.squares, more[k], k)) for k in range(3)]
+            weights.append(_weights(force - _pulled(best, each, levers)))
     weight = np.exp(-0.5 * DOUBT * (left - left.min()))
     weight /= weight.sum()
     order = [i for i in np.argsort(-weight) if weight[i] > 1e-3]
@@ -208,6 +257,21 @@ def predicted(form: Form, u: Values, more: Values, axis: int) -> Values:
     return np.asarray(u @ forward + more @ form.rest[axis])
 
 
+def pulled(form: Form, found: Moved, made: Made) -> Values:
+    """(n,) force along z by a form, m/s2."""
+    return _pulled(form, made, _levers(found))
+
+
+def _pulled(form: Form, made: Made, levers: Values) -> Values:
+    climb = made.climb @ [form.gain, -1.0]
+    return np.asarray(made.squares @ form.lift + levers @ form.drift[:3] - form.drift[3] * climb)
+
+
+def _levers(found: Moved) -> Values:
+    """(n, 3) X of equation (2) along z."""
+    return np.asarray(place_matrix(found.rates, found.turn)[:, 2])
+
+
 def motion_terms(found: Moved) -> list[Values]:
     """For each row (n, 3) what stands beside the rotors in (2)."""
     return _more(found.rates)
@@ -215,22 +279,32 @@ def motion_terms(found: Moved) -> list[Values]:
 
 def _weights(left: Values) -> Values:
     size = max(1.4826 * float(np.median(np.abs(left))), 1e-300)
-    return np.asarray(np.minimum(1.0, laws.HUBER * size / np.maximum(np.abs(left), 1e-300)))
+    return np.asarray(np.minimum(1.0, regression.HUBER * size / np.maximum(np.abs(left), 1e-300)))
 
 
 def _forms(
-    node: Node, u: Values, force: Values, turn: Values, more: list[Values], weights: list[Values]
+    node: Node,
+    made: Made,
+    force: Values,
+    levers: Values,
+    turn: Values,
+    more: list[Values],
+    weights: list[Values],
 ) -> list[Form]:
     """The form without and with D."""
+    u, w = made.squares, weights[3]
     total = u.sum(axis=1)
-    gain = float(np.sqrt(np.sum(force**2) / np.sum(total**2)))
+    gain = float(np.sqrt(np.sum(w * force**2) / np.sum(w * total**2)))
     m = u.shape[1]
     # Single rotors about the common gain: only as far as the log tells them apart.
     left = force - gain * total
-    prior = np.var(left) * 40.0 / (0.15 * gain) ** 2
-    lift = gain + np.linalg.solve(u.T @ u + prior * np.eye(m), u.T @ left)
-    variance = max(float(np.var(force)), 1e-12)
-    lifted = 1.0 - float(np.mean((force - u @ lift) ** 2)) / variance
+    G = np.concatenate([u, levers, (made.climb @ [-gain, 1.0])[:, None]], axis=1)
+    before = np.array([0.15 * gain] * m + [REACH] * 3 + [CLIMB])
+    prior = np.diag(float(np.average(left**2, weights=w)) * ALIKE / before**2)
+    apart = np.linalg.solve(G.T @ (G * w[:, None]) + prior, G.T @ (w * left))
+    lift, drift = gain + apart[:m], apart[m:]
+    variance = max(float(np.average((force - np.average(force, weights=w)) ** 2, weights=w)), 1e-12)
+    lifted = 1.0 - float(np.average((left - G @ apart) ** 2, weights=w)) / variance
     rows: list[list[tuple[Values, float]]] = [[], []]
     for k in range(3):
         X = np.concatenate([u, more[k], turn[:, [k]]], axis=1)
@@ -249,6 +323,6 @@ def _forms(
     for damped in (False, True):
         told = np.array([lifted, *(share for _, share in rows[damped])])
         turns = np.array([theta[:m] / np.sqrt(max(share, 0.05)) for theta, share in rows[damped]])
-        beside = np.array([theta[m:] for theta, _ in rows[damped]])
-        fits.append(Form(*node, damped, lift, turns, told, beside))
+        rest_ = np.array([theta[m:] for theta, _ in rows[damped]])
+        fits.append(Form(*node, damped, lift, turns, told, rest_, gain, drift))
     return fits

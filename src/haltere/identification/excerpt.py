@@ -15,6 +15,7 @@ from scipy import signal
 from haltere.flight import Channel, Flight
 from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
+from haltere.identification.smoothing import white_noise
 
 FASTEST = 1000.0
 """Hz."""
@@ -22,6 +23,8 @@ SHARE = 0.4
 """Of the usual pull: below it the vehicle stands or falls."""
 MARGIN = 0.3
 """s, at both ends of a flying stretch."""
+SPIKE = 5.0
+"""Deviations of its noise beyond which a rotor speed that is off the median of three is an outlier."""
 SHORTEST = 1.0
 """s of flight at least."""
 HELD_OUT = 0.25
@@ -168,7 +171,7 @@ def _on(channel: Channel, origin: int, time: Values, rate: float) -> tuple[Value
     flat = values.reshape(len(values), -1)
     own = 1.0 / max(float(np.median(np.diff(stamps))), 1e-9)
     if channel.name == "rotors.speed" and len(flat) > 3:
-        flat = signal.medfilt(flat, (3, 1))
+        flat = _despiked(flat)
     if own > 1.3 * rate and channel.name != "rotors.command":
         sections = signal.butter(2, 0.4 * rate, output="sos", fs=own)
         flat = signal.sosfiltfilt(sections, flat, axis=0, padlen=min(len(flat) - 1, 50))
@@ -181,6 +184,12 @@ def _on(channel: Channel, origin: int, time: Values, rate: float) -> tuple[Value
     inside = (time >= stamps[0] - 1e-6) & (time <= stamps[-1] + 1.5 / own)
     width = stamps[after] - stamps[after - 1]
     return on.reshape(len(time), *values.shape[1:]), inside & (width <= max(5.0 / own, 0.03))
+
+
+def _despiked(values: Values) -> Values:
+    """Signals (N, m) in which what is far from the median of a sample and its neighbours is that median."""
+    middle = signal.medfilt(values, (3, 1))
+    return np.where(np.abs(values - middle) > SPIKE * white_noise(values), middle, values)
 
 
 def _flying(pull: Values, rate: float) -> NDArray[np.bool_]:

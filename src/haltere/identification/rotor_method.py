@@ -205,7 +205,7 @@ def _predictions(part: Excerpt, whole: RotorRows) -> list[Prediction]:
         if k < 2 and whole.told[k] < TELLING:
             continue
         predicted.append(Prediction(f"imu.accel.{axis}", "m/s2", time, found.force[good, k], force[good, k]))
-    turn = found.squares @ rows.torque.T + found.rises @ np.nan_to_num(rows.spin).T
+    turn = found.turned.squares @ rows.torque.T + found.turned.rises @ np.nan_to_num(rows.spin).T
     turn = turn + _swirl(found.rates) * rows.swirl[0]
     turn[:, :2] += found.rates[:, 1::-1] * rows.across
     for k, axis in enumerate("xyz"):

@@ -12,9 +12,12 @@ import numpy as np
 from haltere.flight.fault import Values
 from haltere.identification import laws
 from haltere.identification.excerpt import Excerpt
-from haltere.identification.laws import Regression, Signals
+from haltere.identification.laws import Signals
 from haltere.identification.motor_fit import MotorFit, motor_fits
-from haltere.identification.smoothing import filled, lagged, smoothed, white_noise
+from haltere.identification.regression import Regression, regress
+from haltere.identification.smoothing import filled, lagged, mixed
+from haltere.identification.speed_delay import speed_delay
+from haltere.identification.torque_law import TorqueRow, beyond, torque_rows
 
 CUTOFF = 25.0
 """Hz, where the log allows it."""
@@ -29,8 +32,8 @@ FLOOR_TORQUE = 0.03
 """Relative, of the largest number of the row."""
 DRAWN = 0.005
 """m, how far from its place on a drawing an IMU may be."""
-TELLING = 0.3
-"""Share of the motion about an axis that the rotors must explain for its row to say anything."""
+TELLING = 0.5
+"""Share of what changes about an axis that the rotors must explain for its row to say anything."""
 ROWS = ("fx", "fy", "fz", "p", "q", "r")
 
 
@@ -99,38 +102,52 @@ def rotor_rows(
     cutoff = min(CUTOFF, 0.2 * part.rate)
     fits: tuple[MotorFit, ...] = ()
     if whole is not None:
-        fits, delay, lag = whole.motors, whole.delay, whole.lag
+        fits = whole.motors
+    elif part.commands is not None:
+        fits = tuple(motor_fits(part, speeds))
+    made = _made(fits)
+    if made is not None:
+        speeds = mixed(speeds, made, part.rate)
+    if whole is not None:
+        delay, lag = whole.delay, whole.lag
     else:
-        fits = tuple(motor_fits(part, speeds)) if part.commands is not None else ()
-        delay = laws.best_delay(part, speeds, cutoff, DELAYS, leaning=leaning)
+        late_by = speed_delay(part, speeds, made, cutoff, DELAYS, leaning)
+        delay = late_by.value, late_by.turn
         lag = _lag(laws.signals(part, speeds, None, cutoff, delay[0], 0.0))
-    made = np.stack([fit.made for fit in fits], axis=1) if _follow(fits) else None
-    dots = part.rate >= 150.0
+    dots = part.rate >= laws.QUICK
     near = (place_drawn, laws.REACH if place_drawn is None else DRAWN)
     regressions = []
     for scale in SPREAD if whole is None else (1.0,):
         found = laws.signals(part, speeds, made, scale * cutoff, delay[0], lag)
-        rows, place, place_sigma = _rows(found, dots, near)
-        regressions.append((found, rows, place, place_sigma))
-    middle = len(regressions) // 2
-    found, rows, place, place_sigma = regressions[middle]
-    without = _rows(replace(found, made=None), dots, near)[0] if made is not None else rows
+        regressions.append((found, *_rows(found, dots, near, leaning)))
+    found, rows, turns, place, place_sigma = regressions[len(regressions) // 2]
+    without = (
+        _rows(replace(found, made=None, turned_made=None), dots, near, leaning)[0]
+        if made is not None
+        else rows
+    )
     late = laws.signals(part, speeds, made, cutoff, delay[0] + delay[1], lag) if whole is None else found
-    other_delay = _rows(late, dots, (place, 1e-6))[0]
+    later = _rows(late, dots, (place, 1e-6), leaning)[0]
     table = _table(rows, m, dots)
     moved = np.array([_table(each[1], m, dots) for each in regressions])
-    places = np.std([each[2] for each in regressions], axis=0)
+    places = np.std([each[3] for each in regressions], axis=0)
     place_sigma = np.sqrt(place_sigma**2 + places**2 + 5e-4**2)
     other = _table(without, m, dots)
+    moved_by = np.nan_to_num(_table(later, m, dots) - table)
+    if whole is None:
+        moved_by[:3] *= late_by.force / late_by.turn
     sigma = np.sqrt(
         np.array([row.sigma[:m] for row in rows] + [_dots(row.sigma, m, dots) for row in rows[3:]]) ** 2
         + np.std(moved, axis=0) ** 2
         + _floor(table) ** 2
         # Speeds that come later than assumed: T w^2 is then seen with a share of its slope, 2 T w w', and so is B w'.
-        + np.nan_to_num(_table(other_delay, m, dots) - table) ** 2
+        + moved_by**2
     )
     sigma[:6] = np.hypot(sigma[:6], 0.5 * np.abs(other - table)[:6])
-    sigma[3:6] = np.hypot(sigma[3:6], np.abs(table[3:6]) * _attenuation(part, rows[3:], cutoff)[:, None])
+    # What rotors do against gusts looks like less authority. Forward regression gives R2 of what backward regression
+    # gives, and the truth lies between, anywhere: seen from the end where the row is, 1/sqrt 3 of the distance.
+    largest = np.max(np.abs(table[3:6]), axis=1)
+    sigma[3:6] = np.hypot(sigma[3:6], (largest * beyond(part, turns, cutoff) / np.sqrt(3.0))[:, None])
     # An IMU off its place feels torque as force, f = w' x r, and the rows of the force take it.
     for k, (a, b) in enumerate(((1, 2), (2, 0), (0, 1))):
         taken = (table[3 + a] * place_sigma[b]) ** 2 + (table[3 + b] * place_sigma[a]) ** 2
@@ -176,20 +193,9 @@ def _with(cov: Values, sigma: Values) -> Values:
     return np.asarray(cov + np.diag(np.maximum(sigma**2 - np.diagonal(cov), 0.0)))
 
 
-def _attenuation(part: Excerpt, rows: list[Regression], cutoff: float) -> Values:
-    """(3,) relative: what rotors do against gusts looks like less authority, down to the share R2 that they explain.
-
-    Forward regression gives R2 of what backward regression gives, and the truth lies between, as from a uniform
-    distribution. Noise of the gyro in what is left makes no such error, and is taken off.
-    """
-    pulse = np.zeros((max(int(8.0 * part.rate / cutoff), 50), 1))
-    pulse[len(pulse) // 2] = 1.0
-    gain = np.linalg.norm(np.gradient(smoothed(pulse, part.rate, cutoff), 1.0 / part.rate, axis=0))
-    noise = gain * white_noise(part.gyro[part.good])
-    # The rows are fitted to differences: twice the variance.
-    moved = np.maximum(1.0 - 2.0 * noise**2 / np.maximum([row.rms**2 for row in rows], 1e-300), 0.0)
-    left = np.clip(moved * (1.0 - np.array([row.explained for row in rows])), 0.0, 0.9)
-    return np.asarray((1.0 / (1.0 - left) - 1.0) / np.sqrt(12.0))
+def _made(fits: tuple[MotorFit, ...]) -> Values | None:
+    """(N, m) speeds that commands make, if they are good enough to be instruments, rad/s."""
+    return np.stack([fit.made for fit in fits], axis=1) if _follow(fits) else None
 
 
 def _follow(fits: tuple[MotorFit, ...]) -> bool:
@@ -198,10 +204,11 @@ def _follow(fits: tuple[MotorFit, ...]) -> bool:
 
 
 def _rows(
-    found: Signals, dots: bool, near: tuple[Values | None, float]
-) -> tuple[list[Regression], Values, Values]:
+    found: Signals, dots: bool, near: tuple[Values | None, float], leaning: bool
+) -> tuple[list[Regression], list[TorqueRow], Values, Values]:
     forces, place, sigma = laws.force_rows(found, *near)
-    return [*forces, *(laws.torque_row(found, axis, dots) for axis in range(3))], place, sigma
+    turns = torque_rows(found, dots, leaning)
+    return [*forces, *turns], turns, place, sigma
 
 
 def _dots(values: Values, m: int, dots: bool) -> Values:
@@ -214,7 +221,7 @@ def _lag(found: Signals) -> float:
     left = []
     for lag in LAGS:
         squares = lagged(found.squares, lag, found.rate)
-        row = laws.regress(squares[found.good], found.force[found.good, 2])
+        row = regress(squares[found.good], found.force[found.good, 2])
         left.append(1.0 - row.explained)
     best = int(np.argmin(left))
     return LAGS[best] if left[best] < 0.9 * left[0] else 0.0

@@ -58,6 +58,27 @@ def filled(values: Values) -> Values:
     return np.stack(columns, axis=1).reshape(values.shape)
 
 
+def mixed(measured: Values, made: Values, rate: float) -> Values:
+    """Signals (N, m) from readings and from a model of them, by frequency: Wiener's filter of their difference.
+
+    Where the difference is no more than the white noise of the readings the model is better, where it is much more the
+    readings are. White is what the difference has beyond a quarter of the sampling rate; noise that is stronger below
+    counts as an error of the model, and the readings are believed.
+    """
+    apart = measured - made
+    size = min(int(rate), len(apart))
+    if size < 16:
+        return measured
+    grid, power = signal.welch(apart, rate, nperseg=size, axis=0, detrend="constant")
+    noise = np.mean(power[grid > 0.25 * rate], axis=0)
+    share = np.clip(1.0 - noise / np.maximum(power, 1e-300), 0.0, 1.0)
+    share[:2] = 1.0
+    both = np.fft.rfft(np.concatenate([apart, apart[::-1]]), axis=0)
+    places = np.fft.rfftfreq(2 * len(apart), 1.0 / rate)
+    gain = np.stack([np.interp(places, grid, column) for column in share.T], axis=1)
+    return np.asarray(made + np.fft.irfft(both * gain, 2 * len(apart), axis=0)[: len(apart)])
+
+
 def white_noise(values: Values) -> Values:
     """Deviation of what neighbours of a smooth signal do not share, along the first axis (second differences)."""
     values = values[np.isfinite(values.reshape(len(values), -1)).all(axis=1)]

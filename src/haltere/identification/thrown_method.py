@@ -115,7 +115,7 @@ def as_rows(part: Excerpt, found: LogRows, start: float, end: float) -> RotorRow
     size = np.max(np.abs(table), axis=1)
     size[[0, 1]], size[[6, 7]] = size[2], np.maximum(size[8], size[[6, 7]])
     independent = max(float(end - start) * CUTOFF, 4.0)
-    spread = np.std(whole.squares[whole.good], axis=0), np.std(whole.rises[whole.good], axis=0)
+    spread = np.std(whole.squares[whole.good], axis=0), np.std(whole.turned.rises[whole.good], axis=0)
     noise = np.concatenate(
         [np.outer(found.residual, 1.0 / spread[0]), np.outer(found.residual[3:], 1.0 / spread[1])]
     )
