@@ -8,9 +8,10 @@ the delay d of the telemetry:
     w = int [T (u - u' d) + B (a - a' d) + Q ww + e] + b + N(0, s_w^2)
     cov = (A^T S^-1 A + P^-1)^-1,    P: r to 5 mm, d to 10 ms                                              (1)
 
-linear about the truth, S white. Noise of the rotor speeds is left out. Beside (1) stands the floor that the method
-states for what the laws leave out: 2 % of a number of the lift and of the largest lift across, 3 % of the largest
-number of a row of torque, and 3 % of the largest answer to rotor accelerations.
+linear about the truth, S white. Noise of the rotor speeds is left out, and so is the belief of the method that rotors
+stand upright unless they are drawn otherwise: deviations of fx, fy, p_dot and q_dot may lie below. Beside (1) stands
+the floor that the method states for what the laws leave out: 2 % of a number of the lift and of the largest lift
+across, 3 % of the largest number of a row of torque, and 3 % of the largest answer to rotor accelerations.
 """
 
 import numpy as np
