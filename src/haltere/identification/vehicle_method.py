@@ -268,7 +268,7 @@ def _predictions(online: VehicleEstimate, part: Excerpt) -> list[Prediction]:
     torque = np.cross(p["rotor_position"], thrust) - spin * p["torque_ratio"][:, None] * thrust
     momenta = spin * p.get("spin_inertia", np.zeros(len(axes)))[:, None] * axes
     momentum = rates * p["inertia"] + np.sqrt(np.maximum(found.squares, 0.0)) @ momenta
-    made = (found.squares @ torque - found.rises @ momenta - np.cross(rates, momentum)) / p["inertia"]
+    made = (found.squares @ torque - found.turned.rises @ momenta - np.cross(rates, momentum)) / p["inertia"]
     arm = p["imu_position"]
     force = (
         found.squares @ thrust / p["mass"][0] + np.cross(turn, arm) + np.cross(rates, np.cross(rates, arm))
