@@ -135,7 +135,7 @@ def rigid(airframe, angles=None):
         if link.parent in origin:
             up = facing[link.parent]
             origin[link.name] = origin[link.parent] + up @ np.asarray(link.joint.origin)
-            swing = (angles or {}).get(link.name, 0.0) * np.asarray(link.joint.axis, float)
+            swing = (angles or {}).get(link.name, 0.0) * np.asarray(link.joint.axis or (0, 0, 1), float)
             facing[link.name] = up @ turn(swing)
         else:
             waiting.append(link)
