@@ -42,6 +42,7 @@ from haltere.estimation.vehicle_smoother import Nominal, blank, compiled_refined
 from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array, ArrayLike, require_x64
+from haltere.foundation.stored import Stored
 from haltere.lie import so3
 
 GATE = 40.0
@@ -353,10 +354,7 @@ def _carried(q_WS: Array, q_MS: Array) -> Array:
     return so3.multiply_wxyz(q_WS, so3.conjugate_wxyz(q_MS))
 
 
-@jax.jit
-def _first_motion(
-    mounted: tuple[Array, Array], place: Array, wxyz: Array, velocity_W: Array, gyro: Array
-) -> Mean:
+def _motion(mounted: tuple[Array, Array], place: Array, wxyz: Array, velocity_W: Array, gyro: Array) -> Mean:
     """Position, velocity, attitude and rates of the centre of mass.
 
     Args:
@@ -370,6 +368,10 @@ def _first_motion(
     R, rates = so3.from_wxyz(wxyz), so3.from_wxyz(q_MI) @ gyro
     velocity = R.T @ velocity_W - jnp.cross(rates, lever)
     return {"position": place - R @ lever, "velocity": velocity, "attitude": wxyz, "rates": rates}
+
+
+_first_motion = Stored(_motion, None, dict.fromkeys(("position", "velocity", "attitude", "rates"), 0))
+"""`_motion`, compiled."""
 
 
 @lru_cache(maxsize=8)
