@@ -25,7 +25,7 @@ from haltere.estimation.alignment import first_attitude
 from haltere.estimation.mismatch import Fit, fit_of
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_description import Description, describe_vehicle
-from haltere.estimation.vehicle_estimate import VehicleEstimate
+from haltere.estimation.vehicle_estimate import VehicleEstimate, prepare
 from haltere.estimation.vehicle_filter import (
     Belief,
     Frames,
@@ -255,7 +255,10 @@ class VehicleFilter:
             belief = self.begin(moving)
             if head > 0:
                 belief = self._smoothed(moving, belief, beginning, iterations)
+        other = Thread(target=prepare, args=(self.chart, self.chart.constants(belief.mean)))
+        other.start()
         belief, trails, marked = self._filtered(belief, rest, self._changing, mark - head)
+        other.join()
         nis = [(np.asarray(trail.pose_nis), np.asarray(trail.imu_nis)) for trail in trails]
         fit, rejected = self._fit(rest, nis, head * period)
         sigma = jnp.sqrt(jnp.diagonal(self.prior(moving).cov))

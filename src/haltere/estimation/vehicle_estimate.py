@@ -132,6 +132,13 @@ def _chart_at(kind: Chart) -> Stored:
     return Stored(charted, kind, ({block.name: 0 for block in kind.printed.blocks}, 0))
 
 
+def prepare(chart: Chart, constants: Mean) -> None:
+    """Compile, or load, what tables of such a chart will ask for."""
+    _chart_at(chart.kind).prepare(chart.numbers, constants)
+    _axes_at(chart.kind).prepare(chart.numbers, np.zeros((chart.count, 2)))
+    _turns.prepare(np.zeros((2, 4)))
+
+
 @lru_cache(maxsize=16)
 def _axes_at(kind: Chart) -> Stored:
     def leaning(numbers: tuple[Array, Array], tilt: Array) -> tuple[Array, Array]:
