@@ -373,7 +373,9 @@ def _motion(mounted: tuple[Array, Array], place: Array, wxyz: Array, velocity_W:
     return {"position": place - R @ lever, "velocity": velocity, "attitude": wxyz, "rates": rates}
 
 
-_first_motion = Stored(_motion, None, dict.fromkeys(("position", "velocity", "attitude", "rates"), 0))
+_first_motion = Stored(
+    _motion, None, dict.fromkeys(("position", "velocity", "attitude", "rates"), 0), seldom=True
+)
 """`_motion`, compiled."""
 
 

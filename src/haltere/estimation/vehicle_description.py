@@ -44,7 +44,7 @@ def _mounted(R_ML: Array, wxyz: Array) -> Array:
     return jax.vmap(lambda R, q: so3.multiply_wxyz(so3.to_wxyz(R), q))(R_ML, wxyz)
 
 
-_turned = Stored(_mounted, None, 0)
+_turned = Stored(_mounted, None, 0, seldom=True)
 """(m, 4) q_MS of equation (1) from the axes (m, 3, 3) of links and q_LS (m, 4)."""
 
 

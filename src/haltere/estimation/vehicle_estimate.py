@@ -129,7 +129,7 @@ def _chart_at(kind: Chart) -> Stored:
         printed = chart.to_printed(constants)
         return printed, chart.jacobian(printed)
 
-    return Stored(charted, kind, ({block.name: 0 for block in kind.printed.blocks}, 0))
+    return Stored(charted, kind, ({block.name: 0 for block in kind.printed.blocks}, 0), seldom=True)
 
 
 def prepare(chart: Chart, constants: Mean) -> None:
@@ -145,12 +145,12 @@ def _axes_at(kind: Chart) -> Stored:
         chart = kind.of_numbers(numbers)
         return chart.thrust_axes(tilt), jax.jacfwd(chart.thrust_axes)(tilt)
 
-    return Stored(leaning, kind, (0, 0))
+    return Stored(leaning, kind, (0, 0), seldom=True)
 
 
 def _logarithms(wxyz: Array) -> Array:
     return jax.vmap(so3.log_wxyz)(wxyz)
 
 
-_turns = Stored(_logarithms, None, 0)
+_turns = Stored(_logarithms, None, 0, seldom=True)
 """(m, 3) rotation vectors of quaternions (m, 4)."""
