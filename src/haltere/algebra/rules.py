@@ -55,8 +55,32 @@ def known(value: Value) -> Value:
     return np.asarray(value.tolist()) if value.dtype == object else value
 
 
+def _iota(eqn: JaxprEqn) -> Value:
+    shape, axis = eqn.params["shape"], eqn.params["dimension"]
+    along = np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return np.broadcast_to(along, shape)
+
+
+#: Integers and booleans that NumPy computes as JAX would, which compiles a program for each shape.
+PLAIN: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "eq": np.equal, "ne": np.not_equal, "lt": np.less,
+    "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "convert_element_type": np.asarray,
+}  # fmt: skip
+
+
+def _is_plain(eqn: JaxprEqn) -> bool:
+    """Whether an equation takes integers and booleans only, and NumPy can do it."""
+    kinds = [np.dtype(getattr(v.aval, "dtype", object)).kind for v in eqn.invars]
+    whole = all(kind in "iub" for kind in kinds)
+    return whole and (eqn.primitive.name in PLAIN or eqn.primitive.name == "iota")
+
+
 def by_jax(eqn: JaxprEqn, values: Sequence[Any]) -> list[Value]:
     """Evaluate a primitive of known arguments by JAX, now, even while a function is being traced."""
+    if _is_plain(eqn):
+        found = _iota(eqn) if eqn.primitive.name == "iota" else PLAIN[eqn.primitive.name](*values)
+        aval: Any = eqn.outvars[0].aval
+        return [np.asarray(found).astype(aval.dtype)]
     with jax.ensure_compile_time_eval():
         result = eqn.primitive.bind(*values, **eqn.params)
     results = result if eqn.primitive.multiple_results else [result]

@@ -16,6 +16,6 @@ def _at_rest(model: Model, angles: Array) -> tuple[Array, Array, Array, Array, A
     return (*Compact.from_model(still, angles).mass_properties, nodes.positions, nodes.rotations)
 
 
-at_rest = Stored(_at_rest, None, (0, 0, 0, 0, 0))
+at_rest = Stored(_at_rest, None, (0, 0, 0, 0, 0), seldom=True)
 """Of a model at joint angles (J,) rad: mass, centre of mass (3,), inertia about it (3, 3); of links and rotors the
 places (L + R, 3) and axes (L + R, 3, 3); in body axes, kg, m."""

@@ -25,7 +25,7 @@ from haltere.estimation.alignment import first_attitude
 from haltere.estimation.mismatch import Fit, fit_of
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_description import Description, describe_vehicle
-from haltere.estimation.vehicle_estimate import VehicleEstimate
+from haltere.estimation.vehicle_estimate import VehicleEstimate, prepare
 from haltere.estimation.vehicle_filter import (
     Belief,
     Frames,
@@ -42,6 +42,7 @@ from haltere.estimation.vehicle_smoother import Nominal, blank, compiled_refined
 from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array, ArrayLike, require_x64
+from haltere.foundation.stored import Stored
 from haltere.lie import so3
 
 GATE = 40.0
@@ -259,7 +260,10 @@ class VehicleFilter:
             belief = self.begin(moving)
             if head > 0:
                 belief = self._smoothed(moving, belief, beginning, iterations)
+        other = Thread(target=prepare, args=(self.chart, self.chart.constants(belief.mean)))
+        other.start()
         belief, trails, marked = self._filtered(belief, rest, self._changing, mark - head)
+        other.join()
         nis = [(np.asarray(trail.pose_nis), np.asarray(trail.imu_nis)) for trail in trails]
         fit, rejected = self._fit(rest, nis, head * period)
         sigma = jnp.sqrt(jnp.diagonal(self.prior(moving).cov))
@@ -360,10 +364,7 @@ def _carried(q_WS: Array, q_MS: Array) -> Array:
     return so3.multiply_wxyz(q_WS, so3.conjugate_wxyz(q_MS))
 
 
-@jax.jit
-def _first_motion(
-    mounted: tuple[Array, Array], place: Array, wxyz: Array, velocity_W: Array, gyro: Array
-) -> Mean:
+def _motion(mounted: tuple[Array, Array], place: Array, wxyz: Array, velocity_W: Array, gyro: Array) -> Mean:
     """Position, velocity, attitude and rates of the centre of mass.
 
     Args:
@@ -377,6 +378,12 @@ def _first_motion(
     R, rates = so3.from_wxyz(wxyz), so3.from_wxyz(q_MI) @ gyro
     velocity = R.T @ velocity_W - jnp.cross(rates, lever)
     return {"position": place - R @ lever, "velocity": velocity, "attitude": wxyz, "rates": rates}
+
+
+_first_motion = Stored(
+    _motion, None, dict.fromkeys(("position", "velocity", "attitude", "rates"), 0), seldom=True
+)
+"""`_motion`, compiled."""
 
 
 @lru_cache(maxsize=8)

@@ -21,6 +21,7 @@ from haltere.estimation.vehicle_space import Axes, Chart, Effect
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.foundation.gravity import GRAVITY
+from haltere.foundation.stored import Stored
 from haltere.lie import so3
 
 DEFAULT_LAG = 0.03
@@ -39,10 +40,12 @@ class Description(NamedTuple):
     """(3,) centre of mass in the body frame, m."""
 
 
-@jax.jit
-def _turned(R_ML: Array, wxyz: Array) -> Array:
-    """(m, 4) q_MS of equation (1) from the axes (m, 3, 3) of links and q_LS (m, 4)."""
+def _mounted(R_ML: Array, wxyz: Array) -> Array:
     return jax.vmap(lambda R, q: so3.multiply_wxyz(so3.to_wxyz(R), q))(R_ML, wxyz)
+
+
+_turned = Stored(_mounted, None, 0, seldom=True)
+"""(m, 4) q_MS of equation (1) from the axes (m, 3, 3) of links and q_LS (m, 4)."""
 
 
 def describe_vehicle(

@@ -105,6 +105,11 @@ class VehicleEstimate:
             "give a hand measurement"
         )
 
+    def thrust_axes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Thrust axes (N, 3) along principal axes, and their slopes (N, 3, N, 2) over the tilts."""
+        axes, slopes = _axes_at(self.chart.kind)(self.chart.numbers, self.printed["rotor_tilt"])
+        return np.asarray(axes), np.asarray(slopes)
+
     def table(self) -> list[Row]:
         """Every printed number with its standard deviation and verdict; rotations as rotation vectors in rad."""
         printed = {name: np.asarray(value) for name, value in self.printed.items()}
@@ -124,10 +129,28 @@ def _chart_at(kind: Chart) -> Stored:
         printed = chart.to_printed(constants)
         return printed, chart.jacobian(printed)
 
-    return Stored(charted, kind, ({block.name: 0 for block in kind.printed.blocks}, 0))
+    return Stored(charted, kind, ({block.name: 0 for block in kind.printed.blocks}, 0), seldom=True)
 
 
-@jax.jit
-def _turns(wxyz: Array) -> Array:
-    """(m, 3) rotation vectors of quaternions (m, 4)."""
+def prepare(chart: Chart, constants: Mean) -> None:
+    """Compile, or load, what tables of such a chart will ask for."""
+    _chart_at(chart.kind).prepare(chart.numbers, constants)
+    _axes_at(chart.kind).prepare(chart.numbers, np.zeros((chart.count, 2)))
+    _turns.prepare(np.zeros((2, 4)))
+
+
+@lru_cache(maxsize=16)
+def _axes_at(kind: Chart) -> Stored:
+    def leaning(numbers: tuple[Array, Array], tilt: Array) -> tuple[Array, Array]:
+        chart = kind.of_numbers(numbers)
+        return chart.thrust_axes(tilt), jax.jacfwd(chart.thrust_axes)(tilt)
+
+    return Stored(leaning, kind, (0, 0), seldom=True)
+
+
+def _logarithms(wxyz: Array) -> Array:
     return jax.vmap(so3.log_wxyz)(wxyz)
+
+
+_turns = Stored(_logarithms, None, 0, seldom=True)
+"""(m, 3) rotation vectors of quaternions (m, 4)."""

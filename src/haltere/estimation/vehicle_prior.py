@@ -162,7 +162,9 @@ def _compiled_prior(kind: Chart, names: tuple[str, ...]) -> Stored:
         mean, cov = prior_at(chart, prior, hands, readings, state)
         return mean, cov, chart.space.plus(state, mean)
 
-    return Stored(believed, (kind, names), (0, 0, {block.name: 0 for block in kind.space.blocks}))
+    return Stored(
+        believed, (kind, names), (0, 0, {block.name: 0 for block in kind.space.blocks}), seldom=True
+    )
 
 
 @lru_cache(maxsize=16)
@@ -173,7 +175,7 @@ def compiled_guess(kind: Chart) -> Stored:
         chart = kind.of_numbers(numbers)
         return (*ten_percent(chart, printed, factor), chart.to_coordinates(printed))
 
-    return Stored(guessed, kind, (0, 0, {block.name: 0 for block in kind.constant.blocks}))
+    return Stored(guessed, kind, (0, 0, {block.name: 0 for block in kind.constant.blocks}), seldom=True)
 
 
 def _effect_sigma(chart: Chart, printed: Mean) -> Mean:

@@ -38,13 +38,17 @@ class Stored:
         function: what is computed.
         key: everything that the function depends on beside its arguments; its `repr` must tell all of it.
         like: a pytree of the structure of the result; its leaves do not matter.
+        seldom: whether it is called so seldom that compiling it well would take longer than running it.
     """
 
-    def __init__(self, function: Callable[..., Any], key: Any, like: Any) -> None:
+    def __init__(self, function: Callable[..., Any], key: Any, like: Any, *, seldom: bool = False) -> None:
         self.function = function
         self.name = getattr(function, "__name__", "function")
         self.key = key
         self.tree = jax.tree.structure(like)
+        self.options: dict[str, str | bool] | None = (
+            {"xla_backend_optimization_level": "0"} if seldom else None
+        )
         self._ready: dict[Any, Any] = {}
         self._lock = threading.Lock()
 
@@ -82,7 +86,7 @@ class Stored:
         flat.__name__ = self.name
         file = self._file(shapes, tree)
         if file is None:
-            return jax.jit(flat).lower(*structs).compile()
+            return self._compile(flat, structs)
         stored = _read(file, structs)
         if stored is None:
             stored = _export(flat, structs)
@@ -92,7 +96,11 @@ class Stored:
                     _read(file, structs) or stored
                 )  # as it will be read: then what is compiled is found again
         run: Callable[..., Any] = flat if stored is None else stored.call
-        return jax.jit(_named(run, self.name)).lower(*structs).compile()
+        return self._compile(_named(run, self.name), structs)
+
+    def _compile(self, function: Callable[..., Any], structs: list[Any]) -> Any:
+        options = self.options if jax.default_backend() == "cpu" else None
+        return jax.jit(function).lower(*structs).compile(compiler_options=options)
 
     def _file(self, shapes: Any, tree: Any) -> Path | None:
         """Where the program is kept; None if JAX keeps nothing, or computes on something else than a CPU."""

@@ -19,7 +19,6 @@ from haltere.estimation import VehicleEstimate
 from haltere.flight.fault import Values
 from haltere.foundation.arrays import compiled
 from haltere.identification.result import Parameter
-from haltere.identification.vehicle_parameters import thrust_axes
 from haltere.lie import so3
 
 axes_of, wxyz_of = compiled(so3.from_wxyz), compiled(so3.to_wxyz)
@@ -32,7 +31,7 @@ def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -
         return None
     p = {name: np.asarray(value, np.float64) for name, value in estimate.printed.items()}
     R, c = principal_frame(airframe, p)
-    axes = thrust_axes(estimate)[0] @ R.T
+    axes = estimate.thrust_axes()[0] @ R.T
     places = c + p["rotor_position"] @ R.T
     rotors = []
     for rotor, place, axis, k, d in zip(

@@ -26,7 +26,7 @@ from haltere.identification.known import Known
 from haltere.identification.result import PRINCIPAL, Prediction
 from haltere.identification.rotor_method import SLOW, Told, identify_rotors
 from haltere.identification.smoothing import filled, smoothed, white_noise
-from haltere.identification.vehicle_parameters import thrust_axes, vehicle_covariance, vehicle_parameters
+from haltere.identification.vehicle_parameters import vehicle_covariance, vehicle_parameters
 
 LEAST = {"accel": 1e-3, "gyro": 1e-5, "position": 1e-3, "rotation": 3e-3}
 """Deviations of a sample below which no sensor is believed: m/s2, rad/s, m, rad."""
@@ -258,7 +258,7 @@ def _predictions(online: VehicleEstimate, part: Excerpt) -> list[Prediction]:
     if online.early is None or late.flown < 0.5 or part.speeds is None:
         return []
     early = replace(online, belief=online.early)
-    p, axes = values_of(early), thrust_axes(early)[0]
+    p, axes = values_of(early), early.thrust_axes()[0]
     cutoff = min(CUTOFF, 0.2 * part.rate)
     found = laws.signals(late, filled(part.speeds), None, cutoff, 0.0, 0.0)
     R = np.asarray(axes_of(p["imu_rotation"]))

@@ -1,14 +1,9 @@
 """The numbers of the vehicle filter as parameters of a result: values, deviations, verdicts, and their covariance."""
 
-from functools import lru_cache
-from typing import Any
-
-import jax
 import numpy as np
 
 from haltere.estimation import VehicleEstimate
 from haltere.estimation.vehicle_estimate import Row
-from haltere.estimation.vehicle_space import Chart
 from haltere.flight.fault import Values
 from haltere.identification.judgement import NORMAL, WIDE
 from haltere.identification.result import Covariance, Parameter
@@ -47,20 +42,9 @@ def vehicle_parameters(estimate: VehicleEstimate, grown: float, misfit: bool) ->
     return found
 
 
-def thrust_axes(estimate: VehicleEstimate) -> tuple[Values, Values]:
-    """Thrust axes (N, 3) along principal axes, and their slopes (N, 3, N, 2) over the tilts."""
-    axes, slopes = _axes_and_slopes(estimate.chart)(estimate.printed["rotor_tilt"])
-    return np.asarray(axes), np.asarray(slopes)
-
-
-@lru_cache(maxsize=8)
-def _axes_and_slopes(chart: Chart) -> Any:
-    return jax.jit(lambda tilt: (chart.thrust_axes(tilt), jax.jacfwd(chart.thrust_axes)(tilt)))
-
-
 def _axes(estimate: VehicleEstimate) -> tuple[Values, Values]:
     """Thrust axes (N, 3) and the covariance of each (N, 3, 3)."""
-    chart, (axes, slopes) = estimate.chart, thrust_axes(estimate)
+    chart, (axes, slopes) = estimate.chart, estimate.thrust_axes()
     first = chart.printed.places["rotor_tilt"].start
     covs = []
     for i in range(chart.count):
@@ -71,7 +55,7 @@ def _axes(estimate: VehicleEstimate) -> tuple[Values, Values]:
 
 def vehicle_covariance(estimate: VehicleEstimate, parameters: list[Parameter], grown: float) -> Covariance:
     """Of all parameters: J P J^T, where J turns tilts into axes and leaves the rest; their sigmas on its diagonal."""
-    chart, slopes = estimate.chart, thrust_axes(estimate)[1]
+    chart, slopes = estimate.chart, estimate.thrust_axes()[1]
     block = chart.printed.places["rotor_tilt"]
     own = dict(zip(chart.names, np.eye(len(chart.names)), strict=True))
     for i in range(chart.count):
