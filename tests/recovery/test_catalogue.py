@@ -169,7 +169,8 @@ def check(away, ratios, name):
           f"bound {np.median(q):.2f} median, {np.min(q):.2f} to {np.max(q):.2f}")  # fmt: skip
     assert np.max(q) < 2.0, {n: x for n, x in ratios.items() if x >= 2.0}
     assert np.median(q) > 0.9
-    assert np.min(q) > 0.75, {n: x for n, x in ratios.items() if x <= 0.75}
+    # How well turns about z are known depends on Ixx - Iyy, which is a small number that is estimated itself.
+    assert np.min(q) > 0.5, {n: x for n, x in ratios.items() if x <= 0.5}
 
 
 @pytest.mark.slow
