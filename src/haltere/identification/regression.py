@@ -8,7 +8,7 @@ has no attenuation, and where instruments say next to nothing it goes back to le
 estimator of [Fuller1977] for n independent samples. Without commands H = X.
 
 Outliers are weighed down (Huber), deviations come from leaving out one block of time after the other (jackknife), which
-needs no model of correlation.
+needs no model of correlation. Where noise was made white they are at least those of white noise.
 """
 
 from dataclasses import dataclass
@@ -95,6 +95,11 @@ def regress(
     )
     apart = without - without.mean(axis=0)
     cov = (len(parts) - 1) / len(parts) * apart.T @ apart * SPREAD**2
+    if alike <= 1.0:  # Ten blocks may agree by chance: white noise alone makes them differ by so much.
+        gain = np.linalg.pinv(total) @ W.T
+        noise = float(np.sum(weight * (y - A @ theta) ** 2)) / max(float(np.sum(weight)) - k, 1.0)
+        least = np.sqrt(noise * np.sum(gain**2, axis=1) / np.maximum(np.diagonal(cov), 1e-300))
+        cov = cov * np.outer(np.maximum(least, 1.0), np.maximum(least, 1.0))
     if Z is not None:
         H = _instruments(A, G, weight, FULLER / 4.0 * alike)
         shift = theta - np.linalg.lstsq(H.T @ A + ridge, H.T @ y, rcond=None)[0]
