@@ -71,38 +71,40 @@ def regress(
         beside: How many of the last columns are no part of what is explained: what they leave is.
     """
     scale = np.maximum(np.sqrt(np.mean(X**2, axis=0)), 1e-150)
-    A = X / scale
+    A, n, k = X / scale, *X.shape
     G = A if Z is None else Z / np.maximum(np.sqrt(np.mean(Z**2, axis=0)), 1e-150)
-    k = A.shape[1]
-    weight = np.ones(len(y))
-    parts = np.array_split(np.arange(len(y)), min(blocks, max(len(y) // k, 2)))
-    ridge = 1e-9 * len(y) * np.eye(k)
-    theta, size = np.zeros(k), 0.0
+    columns = np.concatenate([G, A, y[:, None]], axis=1)
+    few = 1.0 if Z is None else min(FULLER * alike / n, 1.0)
+    parts = np.array_split(np.arange(n), min(blocks, max(n // k, 2)))
+    ridge = 1e-9 * n * np.eye(k)
+    weight, theta, size = np.ones(n), np.zeros(k), 0.0
     for _ in range(ROUNDS):
-        W = _instruments(A, G, weight, FULLER * alike) if Z is not None else A * weight[:, None]
         if prior is not None:
-            ridge = 1e-9 * len(y) * np.eye(k) + np.diag(alike * (size / (prior * scale)) ** 2)
-        theta = np.linalg.lstsq(W.T @ A + ridge, W.T @ y, rcond=None)[0]
+            ridge = 1e-9 * n * np.eye(k) + np.diag(alike * (size / (prior * scale)) ** 2)
+        gram = columns.T @ (columns * weight[:, None])
+        M, v = _normal(gram, _projection(gram, k), few)
+        theta = _solved(M + ridge, v)
         left = y - A @ theta
         size = max(1.4826 * float(np.median(np.abs(left - np.median(left)))), 1e-300)
         weight = np.minimum(1.0, HUBER * size / np.maximum(np.abs(left), 1e-300))
-    W = _instruments(A, G, weight, FULLER * alike) if Z is not None else A * weight[:, None]
-    M = np.stack([W[p].T @ A[p] for p in parts])
-    s = np.stack([W[p].T @ y[p] for p in parts])
-    total, right = M.sum(axis=0) + ridge, s.sum(axis=0)
-    without = np.stack(
-        [np.linalg.lstsq(total - m, right - v, rcond=None)[0] for m, v in zip(M, s, strict=True)]
-    )
+    grams = np.stack([columns[p].T @ (columns[p] * weight[p, None]) for p in parts])
+    gram = grams.sum(axis=0)
+    C = _projection(gram, k)
+    normal = [_normal(each, C, few) for each in grams]
+    total, right = (sum(x) for x in zip(*normal, strict=True))
+    total = total + ridge
+    without = np.stack([_solved(total - M, right - v) for M, v in normal])
     apart = without - without.mean(axis=0)
     cov = (len(parts) - 1) / len(parts) * apart.T @ apart * SPREAD**2
     if alike <= 1.0:  # Ten blocks may agree by chance: white noise alone makes them differ by so much.
-        gain = np.linalg.pinv(total) @ W.T
+        H = ((1.0 - few) * G @ C + few * A) * weight[:, None]
+        gain = np.linalg.pinv(total) @ H.T
         noise = float(np.sum(weight * (y - A @ theta) ** 2)) / max(float(np.sum(weight)) - k, 1.0)
         least = np.sqrt(noise * np.sum(gain**2, axis=1) / np.maximum(np.diagonal(cov), 1e-300))
         cov = cov * np.outer(np.maximum(least, 1.0), np.maximum(least, 1.0))
     if Z is not None:
-        H = _instruments(A, G, weight, FULLER / 4.0 * alike)
-        shift = theta - np.linalg.lstsq(H.T @ A + ridge, H.T @ y, rcond=None)[0]
+        M, v = _normal(gram, C, 0.25 * few)
+        shift = theta - _solved(M + ridge, v)
         cov = cov + np.outer(shift, shift)
     if prior is not None:
         # What is held back towards zero is as far off as it may be before anything is known.
@@ -116,18 +118,28 @@ def regress(
     )
 
 
+def _projection(gram: Values, k: int) -> Values:
+    """(k, k) C with P X = Z C, from the weighted products (2 k + 1, 2 k + 1) of (Z, X, y)."""
+    return _solved(gram[:k, :k] + 1e-9 * np.trace(gram[:k, :k]) / k * np.eye(k), gram[:k, k : 2 * k])
+
+
+def _normal(gram: Values, C: Values, few: float) -> tuple[Values, Values]:
+    """H'X (k, k) and H'y (k,) of equation (1) from the weighted products of (Z, X, y), a/n = `few`."""
+    k = len(C)
+    both = (1.0 - few) * C.T @ gram[:k, k:] + few * gram[k : 2 * k, k:]
+    return both[:, :k], both[:, k]
+
+
+def _solved(M: Values, v: Values) -> Values:
+    try:
+        return np.asarray(np.linalg.solve(M, v))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(M, v, rcond=None)[0])
+
+
 def _rest(A: Values, y: Values, weight: Values) -> Values:
     """(n,) what is left of y by columns that are beside, or by its mean if there are none."""
     if A.shape[1] == 0:
         return np.asarray(y - np.average(y, weights=weight))
     W = A * weight[:, None]
-    theta = np.linalg.lstsq(W.T @ A + 1e-9 * len(y) * np.eye(A.shape[1]), W.T @ y, rcond=None)[0]
-    return np.asarray(y - A @ theta)
-
-
-def _instruments(A: Values, G: Values, weight: Values, few: float) -> Values:
-    """(n, k) weighted H of equation (1) for regressors and instruments of size 1; `few` of the n samples are a."""
-    W = G * weight[:, None]
-    share = min(few / len(A), 1.0)
-    projected = G @ np.linalg.lstsq(W.T @ G + 1e-9 * len(A) * np.eye(G.shape[1]), W.T @ A, rcond=None)[0]
-    return np.asarray(((1.0 - share) * projected + share * A) * weight[:, None])
+    return np.asarray(y - A @ _solved(W.T @ A + 1e-9 * len(y) * np.eye(A.shape[1]), W.T @ y))
