@@ -1,6 +1,8 @@
 """`haltere identify`: JSON, tables, folders that are never overwritten unasked, fleets, and errors of one line."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -111,3 +113,19 @@ def test_a_fleet_of_bad_logs_is_an_error(capsys, tmp_path):
     content, results = collected([tmp_path / "a.ulg"], ["a"], tmp_path, {0: "is empty"})
     assert results == []
     assert table(content)[1][0][-1] == "is empty"
+
+
+def test_a_log_without_pose_waits_for_no_compiler(folder, tmp_path):
+    """JAX takes a second to import: where nothing asks for it, it is not."""
+    words = ["identify", str(folder / "one.mcap"), "--out", str(tmp_path / "found"), "--json"]
+    script = (
+        "import sys\n"
+        "from haltere.cli.app import main\n"
+        "try:\n"
+        f"    main({words!r})\n"
+        "except SystemExit as end:\n"
+        "    sys.exit(end.code or 3 * ('jax' in sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["method"] == "effectiveness"

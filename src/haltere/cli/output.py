@@ -117,12 +117,20 @@ def progress(first: str) -> Iterator[Callable[[str], None]]:
 def prepare_jax() -> None:
     """Let JAX compute with 64 bits and keep compiled functions for the next call; before the first array.
 
-    A folder that the user has already chosen for compiled functions stays chosen.
+    It is not imported for that: some commands can do without it. A folder that the user has already chosen for compiled
+    functions stays chosen.
     """
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = str(Path(home) / "haltere" / "jax")
+    if "jax" not in sys.modules:
+        os.environ["JAX_ENABLE_X64"] = "1"
+        if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+            os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
+            os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+        return
     import jax
 
     jax.config.update("jax_enable_x64", True)
     if jax.config.values["jax_compilation_cache_dir"] is None:
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        jax.config.update("jax_compilation_cache_dir", str(Path(home) / "haltere" / "jax"))
+        jax.config.update("jax_compilation_cache_dir", folder)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

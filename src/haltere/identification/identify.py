@@ -13,7 +13,7 @@ from haltere.airframe import Airframe
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
 from haltere.identification.airframe_from_ratios import told_airframe
-from haltere.identification.assembly import with_numbers
+from haltere.identification.amended import with_numbers
 from haltere.identification.command_method import identify_commands
 from haltere.identification.doctor import diagnose
 from haltere.identification.doctor_model import nominal_of
@@ -23,7 +23,6 @@ from haltere.identification.known import Known, check_rotors
 from haltere.identification.result import Identification, Parameter
 from haltere.identification.rotor_method import Told, identify_rotors
 from haltere.identification.thrown_method import identify_throw, throw_window
-from haltere.identification.vehicle_method import identify_vehicle
 
 Method = Literal["auto", "filter", "batch", "effectiveness", "command", "throw"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -145,6 +144,8 @@ def _told(
         raise IdentifyError(f"--method {method} needs rotor speeds and a pose; the log has no rotor speeds")
     if airframe is None:
         raise IdentifyError(f"--method {method} starts from a nominal vehicle; give --airframe")
+    from haltere.identification.vehicle_method import identify_vehicle  # noqa: PLC0415 - JAX takes a second to import
+
     return identify_vehicle(flight, part, airframe, known, method)
 
 

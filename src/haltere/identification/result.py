@@ -8,19 +8,21 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from haltere.airframe import Airframe, AirframeError
-from haltere.estimation.vehicle_verdicts import Verdict
 from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
+
+if TYPE_CHECKING:  # JAX takes a second to import, and logs without pose can do without it
+    from haltere.estimation.vehicle_verdicts import Verdict
 
 FORMAT = "haltere-result-1"
 PRINCIPAL = "principal_axes"
 """In `fit`: the principal axes in body axes, as columns, where places and inertia are told along them."""
-VERDICTS: tuple[Verdict, ...] = ("identified", "weak", "combination", "unobservable")
+VERDICTS: "tuple[Verdict, ...]" = ("identified", "weak", "combination", "unobservable")
 
 
 class ResultError(HaltereError):
@@ -47,7 +49,7 @@ class Parameter:
     sigma: float | None
     interval: tuple[float | None, float | None]
     unit: str
-    verdict: Verdict
+    verdict: "Verdict"
     partners: tuple[str, ...] = ()
     fix: str = ""
 

@@ -20,7 +20,8 @@ from haltere.flight import Channel, Flight
 from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
 from haltere.identification import laws
-from haltere.identification.assembly import assembled, axes_of, principal_frame, with_numbers
+from haltere.identification.amended import with_numbers
+from haltere.identification.assembly import assembled, axes_of, principal_frame
 from haltere.identification.excerpt import Excerpt, IdentifyError
 from haltere.identification.known import Known
 from haltere.identification.result import PRINCIPAL, Prediction

@@ -2,20 +2,17 @@
 
 Around the centre of mass, every rotor and the IMU stands the 95 % ellipsoid of its place (axes of the body,
 deviations of the three coordinates). Places are known to millimetres on vehicles of decimetres, so all ellipsoids are
-enlarged by one round factor, which the caption tells. Without a whole airframe the rotors are drawn from above, as
-they act: with angular acceleration p about x and q about y, a rotor pulls at (-q, p), in units of the largest of
-each.
+enlarged by one round factor, which the caption tells.
 """
 
 from collections.abc import Mapping
 
 import numpy as np
-import plotly.graph_objects as go
 
 from haltere.airframe import Airframe
 from haltere.export.subject import Subject
 from haltere.identification.result import Identification
-from haltere.report import shapes, theme
+from haltere.report import shapes
 from haltere.report.page import Picture
 from haltere.report.scene import vehicle_figure
 from haltere.report.shapes import Floats, Mesh
@@ -31,14 +28,8 @@ DOUBT = "#8e5ea2"
 XYZ = ("x", "y", "z")
 
 
-def picture(result: Identification) -> Picture | None:
-    """The vehicle in 3D, or its rotors from above; None if the result has neither."""
-    return _whole(result) if result.airframe is not None else _above(result)
-
-
-def _whole(result: Identification) -> Picture:
-    airframe = result.airframe
-    assert airframe is not None
+def picture(result: Identification, airframe: Airframe) -> Picture:
+    """The vehicle in 3D, of a result with this airframe."""
     subject = Subject.from_result(result) if airframe.rotors else None
     sigmas = _sigmas(result)
     numbers: Mapping[str, float] = {} if subject is None else subject.numbers
@@ -109,54 +100,3 @@ def _ellipsoid(head: str, centre: Floats, half: Floats) -> Part:
     flat = np.maximum(half, 0.05 * float(np.max(half)))
     mesh = Mesh(ball.vertices * flat + centre, ball.faces)
     return Part("doubt", f"{head.removeprefix('rotors.')}, 95 %", mesh, DOUBT, 0.3)
-
-
-def _above(result: Identification) -> Picture | None:
-    rotors = effectiveness(result)
-    if not rotors:
-        return None
-    table = np.array([[r.get(n, 0.0) for n in ("q", "p", "r", "fz")] for r in rotors.values()])
-    scale = np.max(np.abs(table), axis=0)
-    share = table / np.where(scale > 0.0, scale, 1.0)
-    figure = go.Figure()
-    reach = 1.45
-    for (name, _), (q, p, r, fz) in zip(rotors.items(), share, strict=True):
-        colour = theme.SPIN["ccw" if r < 0.0 else "cw"]  # a ccw rotor turns the body clockwise
-        figure.add_trace(
-            go.Scatter(
-                x=[-p],
-                y=[-q],
-                mode="markers+text",
-                text=[f"<b>{name}</b>"],
-                textposition="middle center",
-                textfont={"color": "#ffffff", "size": 13},
-                marker={"size": 30 + 30 * abs(fz), "color": colour, "opacity": 0.85},
-                hovertemplate=f"{name}: roll {p:+.2f}, pitch {q:+.2f}, yaw {r:+.2f}, up {fz:+.2f}<extra></extra>",
-                showlegend=False,
-            )
-        )
-        figure.add_shape(
-            type="line", x0=0, y0=0, x1=-p, y1=-q, line={"color": theme.HAIRLINE, "width": 5}, layer="below"
-        )
-    figure.add_annotation(x=0, y=1.38, text="front", showarrow=False, font={"color": theme.MUTED, "size": 13})
-    theme.apply(figure, 400, hovermode="closest", margin={"l": 8, "r": 8, "t": 8, "b": 8})
-    figure.update_xaxes(range=[-reach, reach], visible=False)
-    figure.update_yaxes(range=[-reach, reach], visible=False, scaleanchor="x")
-    return Picture(
-        "Rotors from above, as they act",
-        figure,
-        "How strongly each rotor rolls (sideways) and pitches (lengthwise) the vehicle, each against the strongest; "
-        "larger discs lift more. Blue rotors turn counter-clockwise, orange ones clockwise. Lengths need a mass and an "
-        "airframe.",
-        name="vehicle",
-    )
-
-
-def effectiveness(result: Identification) -> dict[str, dict[str, float]]:
-    """By rotor: `fx` ... `r`, as far as the log tells them."""
-    found: dict[str, dict[str, float]] = {}
-    for p in result.parameters:
-        parts = p.name.split(".")
-        if len(parts) == 4 and parts[0] == "rotors" and parts[2] == "effectiveness" and p.value is not None:
-            found.setdefault(parts[1], {})[parts[3]] = p.value
-    return found

@@ -8,7 +8,7 @@ import numpy as np
 from haltere.foundation.gravity import STANDARD_GRAVITY
 from haltere.identification.result import Identification
 from haltere.report import fits
-from haltere.report.belief import effectiveness, picture
+from haltere.report.above import effectiveness, from_above
 from haltere.report.page import Fact, Page, Picture, Section, Table
 from haltere.report.verdicts import nice, number, tables
 
@@ -75,7 +75,7 @@ def _facts(result: Identification, counts: Counter[str]) -> list[Fact]:
 
 def _vehicle(result: Identification) -> Section:
     items: list[Picture | Table] = []
-    shown = picture(result)
+    shown = _picture(result)
     if shown is not None:
         items.append(shown)
     items += _strengths(result)
@@ -85,6 +85,15 @@ def _vehicle(result: Identification) -> Section:
         else "Without pose and a known mass a log tells ratios: how strongly each rotor pushes and turns the vehicle."
     )
     return Section("The vehicle", text, items)
+
+
+def _picture(result: Identification) -> Picture | None:
+    """The vehicle in 3D, or its rotors from above; None if the result has neither."""
+    if result.airframe is None:
+        return from_above(result)
+    from haltere.report.belief import picture  # noqa: PLC0415 - JAX takes a second to import
+
+    return picture(result, result.airframe)
 
 
 def _strengths(result: Identification) -> list[Picture | Table]:

@@ -9,7 +9,7 @@ from tests.unit.identification.made_vehicle import draw, record
 from haltere.airframe import from_catalogue
 from haltere.flight import Channel, Flight, nanoseconds
 from haltere.identification.absolute import physical
-from haltere.identification.assembly import with_numbers
+from haltere.identification.amended import with_numbers
 from haltere.identification.excerpt import IdentifyError
 from haltere.identification.identify import finite, identify
 from haltere.identification.judgement import parameter, together, unknown
