@@ -167,30 +167,29 @@ def check(away, ratios, name):
     e, q = np.array(list(away.values())), np.array(list(ratios.values()))
     print(f"{name}: {len(e)} numbers, largest {np.max(np.abs(e)):.2f}, mean square {np.mean(e**2):.2f}, sigma over "
           f"bound {np.median(q):.2f} median, {np.min(q):.2f} to {np.max(q):.2f}")  # fmt: skip
-    assert np.max(q) < 2.0, {n: x for n, x in ratios.items() if x >= 2.0}
     assert np.median(q) > 0.9
     # How well turns about z are known depends on Ixx - Iyy, which is a small number that is estimated itself.
     assert np.min(q) > 0.5, {n: x for n, x in ratios.items() if x <= 0.5}
+    return {n: x for n, x in ratios.items() if x >= 2.0}
 
 
-MISSED = pytest.mark.xfail(strict=False, reason="one number of seed 4 has 2.01 times the bound, 2 is asked")
-WITH_POSE = [
-    pytest.param(name, method, marks=[MISSED] if (name, method) == ("hong-quadrotor", "batch") else [])
-    for name in RIGID
-    for method in ("filter", "batch")
-]
+MISSED = {("hong-quadrotor", "batch"): 1}
+"""How many numbers of the four flights have more than twice the bound: none is asked, 2.01 times is reached."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "method"), WITH_POSE)
+@pytest.mark.parametrize("method", ["filter", "batch"])
+@pytest.mark.parametrize("name", RIGID)
 def test_every_vehicle_with_pose(name, method, tmp_path):
     """The filter, which `auto` takes, and the batch smoother over four seeds, each in a format of its own."""
-    found = []
+    found, above = [], []
     for seed, ending in zip((1, 2, 3, 4), WRITERS, strict=True):
         away, ratios, _ = judged(name, seed, ending, tmp_path, method)
-        check(away, ratios, f"{name} {seed} {ending} {method}")
+        above += check(away, ratios, f"{name} {seed} {ending} {method}").items()
         assert max(map(abs, away.values())) < 5.0, away
         found += away.values()
+    assert len(above) <= MISSED.get((name, method), 0), above
+    assert all(x < 2.05 for _, x in above), above
     assert np.mean(np.abs(found) < 3.0) > 0.98
     assert 0.4 < np.mean(np.square(found)) < 2.0  # numbers of one flight are not independent
 
@@ -199,7 +198,7 @@ def test_every_vehicle_with_pose(name, method, tmp_path):
 def test_online_and_offline_agree_with_pose_in_a_table(tmp_path):
     """One vehicle with pose: filter and smoother within sigma of each other and of the truth, sigma near the bound."""
     away, ratios, result = judged("hummingbird", 4, "csv", tmp_path, "batch")
-    check(away, ratios, "hummingbird 4 csv")
+    assert not check(away, ratios, "hummingbird 4 csv")
     assert max(map(abs, away.values())) < 3.5
     online = result.fit["online"]
     assert set(online) > {"mass", "inertia.xx", "imu.position.x"}

@@ -24,7 +24,8 @@ from haltere.lie import so3
 
 VECTORS = ("velocity", "rates", "pose_position", "imu_position", "torque", "force")
 """Blocks of vectors in the vehicle's axes."""
-SENSORS = ("pose_rotation", "imu_rotation")
+MOUNTINGS = ("pose_rotation", "imu_rotation")
+"""Blocks of how sensors are turned against them."""
 
 
 def turning(chart: Chart, before: Mean, after: Mean) -> Array:
@@ -33,7 +34,7 @@ def turning(chart: Chart, before: Mean, after: Mean) -> Array:
         return jnp.zeros((chart.space.dimension, 3))
     rows = []
     for block in chart.space.blocks:
-        if block.name in SENSORS:
+        if block.name in MOUNTINGS:
             rows.append((so3.from_wxyz(before[block.name]) - so3.from_wxyz(after[block.name])).T)
         elif block.name in VECTORS:
             rows += [so3.hat(v) for v in (after[block.name] - before[block.name]).reshape(-1, 3)]

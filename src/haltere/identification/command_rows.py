@@ -3,10 +3,10 @@
 With command d in 0..1, curve and lag of the speed, w over its highest value,
 
     w = G(s) v^b (k d + (1 - k) sqrt d),   G = exp(-s T) / (1 + tau s),   u = w^2                            (1)
-    f_z = sum F_i u_i - C v + X(W, W') r,   v' = sum F_i u_i - g - L v,   W' = sum T_i u_i + Q (W W) + D W + e  (2)
+    f_z = sum F_i u_i - C z' + X(W, W') r,   z'' = sum F_i u_i - g - L z',   W' = sum T_i u_i + Q (W W) + D W + e (2)
 
 F_i (m/s2), T_i (rad/s2) = what rotor i does at full command; C = how much less rotors pull against the air that they
-climb into at speed v, which commands alone tell, from rest at the start of each stretch, forgotten after 1/L;
+climb into at speed z', which commands alone tell, from rest at the start of each stretch, forgotten after 1/L;
 X(W, W') r = what an IMU off the centre of mass feels; v = battery voltage over its mean, b = 0 or 1; D W = what
 a lag of another form leaves (for predictions only). No log tells the form of the curve for sure, and it moves the
 inertia by a third. Every form on a grid of (k, tau, T, b) is fitted, and the result is the mean over them with weights
@@ -28,7 +28,7 @@ from scipy import signal
 
 from haltere.flight.fault import Values
 from haltere.foundation.gravity import STANDARD_GRAVITY
-from haltere.identification import regression
+from haltere.identification import laws, regression
 from haltere.identification.excerpt import Excerpt, IdentifyError
 from haltere.identification.smoothing import filled, late, smoothed
 from haltere.identification.tumble import place_matrix
@@ -47,8 +47,6 @@ CLIMB = 0.5
 """1/s, of C before the log."""
 LEAK = 0.5
 """1/s, L."""
-REACH = 0.05
-"""m, how far from the centre of mass an IMU may be."""
 ALIKE = 40.0
 """Neighbouring samples that count as one against what is believed before the log."""
 SWAY = 0.05
@@ -176,7 +174,7 @@ class Made:
 
     Attributes:
         squares: (n, m) u.
-        climb: (n, 2) v of rotors that pull by u, and v that gravity takes, m/s.
+        climb: (n, 2) z' of rotors that pull by u, and z' that gravity takes, m/s.
     """
 
     squares: Values
@@ -299,7 +297,7 @@ def _forms(
     # Single rotors about the common gain: only as far as the log tells them apart.
     left = force - gain * total
     G = np.concatenate([u, levers, (made.climb @ [-gain, 1.0])[:, None]], axis=1)
-    before = np.array([0.15 * gain] * m + [REACH] * 3 + [CLIMB])
+    before = np.array([0.15 * gain] * m + [laws.REACH] * 3 + [CLIMB])
     prior = np.diag(float(np.average(left**2, weights=w)) * ALIKE / before**2)
     apart = np.linalg.solve(G.T @ (G * w[:, None]) + prior, G.T @ (w * left))
     lift, drift = gain + apart[:m], apart[m:]

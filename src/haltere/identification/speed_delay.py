@@ -93,9 +93,9 @@ def _searched(part: Excerpt, speeds: Values, cutoff: float, delays: Values, lean
     left = []
     base = signals(part, speeds, None, cutoff, 0.0, 0.0)
     filtered = smoothed(speeds**2, part.rate, cutoff)
-    step_ = max(round(part.rate / base.rate), 1)
+    every = max(round(part.rate / base.rate), 1)
     for delay in delays:
-        squares = late(filtered, float(delay), part.rate)[::step_]
+        squares = late(filtered, float(delay), part.rate)[::every]
         beside = [base.turned.rises] if leaning else []
         rows = []
         for axis in (0, 1):

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.unit.estimation.motion import turning_vehicle
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Environment, State
@@ -26,16 +27,7 @@ def case(request):
         k: v if k in ("pose_rotation", "imu_rotation") else v * 1.01
         for k, v in chart.printed.plus(description.printed, 1e-2 * away).items()
     }
-    mean = {
-        "position": jnp.asarray([0.3, -0.2, 1.5]),
-        "velocity": jnp.asarray([1.0, -0.5, 0.3]),
-        "attitude": so3.exp_wxyz(jnp.asarray([0.3, -0.2, 0.8])),
-        "rates": jnp.asarray([0.9, -1.3, 0.7]),
-        "accel_bias": jnp.asarray([0.1, -0.1, 0.05]),
-        "gyro_bias": jnp.asarray([0.01, 0.0, -0.01]),
-        **chart.to_coordinates(printed),
-    }
-    return chart, mean
+    return chart, {**turning_vehicle(), **chart.to_coordinates(printed)}
 
 
 def central(function, sizes):

@@ -5,7 +5,6 @@ import pytest
 from scipy import signal
 
 from haltere.identification.command_rows import LEAK, Moved, forms, grid, pulled, squares
-from haltere.identification.tumble import place_matrix
 
 RATE, NODE = 160.0, (0.5, 0.05, 0.01, 0.0)
 LIFT, CLIMB, PLACE = np.array([4.8, 5.0, 5.2, 5.0]), 0.35, np.array([0.004, -0.003, -0.02])
@@ -33,7 +32,7 @@ def flown(rng, seconds=25.0):
         for k in range(first, last):
             before = speed[k - 1] if k > first else 0.0
             speed[k] = before * np.exp(-LEAK / RATE) + (u[k] @ lift - 9.80665) / RATE
-    force = u @ lift - CLIMB * speed + place_matrix(rates, turn)[:, 2] @ PLACE
+    force = u @ lift - CLIMB * speed + (np.cross(turn, PLACE) + np.cross(rates, np.cross(rates, PLACE)))[:, 2]
     felt = np.stack([0 * force, 0 * force, force + 0.1 * rng.normal(size=n)], axis=1)
     return Moved(RATE, bare.time, commands, None, rates, turn, felt, good, 20.0), lift, force
 
