@@ -53,11 +53,12 @@ test-fast: setup
 test-lowest: $(LOWEST_READY)
 	PYTHONPATH=src $(LOWEST_VENV)/bin/python -m pytest tests/unit/algebra tests/unit/dynamics/test_core.py $(PYTEST_ARGS)
 
-test-slow: setup  ## run the long tests: many random vehicles
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow $(PYTEST_ARGS)
+test-slow: setup  ## run the long tests: many random vehicles, property tests with fresh examples
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "slow or hypothesis" --hypothesis-profile fresh $(PYTEST_ARGS)
 
-fuzz: setup  ## damage logs at random and read them, ten minutes for each reader
-	HALTERE_FUZZ_SECONDS=600 $(BIN)/python -m pytest -n $(WORKERS) -m slow tests/recovery/test_fuzz_logs.py $(PYTEST_ARGS)
+fuzz: setup  ## read logs damaged at random: 20,000 random heads and tails and ten minutes for each reader
+	HALTERE_FUZZ_SECONDS=600 $(BIN)/python -m pytest -n $(WORKERS) -m "slow or hypothesis" --hypothesis-profile fuzz \
+		tests/recovery/test_fuzz_logs.py tests/unit/logs/test_faults.py $(PYTEST_ARGS)
 
 lint: setup  ## style, types, import contracts, licences
 	$(BIN)/ruff check .

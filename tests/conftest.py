@@ -1,11 +1,27 @@
-"""64-bit numbers, and compiled functions kept between runs (a folder that git ignores)."""
+"""64-bit numbers, compiled functions kept between runs (a folder that git ignores), and examples that do not change.
+
+Property tests take the same examples in every run of `make test` (profile `fixed`); `make test-slow` and `make fuzz`
+explore with fresh ones, many more (profiles `fresh` and `fuzz`), and what they find is written as an `@example` or a
+test of its own.
+"""
 
 from pathlib import Path
 
 import jax
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
+
+pytest_plugins = ["tests.worker_memory"]
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_compilation_cache_dir", str(ROOT / ".cache" / "jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+settings.register_profile("fixed", deadline=None, max_examples=40, derandomize=True, database=None)
+settings.register_profile(
+    "fresh", deadline=None, max_examples=1_000, print_blob=True, suppress_health_check=SLOW
+)
+settings.register_profile("fuzz", settings.get_profile("fresh"), max_examples=20_000)
+settings.load_profile("fixed")

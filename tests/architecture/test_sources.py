@@ -5,9 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 KEY = re.compile(r"\[([A-Z][a-z]+\d{4}[a-z]?|Schmitz)\]")
 SEEDED = {
     "default_rng",
@@ -45,7 +47,7 @@ def unseeded(tree):
         last = called.rsplit(".", 1)[-1]
         if last in {"default_rng", "SeedSequence"} and not node.args and not node.keywords:
             found.append(f"{called}()")
-        if re.match(r"(np|numpy)\.random\.", called) and last not in SEEDED:
+        if re.fullmatch(r"(np|numpy)\.random\.\w+", called) and last not in SEEDED:
             found.append(called)
         if called in {"os.urandom", "uuid.uuid4"}:
             found.append(called)
@@ -63,9 +65,52 @@ def test_cited_keys_exist(path):
     assert cited <= references()
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name)
+@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=name)
 def test_randomness_is_passed_in(path):
     assert unseeded(ast.parse(path.read_text(encoding="utf-8"))) == []
+
+
+def own_examples(tree):
+    """Lines where a test sets its own number or choice of examples, over the profile that the run has chosen."""
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "hypothesis"
+        for alias in node.names
+        if alias.name in {"settings", "seed"}
+    }
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [
+        call.lineno
+        for call in calls
+        if ast.unparse(call.func) in imported | {"hypothesis.settings", "hypothesis.seed"}
+    ]
+
+
+@pytest.mark.parametrize("path", TESTS, ids=name)
+def test_property_tests_leave_their_examples_to_the_profile(path):
+    assert own_examples(ast.parse(path.read_text(encoding="utf-8"))) == []
+
+
+def test_the_examples_of_make_test_are_the_same_in_every_run(request):
+    chosen = request.config.getoption("--hypothesis-profile")
+    assert settings.get_profile("fixed").derandomize
+    assert settings.get_profile("fixed").database is None
+    assert chosen or settings.default == settings.get_profile("fixed")
+    assert not settings.get_profile("fresh").derandomize
+    assert settings.get_profile("fuzz").max_examples == 20_000
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("from hypothesis import settings\n@settings(max_examples=3)\ndef f(): pass", 1),
+        ("from hypothesis import settings\nsettings.default", 0),
+        ("settings(3)", 0),
+    ],
+)
+def test_the_scan_for_examples_sees_what_it_should(code, count):
+    assert len(own_examples(ast.parse(code))) == count
 
 
 @pytest.mark.parametrize(
@@ -75,6 +120,7 @@ def test_randomness_is_passed_in(path):
         ("np.random.normal()", 1),
         ("np.random.default_rng()", 1),
         ("np.random.default_rng(seed)", 0),
+        ("np.random.default_rng(0).bytes(3)", 0),
         ("rng.normal()", 0),
         ("jax.random.normal(key)", 0),
     ],

@@ -2,7 +2,7 @@
 
 import math
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from haltere.airframe import (
@@ -162,11 +162,6 @@ def airframes(draw):
     )
 
 
-@settings(
-    max_examples=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)
 @given(airframes())
 def test_written_and_read_back_it_is_equal(airframe):
     assert loads(dumps(airframe)) == airframe

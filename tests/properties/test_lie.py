@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from haltere.lie import s2, se3, so3
@@ -142,7 +142,6 @@ def coordinates(rng, size, batch, turn, shift):
 
 @pytest.mark.parametrize("batch", BATCHES, ids=str)
 @pytest.mark.parametrize("group", GROUPS, ids=str)
-@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     turns=st.tuples(TURNS, TURNS, TURNS),
@@ -158,7 +157,6 @@ def test_laws(group, batch, seed, turns, shifts):
         assert np.max(np.abs(value)) <= 2e-13 * scale**2, name
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), turn=TURNS, z=st.floats(-1.0, 1.0))
 def test_box_operators_of_the_sphere_are_inverse(seed, turn, z):
     azimuth, heading = np.random.default_rng(seed).uniform(-np.pi, np.pi, size=2)

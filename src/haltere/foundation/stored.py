@@ -25,6 +25,7 @@ import numpy as np
 
 from haltere.foundation.errors import HaltereError
 from haltere.foundation.files import whole_file
+from haltere.foundation.memory import register
 
 FOLDER = "programs"
 MOST = 200
@@ -51,6 +52,11 @@ class Stored:
         )
         self._ready: dict[Any, Any] = {}
         self._lock = threading.Lock()
+        register(self)
+
+    def release(self) -> None:
+        """Forget what was compiled; the next call compiles it again, or loads it."""
+        self._ready = {}
 
     def __call__(self, *args: Any) -> Any:
         """The result; inside of another traced function, simply that of the function."""
@@ -69,9 +75,10 @@ class Stored:
     def _compiled(self, arrays: list[Any], tree: Any) -> Any:
         shapes = tuple((tuple(x.shape), np.dtype(x.dtype).name) for x in arrays)
         with self._lock:
-            if (tree, shapes) not in self._ready:
-                self._ready[tree, shapes] = self._made(shapes, tree)
-            return self._ready[tree, shapes]
+            ready = self._ready.get((tree, shapes))
+            if ready is None:
+                ready = self._ready[tree, shapes] = self._made(shapes, tree)
+            return ready
 
     def _made(self, shapes: Any, tree: Any) -> Any:
         structs = [jax.ShapeDtypeStruct(*shape) for shape in shapes]

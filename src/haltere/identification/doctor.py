@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from haltere.airframe import Airframe, loads
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
@@ -59,16 +61,17 @@ def diagnose(flight: Flight, airframe: Airframe | None = None, apply: Iterable[s
     """Examine a flight.
 
     Args:
-        flight: The record; channels named `truth.*` are not looked at.
+        flight: The record; channels named `truth.*`, and those without a number in them, are not looked at.
         airframe: What the vehicle is meant to be; that of the record, if none is given and the record has one.
         apply: Kinds of findings whose remedy is applied though they are not certain.
     """
-    asked = set(apply)
+    with np.errstate(all="ignore"):  # a damaged log may hold any numbers
+        return _diagnosed(flight, airframe, set(apply))
+
+
+def _diagnosed(flight: Flight, airframe: Airframe | None, asked: set[str]) -> Diagnosis:
     nominal = airframe or _described(flight)
-    current = flight
-    for name in flight.names:
-        if name.startswith("truth."):
-            current = current.without(name)
+    current = _worth_looking(flight)
     findings: list[Finding] = []
     unknown: list[Unknown] = []
     measures: dict[str, float] = {}
@@ -79,15 +82,23 @@ def diagnose(flight: Flight, airframe: Airframe | None = None, apply: Iterable[s
                 continue
             findings.append(result)
             if result.mend is not None and (result.certain or result.kind in asked):
-                current = result.mend(current)
+                current = _worth_looking(result.mend(current))
         if check is check_imu and any(f.mend and f.certain for f in findings):
             # Units first, then axes: what was hidden behind a wrong unit shows now.
             for result in check_imu(current, nominal, measures):
                 if isinstance(result, Finding) and result.kind not in {f.kind for f in findings}:
                     findings.append(result)
                     if result.mend is not None and (result.certain or result.kind in asked):
-                        current = result.mend(current)
+                        current = _worth_looking(result.mend(current))
     return Diagnosis(tuple(findings), tuple(unknown), measures, current)
+
+
+def _worth_looking(flight: Flight) -> Flight:
+    """The flight without `truth.*` and without channels that hold no number, as a mended flight may have."""
+    for name in flight.names:
+        if name.startswith("truth.") or not np.any(np.isfinite(flight[name].values)):
+            flight = flight.without(name)
+    return flight
 
 
 def _described(flight: Flight) -> Airframe | None:

@@ -209,7 +209,8 @@ def _in_flight(flight: Flight, moved: Motion) -> NDArray[np.bool_]:
 def _gyro_unit(gyro: Values, force: Values) -> Iterator[Finding | Unknown]:
     """Yield whether the gyro is in deg/s, told by the force that it turns."""
     as_is, as_deg = _steadiness(gyro, force), _steadiness(gyro * UNITS["deg/s"], force)
-    rms = float(np.sqrt(np.nanmean(np.sum(gyro**2, axis=1))))
+    squares = np.sum(gyro**2, axis=1)
+    rms = float(np.sqrt(np.mean(squares[np.isfinite(squares)]))) if np.any(np.isfinite(squares)) else 0.0
     kept = f"{100 * as_is:.0f} % of its length over 2 s, {100 * as_deg:.0f} % if in deg/s"
     said = f"turned by the integrated gyro, the force keeps {kept}"
     if as_is < 0.75 and as_deg > 0.9 and rms > 2.0:

@@ -108,7 +108,10 @@ def excerpt(flight: Flight, names: tuple[str, ...] = ()) -> Excerpt:
     end = min(flight[n].seconds(flight.start)[-1] for n in ("imu.gyro", "imu.accel"))
     time = np.arange(begin, end, step)
     if len(time) < SHORTEST * rate:
-        raise IdentifyError(f"the IMU was logged for {end - begin:.2g} s; at least {SHORTEST:g} s are needed")
+        both = max(end - begin, 0.0)
+        raise IdentifyError(
+            f"gyro and accelerometer were logged together for {both:.2g} s; at least {SHORTEST:g} s are needed"
+        )
     good = np.ones(len(time), bool)
     found: dict[str, Values | None] = {}
     for name in ("imu.gyro", "imu.accel", "rotors.speed", "rotors.command", "battery.voltage"):

@@ -69,7 +69,12 @@ def regress(
         prior: (k,) deviations about zero that the numbers have before, infinite for none.
         alike: Neighbouring samples that count as one.
         beside: How many of the last columns are no part of what is explained: what they leave is.
+
+    Raises:
+        numpy.linalg.LinAlgError: there is no sample.
     """
+    if not len(X):
+        raise np.linalg.LinAlgError("no sample has all signals")
     scale = np.maximum(np.sqrt(np.mean(X**2, axis=0)), 1e-150)
     A, n, k = X / scale, *X.shape
     G = A if Z is None else Z / np.maximum(np.sqrt(np.mean(Z**2, axis=0)), 1e-150)

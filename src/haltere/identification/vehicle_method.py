@@ -19,6 +19,7 @@ from haltere.estimation.vehicle_space import Effect
 from haltere.flight import Channel, Flight
 from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
+from haltere.foundation.memory import bound_programs
 from haltere.identification import laws
 from haltere.identification.amended import with_numbers
 from haltere.identification.assembly import assembled, axes_of, principal_frame
@@ -68,6 +69,7 @@ def identify_vehicle(
         known: Numbers measured otherwise.
         method: `filter`, or `batch` for the smoother over the whole flight with the filter beside it.
     """
+    bound_programs()
     told = Told()
     held = _held(airframe, flight, told.notes)
     nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, part, airframe)

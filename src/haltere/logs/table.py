@@ -82,6 +82,8 @@ def read_table(file: Path, mapping: Mapping | None) -> Flight:
             "imu.accel is made of the estimated acceleration, attitude and gravity"
         )
     good = np.isfinite(data[chosen.time.column])
+    if not np.any(good):
+        raise LogError(f"{file}: no row has a time in column '{chosen.time.column}'; check the table")
     if not np.all(good):
         builder.note(f"broken: {int(np.sum(~good))} rows without a time were left out")
         data = {name: column[good] for name, column in data.items()}

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from haltere.foundation.memory import bound_programs
 from haltere.observability.directions import Direction, named_directions, respecting
 from haltere.observability.parameters import Parameter, Parameters, Verdict, verdict
 from haltere.observability.rank import (
@@ -105,6 +106,7 @@ def observe(
         norms: `all` or `determined`.
         rng: for points and inputs; the answer does not depend on it.
     """
+    bound_programs()
     rng = rng or np.random.default_rng(0)
     by_flights = winged(subject)
     base: ExactMatrix | FloatMatrix

@@ -29,6 +29,7 @@ from haltere.dynamics.model import locked_rotors
 from haltere.flight import write_mcap
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
+from haltere.foundation.memory import bound_programs
 from haltere.simulation import Command, Timing, Trace, Vehicle, fly
 from haltere.simulation.record import record
 from haltere.simulation.scenario import Scenario, ScenarioError
@@ -92,6 +93,7 @@ def fly_many(
 @whole_batch
 def fly_cases(cases: Sequence[Case]) -> list[Mapping[str, Any] | Exception]:
     """The flights of one batch: a summary of each, and its file if it is to be kept."""
+    bound_programs()
     parameters = dict(cases[0].parameters)
     setup = prepared(json.dumps(parameters, sort_keys=True))
     seeds = [int(jax.random.bits(case.key, dtype=jnp.uint32)) for case in cases]

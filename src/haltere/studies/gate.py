@@ -22,6 +22,7 @@ from haltere.dynamics import State
 from haltere.dynamics.model import locked_rotors
 from haltere.export import Certificate, Subject
 from haltere.foundation.arrays import Array
+from haltere.foundation.memory import bound_programs
 from haltere.simulation import Command, Timing, Vehicle, fly
 from haltere.studies.gate_draws import drawn, flyable
 from haltere.trajectory import hover, hover_point
@@ -46,6 +47,7 @@ def certify(subject: Subject, draws: int = 20, seed: int = 0) -> Certificate:
     Raises:
         ExportError: there is no whole vehicle to fly, nor enough ratios to make one.
     """
+    bound_programs()
     believed = flyable(subject)
     try:
         controller = GeometricController.from_airframe(believed)

@@ -17,6 +17,7 @@ from haltere.dynamics import Environment, State
 from haltere.dynamics.model import locked_rotors
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array
+from haltere.foundation.memory import bound_programs
 from haltere.simulation import Command, Gusts, Timing, Trace, Vehicle, along_wind, fly
 from haltere.simulation.payload import Payload, hung, loading, loose
 from haltere.simulation.record import Sensing, record
@@ -49,6 +50,7 @@ def simulate(
     scenario: Scenario | str | Path, progress: Progress | None = None, seed: int | None = None
 ) -> Flight:
     """The flight of a scenario, or of a scenario file; `seed` replaces the scenario's own."""
+    bound_programs()
     text = ""
     if not isinstance(scenario, Scenario):
         scenario, text = load_scenario(scenario)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from haltere.airframe import from_catalogue
@@ -28,7 +28,6 @@ def numbers(name):
 
 
 @pytest.mark.parametrize("name", ["hummingbird", "hexa-tilted"])
-@settings(deadline=None, max_examples=60)
 @given(wrench=st.lists(NUMBERS, min_size=6, max_size=6))
 def test_never_outside_the_limits(name, wrench):
     vehicle, table = numbers(name)
@@ -38,7 +37,6 @@ def test_never_outside_the_limits(name, wrench):
     assert bool(answer.valid) or not np.all(np.abs(wrench) < 1e290)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**31), st.floats(0.05, 0.95))
 def test_equals_the_pseudo_inverse_where_that_is_inside(seed, share):
     rng = np.random.default_rng(seed)

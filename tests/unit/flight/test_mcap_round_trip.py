@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -33,7 +33,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("flights")
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     chosen=st.lists(channels(), max_size=8, unique_by=lambda c: c.name),
     text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
