@@ -6,6 +6,7 @@ are many, and a worker that grows beyond `--most-maps` all the same fails the te
 """
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -16,19 +17,21 @@ MOST = 40_000
 """Memory maps at which a test fails."""
 WITHIN_MODULE = 16_000
 """Memory maps at which programs are released though the next test may want them again."""
+BETWEEN = 1.0
+"""s; within a module, maps are counted no more often: counting ten thousand takes some ms."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 STATUS = Path("/proc/self/statm")
 
 
 class Usage:
-    """The largest number of maps and the most memory of this process, looked at after each test."""
+    """The largest number of maps and the most memory of this process, looked at between tests."""
 
     def __init__(self, most):
         self.most = most
-        self.maps, self.memory, self.released = 0, 0.0, 0
+        self.maps, self.memory, self.released, self.looked = 0, 0.0, 0, 0.0
 
     def look(self):
-        maps = count_maps()
+        maps, self.looked = count_maps(), time.monotonic()
         self.maps = max(self.maps, maps)
         if STATUS.exists():
             self.memory = max(self.memory, int(STATUS.read_text().split()[1]) * PAGE / 1e9)
@@ -37,8 +40,10 @@ class Usage:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_teardown(self, item, nextitem):
         yield
-        maps = self.look()
         last = nextitem is None or nextitem.path != item.path
+        if not last and time.monotonic() - self.looked < BETWEEN:
+            return
+        maps = self.look()
         self.released += bound_programs(most_maps=MOST_MAPS if last else WITHIN_MODULE)
         if maps > self.most:
             pytest.fail(

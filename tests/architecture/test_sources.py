@@ -20,8 +20,23 @@ SEEDED = {
 }  # numpy.random names that take a seed
 
 
-def name(path):
-    return str(path.relative_to(ROOT))
+@pytest.fixture(scope="module")
+def trees():
+    """The syntax tree of every file, by its name."""
+    return {name: ast.parse(text) for name, text in texts([*SOURCES, *TESTS]).items()}
+
+
+def texts(paths):
+    return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
+
+
+def of_source(trees):
+    return {name: tree for name, tree in trees.items() if name.startswith("src")}
+
+
+def faults(check, trees):
+    """What `check` finds in each tree, where it finds anything."""
+    return {name: found for name, tree in trees.items() if (found := check(tree))}
 
 
 def references():
@@ -58,16 +73,17 @@ def test_the_references_that_the_project_rests_on_are_there():
     assert {"Hong2021", "Boehm2022", "Fresk2017", "Blaha2024", "Schmitz", "Featherstone2008"} <= references()
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name)
-def test_cited_keys_exist(path):
-    texts = docstrings(ast.parse(path.read_text(encoding="utf-8")))
-    cited = {key for text in texts for key in KEY.findall(text)}
-    assert cited <= references()
+def test_cited_keys_exist(trees):
+    known = references()
+
+    def unknown(tree):
+        return {key for text in docstrings(tree) for key in KEY.findall(text)} - known
+
+    assert faults(unknown, of_source(trees)) == {}
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=name)
-def test_randomness_is_passed_in(path):
-    assert unseeded(ast.parse(path.read_text(encoding="utf-8"))) == []
+def test_randomness_is_passed_in(trees):
+    assert faults(unseeded, trees) == {}
 
 
 def own_examples(tree):
@@ -87,9 +103,8 @@ def own_examples(tree):
     ]
 
 
-@pytest.mark.parametrize("path", TESTS, ids=name)
-def test_property_tests_leave_their_examples_to_the_profile(path):
-    assert own_examples(ast.parse(path.read_text(encoding="utf-8"))) == []
+def test_property_tests_leave_their_examples_to_the_profile(trees):
+    assert faults(own_examples, trees) == {}
 
 
 def test_the_examples_of_make_test_are_the_same_in_every_run(request):
@@ -129,11 +144,10 @@ def test_the_scan_for_randomness_sees_what_it_should(code, count):
     assert len(unseeded(ast.parse(code))) == count
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name)
-def test_files_hold_one_noun(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def test_files_hold_one_noun():
+    lines = {name: len(text.splitlines()) for name, text in texts(SOURCES).items()}
+    assert {name: count for name, count in lines.items() if count > 400} == {}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name)
-def test_modules_say_their_duty(path):
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_modules_say_their_duty(trees):
+    assert [name for name, tree in of_source(trees).items() if not ast.get_docstring(tree)] == []
