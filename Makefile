@@ -34,12 +34,12 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[blackbox,embed,oracles,cluster,dev,docs]'
 	@touch $@
 
-$(LOWEST_READY): pyproject.toml constraints.txt
+$(LOWEST_READY): pyproject.toml constraints.txt Makefile
 	@python="$$($(FIND_PYTHON))" && echo "setting up $(LOWEST_VENV) with $$python and JAX $(LOWEST_JAX)" && \
 	"$$python" -m venv --clear $(LOWEST_VENV)
 	@grep -vE '^(jax|jaxlib)==' constraints.txt > $(LOWEST_VENV)/constraints.txt
 	@$(LOWEST_VENV)/bin/python $(PIP) install -c $(LOWEST_VENV)/constraints.txt \
-		jax==$(LOWEST_JAX) jaxlib==$(LOWEST_JAX) numpy scipy pydantic tomli-w pytest casadi
+		jax==$(LOWEST_JAX) jaxlib==$(LOWEST_JAX) numpy scipy pydantic tomli-w pytest hypothesis casadi
 	@touch $@
 
 demo: setup  ## simulate an unknown vehicle, identify it, write report.html
