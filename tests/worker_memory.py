@@ -15,7 +15,7 @@ from haltere.foundation.memory import MOST_MAPS, bound_programs, count_maps
 
 MOST = 40_000
 """Memory maps at which a test fails."""
-WITHIN_MODULE = 16_000
+WITHIN_MODULE = 13_000
 """Memory maps at which programs are released though the next test may want them again."""
 BETWEEN = 1.0
 """s; within a module, maps are counted no more often: counting ten thousand takes some ms."""

@@ -43,11 +43,9 @@ def vehicle(number):
     return base.model_copy(update={"name": f"ring-{number}", "rotors": rotors, "body": body})
 
 
-def simulated_and_identified(number):
-    """What is identified of the vehicle, by name: value and sigma; a flight of its own length."""
+def simulated(number):
+    """The airframe, and a flight with it that has a length of its own."""
     from haltere.airframe import dumps
-    from haltere.identification.identify import identify
-    from haltere.identification.known import Known
     from haltere.simulation.scenario import Scenario
     from haltere.studies.scenario import simulate
 
@@ -61,7 +59,14 @@ def simulated_and_identified(number):
             "seed": number,
             "trajectory": {"kind": "lissajous", "centre": [0, 0, 5.0], "cycles": [3, 4, 5, 3]},
         }
-        flight = simulate(Scenario.model_validate(scenario))
+        return airframe, simulate(Scenario.model_validate(scenario))
+
+
+def identified(airframe, flight):
+    """The method, and what it identifies: value and sigma by name."""
+    from haltere.identification.identify import identify
+    from haltere.identification.known import Known
+
     known = {"mass": Known(airframe.total_mass, 1e-3 * airframe.total_mass)}
     result = identify(flight, airframe, known)
     return result.method, {p.name: (p.value, p.sigma) for p in result.parameters}
@@ -74,10 +79,10 @@ def main(first, last):
 
     jax.config.update("jax_enable_x64", True)
     for number in range(first, last):
-        method, identified = simulated_and_identified(number)
+        method, parameters = identified(*simulated(number))
         memory = int(Path("/proc/self/statm").read_text().split()[1]) * PAGE / 1e9
         line = {"number": number, "maps": count_maps(), "memory": memory, "programs": count_programs()}
-        print(json.dumps({**line, "method": method, "identified": identified}), flush=True)
+        print(json.dumps({**line, "method": method, "identified": parameters}), flush=True)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Protocol
 from weakref import WeakSet
 
-MOST_PROGRAMS = 800
-"""Programs in memory above which all are released: about 2 GB."""
+MOST_PROGRAMS = 600
+"""Programs in memory above which all are released: 1 to 2 GB."""
 MOST_MAPS = 10_000
 """Memory maps above which all are released. One identified vehicle adds up to 5,000, so that half of what Linux
 allows is never reached."""

@@ -78,6 +78,7 @@ def _needs(
     return asked
 
 
+@jax.jit
 def _sampled(trajectory: Trajectory) -> tuple[Array, Array | None]:
     """(N, 5, 4) flat outputs and (N, 4) tilts, or None, at N instants from start to end."""
     times = jnp.linspace(0.0, trajectory.duration, SAMPLES)

@@ -17,6 +17,7 @@ Derivatives are exact: closed forms where there are some, else nested forward di
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -75,7 +76,14 @@ class Trajectory(ABC):
 
     def at(self, t: ArrayLike) -> Reference:
         """The reference at time t (s)."""
-        return Reference.from_derivatives(self.derivatives(t), self.tilt(t))
+        reference: Reference = _at(self, t)
+        return reference
+
+
+@partial(jax.jit, inline=True)
+def _at(trajectory: Trajectory, t: ArrayLike) -> Reference:
+    """One program, where the operations one by one would be a hundred."""
+    return Reference.from_derivatives(trajectory.derivatives(t), trajectory.tilt(t))
 
 
 def yaw_wxyz(yaw: Array) -> Array:
