@@ -61,7 +61,8 @@ def diagnose(flight: Flight, airframe: Airframe | None = None, apply: Iterable[s
     """Examine a flight.
 
     Args:
-        flight: The record; channels named `truth.*`, and those without a number in them, are not looked at.
+        flight: The record; channels named `truth.*` are not looked at, and of those without any number
+            only that is said.
         airframe: What the vehicle is meant to be; that of the record, if none is given and the record has one.
         apply: Kinds of findings whose remedy is applied though they are not certain.
     """
@@ -72,7 +73,17 @@ def diagnose(flight: Flight, airframe: Airframe | None = None, apply: Iterable[s
 def _diagnosed(flight: Flight, airframe: Airframe | None, asked: set[str]) -> Diagnosis:
     nominal = airframe or _described(flight)
     current = _worth_looking(flight)
-    findings: list[Finding] = []
+    findings = [
+        Finding(
+            "broken-channel",
+            f"{name}: no number in any of its {len(flight[name])} samples",
+            "it is left out; check the sensor and its cable",
+            True,
+            (name,),
+        )
+        for name in flight.names
+        if not name.startswith("truth.") and name not in current
+    ]
     unknown: list[Unknown] = []
     measures: dict[str, float] = {}
     for check in CHECKS:
