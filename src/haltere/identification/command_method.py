@@ -23,7 +23,7 @@ from haltere.identification.command_rows import (
     predicted,
     pulled,
 )
-from haltere.identification.excerpt import Excerpt
+from haltere.identification.excerpt import Excerpt, IdentifyError
 from haltere.identification.judgement import parameter, together, unknown
 from haltere.identification.known import Known, of_rotors
 from haltere.identification.result import Parameter, Prediction
@@ -47,6 +47,10 @@ def identify_commands(part: Excerpt, airframe: Airframe | None, known: Mapping[s
     signals = moved(part)
     made = grid(signals)
     found = forms(signals, made)
+    if not found:
+        raise IdentifyError(
+            "no motor model explains what the accelerometer reads; see whether it moves in flight: haltere plot"
+        )
     halves = _halves(signals, made)
     told.parameters += _motors(part, found, halves)
     told.parameters += _authority(part, signals, found, halves, known)
@@ -96,7 +100,7 @@ def _halves(signals: Moved, made: dict[Node, Made]) -> list[list[Form]]:
         good = np.zeros(len(signals.good), bool)
         good[chosen] = True
         found.append(forms(signals, made, good))
-    return found
+    return found if all(found) else []
 
 
 def _motors(part: Excerpt, found: list[Form], halves: list[list[Form]]) -> list[Parameter]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.unit.identification.made_flight import made
 from tests.unit.identification.made_vehicle import draw, record
 
 from haltere.airframe import from_catalogue
@@ -106,3 +107,10 @@ def test_damaged_logs_are_refused_or_judged():
     assert result.parameter("rotors.m1.effectiveness.p").verdict in ("identified", "weak")
     with pytest.raises(IdentifyError, match="give one of"):
         identify(flight, method="magic")
+
+
+def test_a_dead_accelerometer_is_refused_in_a_line():
+    flight = made(0).without("rotors.speed")
+    dead = replace(flight["imu.accel"], values=np.zeros_like(flight["imu.accel"].values))
+    with pytest.raises(IdentifyError, match="what the accelerometer reads"):
+        identify(flight.with_channel(dead), method="command")
