@@ -39,6 +39,7 @@ def test_releasing_programs_changes_no_result(monkeypatch):
         released.append(count_maps())
         release_programs()
 
+    monkeypatch.setattr(memory, "_others", [0])
     monkeypatch.setattr(memory, "count_maps", lambda: 65_000)
     monkeypatch.setattr(memory, "release_programs", release)
     assert identified(airframe, flight) == (method, before)

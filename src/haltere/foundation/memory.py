@@ -30,6 +30,8 @@ class Holder(Protocol):
 
 
 _holders: "WeakSet[Holder]" = WeakSet()
+_others = [0]
+"""Memory maps that the last release left: they are not ours, and releasing again would not help."""
 
 
 def register(holder: Holder) -> None:
@@ -55,11 +57,11 @@ def count_programs() -> int:
 
 
 def bound_programs(most_programs: int = MOST_PROGRAMS, most_maps: int = MOST_MAPS) -> bool:
-    """Release all programs if there are more than `most_programs`, or more than `most_maps` memory maps.
+    """Release all programs if there are more than `most_programs`, or more than `most_maps` memory maps of programs.
 
     Public functions that compile call this before they begin. Returns whether programs were released.
     """
-    if count_maps() <= most_maps and count_programs() <= most_programs:
+    if count_maps() - _others[0] <= most_maps and count_programs() <= most_programs:
         return False
     release_programs()
     return True
@@ -76,6 +78,7 @@ def release_programs() -> None:
         holder.release()
     gc.collect()
     _trim()
+    _others[0] = min(count_maps(), MOST_MAPS)
 
 
 def _trim() -> None:

@@ -55,6 +55,7 @@ def test_a_stored_function_forgets_its_programs_and_compiles_them_again():
 
 def test_nothing_is_released_within_bounds(monkeypatch):
     released = []
+    monkeypatch.setattr(memory, "_others", [0])
     monkeypatch.setattr(memory, "release_programs", lambda: released.append(True))
     monkeypatch.setattr(memory, "count_programs", lambda: 10)
     monkeypatch.setattr(memory, "count_maps", lambda: 100)
@@ -63,6 +64,17 @@ def test_nothing_is_released_within_bounds(monkeypatch):
     assert bound_programs(most_programs=9, most_maps=100)
     assert bound_programs(most_programs=10, most_maps=99)
     assert len(released) == 2
+
+
+def test_maps_that_are_not_of_programs_do_not_make_it_release_again_and_again(monkeypatch):
+    monkeypatch.setattr(memory, "_others", [0])
+    monkeypatch.setattr(memory, "count_programs", lambda: 10)
+    monkeypatch.setattr(memory, "count_maps", lambda: 8_000)
+    monkeypatch.setattr(memory, "MOST_MAPS", 9_000)
+    assert [bound_programs(most_maps=7_000) for _ in range(3)] == [True, False, False]
+    monkeypatch.setattr(memory, "count_maps", lambda: 16_000)
+    assert bound_programs(most_maps=7_000)
+    assert memory._others == [9_000]  # however many there are, not all of what Linux allows is used up
 
 
 def test_without_jax_nothing_is_counted_and_jax_is_not_imported():
