@@ -18,10 +18,11 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_compilation_cache_dir", str(ROOT / ".cache" / "jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
-SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-settings.register_profile("fixed", deadline=None, max_examples=40, derandomize=True, database=None)
-settings.register_profile(
-    "fresh", deadline=None, max_examples=1_000, print_blob=True, suppress_health_check=SLOW
+EXAMPLES = settings(  # how long an example takes is the machine's affair
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+settings.register_profile("fixed", EXAMPLES, max_examples=100, derandomize=True, database=None)
+settings.register_profile("fresh", EXAMPLES, max_examples=1_000, print_blob=True)
 settings.register_profile("fuzz", settings.get_profile("fresh"), max_examples=20_000)
 settings.load_profile("fixed")

@@ -23,6 +23,11 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 STATUS = Path("/proc/self/statm")
 
 
+def memory():
+    """Resident memory of this process, GB; 0 on a system that does not tell."""
+    return int(STATUS.read_text().split()[1]) * PAGE / 1e9 if STATUS.exists() else 0.0
+
+
 class Usage:
     """The largest number of maps and the most memory of this process, looked at between tests."""
 
@@ -33,8 +38,7 @@ class Usage:
     def look(self):
         maps, self.looked = count_maps(), time.monotonic()
         self.maps = max(self.maps, maps)
-        if STATUS.exists():
-            self.memory = max(self.memory, int(STATUS.read_text().split()[1]) * PAGE / 1e9)
+        self.memory = max(self.memory, memory())
         return maps
 
     @pytest.hookimpl(wrapper=True)

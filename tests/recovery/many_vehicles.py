@@ -6,14 +6,12 @@ prints a line of JSON for each: its number, memory maps, memory in GB, compiled 
 """
 
 import json
-import os
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
-
-PAGE = os.sysconf("SC_PAGE_SIZE")
+from tests.worker_memory import memory
 
 
 def vehicle(number):
@@ -80,8 +78,7 @@ def main(first, last):
     jax.config.update("jax_enable_x64", True)
     for number in range(first, last):
         method, parameters = identified(*simulated(number))
-        memory = int(Path("/proc/self/statm").read_text().split()[1]) * PAGE / 1e9
-        line = {"number": number, "maps": count_maps(), "memory": memory, "programs": count_programs()}
+        line = {"number": number, "maps": count_maps(), "memory": memory(), "programs": count_programs()}
         print(json.dumps({**line, "method": method, "identified": parameters}), flush=True)
 
 
