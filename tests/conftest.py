@@ -18,7 +18,8 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_compilation_cache_dir", str(ROOT / ".cache" / "jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
-EXAMPLES = settings(  # how long an example takes is the machine's affair
+EXAMPLES = settings(  # the same on every machine: hypothesis has another default where the variable CI is set
+    settings.get_profile("default"),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
