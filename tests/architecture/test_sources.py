@@ -1,6 +1,7 @@
 """What every source file keeps to: known references, seeded randomness, a size that fits one noun."""
 
 import ast
+import importlib
 import re
 from pathlib import Path
 
@@ -146,8 +147,53 @@ def test_the_scan_for_randomness_sees_what_it_should(code, count):
 
 def test_files_hold_one_noun():
     lines = {name: len(text.splitlines()) for name, text in texts(SOURCES).items()}
-    assert {name: count for name, count in lines.items() if count > 400} == {}
+    assert {name: count for name, count in lines.items() if count > 450} == {}
 
 
 def test_modules_say_their_duty(trees):
     assert [name for name, tree in of_source(trees).items() if not ast.get_docstring(tree)] == []
+
+
+NAMED = re.compile(r"haltere(?:\.\w+)+(?::\w+)?")
+
+
+def strings(tree):
+    """Every string but docstrings."""
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    documented = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, kinds) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    constants = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    return [node.value for node in constants if id(node) not in documented]
+
+
+def resolves(name):
+    module, _, attribute = name.partition(":")
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError:
+        return False
+    return not attribute or hasattr(found, attribute)
+
+
+def test_modules_named_in_strings_exist(trees):
+    named = {text for tree in of_source(trees).values() for text in strings(tree) if NAMED.fullmatch(text)}
+    assert named
+    assert [name for name in sorted(named) if not resolves(name)] == []
+
+
+def test_modules_named_in_docstrings_exist(trees):
+    """A name in a docstring may go on with a class or function of the module."""
+    modules = {".".join(path.relative_to(ROOT / "src").with_suffix("").parts) for path in SOURCES}
+    modules |= {name.removesuffix(".__init__") for name in modules}
+    faulty = {}
+    for file, tree in of_source(trees).items():
+        named = {m for text in docstrings(tree) for m in re.findall(r"`(haltere(?:\.\w+)+)`", text)}
+        missing = {name for name in named if name not in modules and name.rpartition(".")[0] not in modules}
+        if missing:
+            faulty[file] = missing
+    assert faulty == {}

@@ -13,7 +13,7 @@ so no change of the code is ever missed. A file that cannot be used, or a JAX th
 import hashlib
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -134,12 +134,20 @@ def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 def _sources() -> str:
     """A hash over the package's code that may be traced."""
     package = Path(__file__).parents[1]
-    found = hashlib.sha256()
-    for part in ("foundation", "algebra", "lie", "airframe", "dynamics", "simulation", "estimation"):
-        for file in sorted((package / part).glob("*.py")):
-            found.update(file.name.encode())
-            found.update(file.read_bytes())
-    return found.hexdigest()
+    return hash_code(
+        package / name
+        for name in ("foundation", "algebra", "lie", "airframe", "dynamics", "simulation", "estimation")
+    )
+
+
+def hash_code(folders: Iterable[Path]) -> str:
+    """A hash over every Python file below the folders, at any depth: its place and its content."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(file.relative_to(folder).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _export(function: Callable[..., Any], structs: list[Any]) -> Any:

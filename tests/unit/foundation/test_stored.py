@@ -99,3 +99,15 @@ def test_old_programs_go(folder, monkeypatch):
 def test_a_result_of_another_structure_is_an_error(folder):
     with pytest.raises(HaltereError, match="mend `like`"):
         Stored(lambda x: [x, x], None, 0)(1.0)
+
+
+def test_code_at_any_depth_counts_when_programs_are_found_again(tmp_path):
+    nested = tmp_path / "estimation" / "vehicle" / "steps.py"
+    nested.parent.mkdir(parents=True)
+    nested.write_text("a = 1\n")
+    first = stored.hash_code([tmp_path / "estimation"])
+    assert stored.hash_code([tmp_path / "estimation"]) == first
+    nested.write_text("a = 2\n")
+    changed = stored.hash_code([tmp_path / "estimation"])
+    nested.rename(nested.with_name("other.py"))
+    assert len({first, changed, stored.hash_code([tmp_path / "estimation"])}) == 3
