@@ -29,9 +29,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from haltere.dynamics.model import leaves
 from haltere.dynamics.solve import ldl_solve
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 
 ROUNDS = 64
@@ -41,7 +40,7 @@ _REFINEMENTS = 3
 Carry = tuple[Array, Array, Array, Array]
 
 
-@leaves("u", "residual", "saturated", "valid", "rounds")
+@pytree
 @dataclass(frozen=True)
 class Allocation:
     """An answer of `allocate_bounded`."""

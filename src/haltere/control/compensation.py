@@ -17,10 +17,9 @@ import jax
 import jax.numpy as jnp
 
 from haltere.control.controller import GeometricController
-from haltere.dynamics.model import leaves
 from haltere.estimation.cog_belief import CogEstimate
 from haltere.estimation.cog_settings import Reason
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.trajectory import VehicleNumbers
 
 
@@ -42,7 +41,7 @@ class Limits:
     """Largest torque left over at hover, weight times lever."""
 
 
-@leaves("controller", "reason", "counts")
+@pytree
 @dataclass(frozen=True)
 class Compensation:
     """The controller in use: that of the last good estimate."""
@@ -63,7 +62,7 @@ class Compensation:
         return cls(moved, jnp.zeros((), int), jnp.zeros(len(Reason), int))
 
 
-@leaves("com", "sigma", "mass", "thrust")
+@pytree
 @dataclass(frozen=True)
 class Trim:
     """What a controller is told of its vehicle, from whichever estimator."""

@@ -10,15 +10,14 @@ from haltere.airframe import Airframe
 from haltere.control.errors import ControlError
 from haltere.control.gains import Bandwidths, Gains, check_bandwidths, lead_ratio
 from haltere.dynamics import Model
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.trajectory import HoverPoint, TrajectoryError, VehicleNumbers, hover_fault, hover_point
 
 TILT_LIMIT = 1.2
 """Largest angle between the wanted force and the vertical, rad."""
 
 
-@leaves("force", "yaw")
+@pytree
 @dataclass(frozen=True)
 class Integral:
     """What the integral parts have gathered, as accelerations."""
@@ -34,7 +33,7 @@ class Integral:
         return cls(jnp.zeros(3, dtype), jnp.zeros((), dtype))
 
 
-@leaves("vehicle", "hover", "gains", "lead", "turn_limit", "tilt_limit")
+@pytree
 @dataclass(frozen=True)
 class GeometricController:
     """What a controller knows; see `command` and `step`."""

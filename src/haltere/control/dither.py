@@ -16,15 +16,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.control.controller import GeometricController
-from haltere.dynamics.model import leaves
 from haltere.dynamics.solve import ldl_solve
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 PHASE = 2.4
 """rad between the waves of one rotor and the next: no two begin alike."""
 
 
-@leaves("share", "frequency_hz")
+@pytree
 @dataclass(frozen=True)
 class Dither:
     """How strongly and how fast."""

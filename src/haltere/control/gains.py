@@ -26,8 +26,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from haltere.control.errors import ControlError
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.trajectory import VehicleNumbers
 
 MOST_LEAD = 4.0
@@ -54,7 +53,7 @@ def lead_ratio(vehicle: VehicleNumbers, lag: ArrayLike) -> Array:
     return jnp.clip(slow * 4.0 * _by_size(vehicle), 1.0, MOST_LEAD)
 
 
-@leaves("position", "attitude", "yaw", "damping", "integral")
+@pytree
 @dataclass(frozen=True)
 class Bandwidths:
     """How fast errors shall vanish, rad/s, and how well damped."""
@@ -76,7 +75,7 @@ class Bandwidths:
         return cls(position, attitude, attitude * jnp.clip(_yaw_share(vehicle), 1.0 / 3.0, 1.0))
 
 
-@leaves("position", "velocity", "integral", "attitude", "rate", "yaw_integral")
+@pytree
 @dataclass(frozen=True)
 class Gains:
     """Accelerations per error; positions in world axes, attitude in hover axes (roll, pitch, yaw)."""

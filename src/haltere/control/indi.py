@@ -26,10 +26,9 @@ from typing import Self
 import jax.numpy as jnp
 
 from haltere.control.allocation import allocate_bounded, priority_weights
-from haltere.dynamics.model import leaves
 from haltere.estimation.effectiveness import Effectiveness
 from haltere.estimation.thrust_axis import ThrustAxis
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.lie import s2, so3
 
 LEAD = 2.0
@@ -46,9 +45,7 @@ REACH = 2.0
 """m: position errors beyond count as this."""
 
 
-@leaves(
-    "effectiveness", "axis", "hover", "low", "high", "rate_gain", "attitude_gain", "lag", "frame", "integral"
-)
+@pytree
 @dataclass(frozen=True)
 class HoverController:
     """Gains and matrices for one vehicle."""

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from haltere.control.compensation import Compensation, Limits, Trim, renewed
 from haltere.control.controller import GeometricController
-from haltere.dynamics.model import leaves
 from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_belief import CogBelief, CogEstimate, CogReading
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.trajectory import VehicleNumbers
 
 
-@leaves("belief", "used")
+@pytree
 @dataclass(frozen=True)
 class Trimmed:
     """What the filter believes and the controller in use."""
@@ -34,7 +33,7 @@ class Trimmed:
         return self.controller.vehicle.allocation_at_com
 
 
-@leaves("filter", "nominal", static=("limits",))
+@pytree(static=("limits",))
 @dataclass(frozen=True)
 class SelfTrim:
     """A filter and what the vehicle is without any estimate."""

@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.dynamics.inertia import generalized_inertia
-from haltere.dynamics.model import Model, leaves
+from haltere.dynamics.model import Model
 from haltere.dynamics.rotor import rotor_wrenches
 from haltere.dynamics.solve import gravity_in_body, ldl_solve
 from haltere.dynamics.state import Environment, State
 from haltere.dynamics.tree import inertias_in_body, kinematics
-from haltere.foundation.arrays import Array, compiled
+from haltere.foundation.arrays import Array, compiled, pytree
 from haltere.lie import se3, so3
 
 
@@ -48,7 +48,7 @@ def _matrices(model: Model, joint_angles: Array | None) -> tuple[Array, Array, A
     return jnp.sum(inertias, axis=0), allocation_matrix(model, joint_angles), spin
 
 
-@leaves("inertia", "allocation", "spin")
+@pytree
 @dataclass(frozen=True)
 class Compact:
     """The three constant matrices of equation (1)."""

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from haltere.dynamics.model import Model, leaves
+from haltere.dynamics.model import Model
 from haltere.dynamics.solve import forward_dynamics
 from haltere.dynamics.state import Drive, Environment, State
-from haltere.foundation.arrays import Array, compiled
+from haltere.foundation.arrays import Array, compiled, pytree
 
 
-@leaves("d_configuration", "d_velocity", "d_drive")
+@pytree
 @dataclass(frozen=True)
 class Derivatives:
     """Jacobians of (base acceleration, joint accelerations, rotor accelerations), n = 6 + J + R rows."""

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from haltere.dynamics.inertia import generalized_inertia
 from haltere.dynamics.loads import external_wrenches, linear_parameters, wind_in_body
-from haltere.dynamics.model import Model, leaves
+from haltere.dynamics.model import Model
 from haltere.dynamics.solve import (
     gravity_in_body,
     newton_euler,
@@ -27,7 +27,7 @@ from haltere.dynamics.solve import (
 )
 from haltere.dynamics.state import Environment, Motion, State
 from haltere.dynamics.tree import Nodes, by_node, inertias_in_body, kinematics, take
-from haltere.foundation.arrays import Array, compiled
+from haltere.foundation.arrays import Array, compiled, pytree
 from haltere.lie import so3
 
 
@@ -54,7 +54,7 @@ def _momenta(model: Model, nodes: Nodes) -> Array:
     return jnp.einsum("nij,nj->ni", _inertias(model, nodes), nodes.twists)
 
 
-@leaves("kinetic_rate", "gravity", "external", "received", "given", "joint")
+@pytree
 @dataclass(frozen=True)
 class PowerFlow:
     """Power of every node (body, links, rotors), W; see equations (3) and (4)."""

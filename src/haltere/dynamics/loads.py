@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from haltere.dynamics.model import Model, leaves
+from haltere.dynamics.model import Model
 from haltere.dynamics.rotor import rotor_wrenches
 from haltere.dynamics.state import Environment, State
 from haltere.dynamics.tree import Nodes, wrench_in_body
 from haltere.dynamics.wing import coefficients_in_effect, wing_wrenches
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 
 
-@leaves("bodies", "thrust", "drag", "wings")
+@pytree
 @dataclass(frozen=True)
 class LinearParameters:
     """The numbers in which the equations of motion are linear."""

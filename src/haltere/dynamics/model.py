@@ -16,7 +16,7 @@ import numpy as np
 from haltere.airframe import Airframe, Body, Joint, Link, Rotor, Wing
 from haltere.airframe.inertia import tensor
 from haltere.dynamics.inertia import inertial_parameters, moved, unpacked
-from haltere.foundation.arrays import Array, require_x64
+from haltere.foundation.arrays import Array, pytree, require_x64
 from haltere.lie import so3
 
 BODY = "body"
@@ -86,16 +86,7 @@ class Topology:
             levels.append(Level(below, tuple(above.index(parents[i]) for i in below)))
 
 
-def leaves(*names: str, static: tuple[str, ...] = ()) -> Any:
-    """Class decorator: registers a dataclass as a pytree with the fields `names` as leaves."""
-
-    def register(cls: type) -> type:
-        return jax.tree_util.register_dataclass(cls, data_fields=list(names), meta_fields=list(static))
-
-    return register
-
-
-@leaves("origin", "axis", "mass", "com", "inertia")
+@pytree
 @dataclass(frozen=True)
 class Links:
     """Body and links, body first; shapes (L, ...)."""
@@ -112,9 +103,7 @@ class Links:
     """(L, 3, 3) about the centre of mass, link axes, kg m2."""
 
 
-@leaves(
-    "position", "axis", "spin", "thrust_coefficient", "drag_coefficient", "inflow", "mass", "com", "inertia"
-)
+@pytree
 @dataclass(frozen=True)
 class Rotors:
     """All rotors; shapes (R, ...)."""
@@ -136,9 +125,7 @@ class Rotors:
     inertia: Array
 
 
-@leaves(
-    "area", "span", "chord", "position", "rotation", "alpha", "beta", "coefficients", "reduced_rate_limit"
-)
+@pytree
 @dataclass(frozen=True)
 class WingNumbers:
     """One wing; its coefficients (6, A, B) stand over a grid of angle of attack and sideslip."""
@@ -157,7 +144,7 @@ class WingNumbers:
     reduced_rate_limit: Array
 
 
-@leaves("position", "linear", "quadratic", "angular")
+@pytree
 @dataclass(frozen=True)
 class DragNumbers:
     """Drag of the links named in the topology; shapes (D, 3)."""
@@ -168,7 +155,7 @@ class DragNumbers:
     angular: Array
 
 
-@leaves("links", "rotors", "wings", "drag", static=("topology",))
+@pytree(static=("topology",))
 @dataclass(frozen=True)
 class Model:
     """A vehicle as the dynamics sees it."""

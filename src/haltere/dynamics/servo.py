@@ -20,9 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, AirframeError, Servo
-from haltere.dynamics.model import leaves
 from haltere.dynamics.solve import ldl_solve
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 RIPPLES = 36.0
 """Periods of the ripple in a turn, n of equation (3): teeth of the last wheel."""
@@ -36,23 +35,7 @@ REPORT_STEPS = 1023.0
 """Steps of the reported load to the stall torque (ROBOTIS e-Manual)."""
 
 
-@leaves(
-    "stall_torque",
-    "no_load_speed",
-    "resolution",
-    "stiffness",
-    "loss_up",
-    "loss_down",
-    "coulomb",
-    "static_excess",
-    "presliding",
-    "ripple",
-    "lag",
-    "inertia",
-    "phase",
-    "exponent",
-    "voltage",
-)
+@pytree
 @dataclass(frozen=True)
 class Servos:
     """The servos of J joints; (J,) each, in the units of the airframe file."""
@@ -99,7 +82,7 @@ class Servos:
         return replace(self, **{name: getattr(self, name) * value for name, value in factors.items()})
 
 
-@leaves("angle", "rate", "stick", "report")
+@pytree
 @dataclass(frozen=True)
 class ServoState:
     """Angle (J,) rad, rate (J,) rad/s, stick state z (J,), lagged duty (J,)."""

@@ -10,12 +10,12 @@ from typing import Self
 
 import jax.numpy as jnp
 
-from haltere.dynamics.model import Model, leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.dynamics.model import Model
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 
 
-@leaves("position", "wxyz", "twist", "joint_angles", "joint_rates", "rotor_angles", "rotor_rates")
+@pytree
 @dataclass(frozen=True)
 class State:
     """Configuration and velocity of every body."""
@@ -62,7 +62,7 @@ class State:
         )
 
 
-@leaves("joints", "rotors", static=("joint_torque_given", "rotor_torque_given"))
+@pytree(static=("joint_torque_given", "rotor_torque_given"))
 @dataclass(frozen=True)
 class Drive:
     """What moves each joint and rotor: its acceleration (rad/s2), or its torque (N m) where the flag is set."""
@@ -93,7 +93,7 @@ class Drive:
         )
 
 
-@leaves("gravity", "wind", "air_density")
+@pytree
 @dataclass(frozen=True)
 class Environment:
     """Gravity and wind as world vectors (m/s2, m/s), air density in kg/m3."""
@@ -103,7 +103,7 @@ class Environment:
     air_density: ArrayLike = 1.225
 
 
-@leaves("acceleration", "joint_accelerations", "rotor_accelerations", "joint_torques", "rotor_torques")
+@pytree
 @dataclass(frozen=True)
 class Motion:
     """How everything accelerates, and the torque that each joint carries."""

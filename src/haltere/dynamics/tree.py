@@ -20,13 +20,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.dynamics.inertia import moved
-from haltere.dynamics.model import Model, Topology, leaves
+from haltere.dynamics.model import Model, Topology
 from haltere.dynamics.state import State
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.lie import se3, so3
 
 
-@leaves("rotations", "positions", "screws", "twists", "biases")
+@pytree
 @dataclass(frozen=True)
 class Nodes:
     """Every body of the tree in node order (body, links, rotors), in coordinates of the body frame."""

@@ -23,7 +23,6 @@ import jax
 import jax.numpy as jnp
 
 from haltere.airframe import Airframe
-from haltere.dynamics.model import leaves
 from haltere.estimation.cog_bank import Bank, Line, Sight, corrected, line_at, mixed, predicted, unit
 from haltere.estimation.cog_belief import (
     FIXED,
@@ -37,13 +36,13 @@ from haltere.estimation.cog_belief import (
 )
 from haltere.estimation.cog_numbers import CogNumbers
 from haltere.estimation.cog_settings import CogSettings, Mode, Reason
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 FIRST_RATE = 10.0
 """Deviation of the rate before the first reading, rad/s."""
 
 
-@leaves("numbers", static=("settings",))
+@pytree(static=("settings",))
 @dataclass(frozen=True)
 class CogFilter:
     """A filter for one vehicle; `begin` makes a belief, `tick` renews it, `estimate` reads it. All of it is JAX."""

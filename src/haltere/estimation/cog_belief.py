@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 
 RATE = slice(0, 3)
 OFFSET = slice(3, 6)
@@ -20,7 +19,7 @@ FIXED = 13
 """States before the rotors'."""
 
 
-@leaves("gyro", "accel", "speeds", "targets", "joint_angles")
+@pytree
 @dataclass(frozen=True)
 class CogReading:
     """What is known at one tick; NaN stands for what is missing."""
@@ -37,20 +36,7 @@ class CogReading:
     """(J,) rad, where joints move and are measured."""
 
 
-@leaves(
-    "means",
-    "covs",
-    "weights",
-    "speeds",
-    "speed_var",
-    "noise",
-    "innovation",
-    "streaks",
-    "information",
-    "nominal",
-    "axis",
-    "counts",
-)
+@pytree
 @dataclass(frozen=True)
 class CogBelief:
     """The filter between two ticks."""
@@ -93,7 +79,7 @@ class CogBelief:
         return jnp.tensordot(self.weights, spread, 1)
 
 
-@leaves("com", "offset", "cov", "axis", "observable", "mass", "thrust_scale", "modes", "noise")
+@pytree
 @dataclass(frozen=True)
 class CogEstimate:
     """The answer of the filter."""

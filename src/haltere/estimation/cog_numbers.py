@@ -20,10 +20,9 @@ import jax.numpy as jnp
 from haltere.airframe import Airframe, Imu
 from haltere.dynamics import Compact, Environment, Model, State
 from haltere.dynamics.inertia import generalized_inertia, inertial_parameters
-from haltere.dynamics.model import leaves
 from haltere.dynamics.sensing import specific_force_at
 from haltere.foundation import HaltereError
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 from haltere.simulation.motors import Motors
 from haltere.simulation.noise import sample_sigma
@@ -39,17 +38,7 @@ class CogError(HaltereError):
     """A filter that cannot be made for this vehicle."""
 
 
-@leaves(
-    "vehicle",
-    "spin",
-    "lag",
-    "top_speed",
-    "imu_position",
-    "imu_rotation",
-    "sigma_gyro",
-    "sigma_accel",
-    "model",
-)
+@pytree
 @dataclass(frozen=True)
 class CogNumbers:
     """A vehicle whose links are held, with its motors and one IMU."""

@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 import jax
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
 from haltere.estimation.cog_numbers import CogNumbers
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Tuning:
     """s."""
 
 
-@leaves("mean", "cov")
+@pytree
 @dataclass(frozen=True)
 class PaperBelief:
     """Mean (6 + R,) and covariance of (w in rad/s, Omega in 0..1, Delta l in m)."""
@@ -54,7 +53,7 @@ class PaperBelief:
         return -self.mean[-3:]
 
 
-@leaves("numbers", static=("tuning",))
+@pytree(static=("tuning",))
 @dataclass(frozen=True)
 class PaperCogFilter:
     """The filter of the paper; `begin` makes a belief and `tick` renews it."""

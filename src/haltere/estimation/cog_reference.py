@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 
 GAIN = 0.01
 """1/s: with 25 m of drift per metre of offset, a time constant of 4 s."""
 
 
-@leaves("offset")
+@pytree
 @dataclass(frozen=True)
 class ReferenceCog:
     """What has been integrated, (3,) m."""

@@ -25,10 +25,9 @@ from typing import Self
 import jax
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
 from haltere.dynamics.sensing import lever_force
 from haltere.estimation.biquad import LowPass, State
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 
 SPEED = 1000.0
@@ -44,19 +43,7 @@ WEAK = 1e-6
 """Prior information, relative to the largest."""
 
 
-@leaves(
-    "signals",
-    "motors",
-    "last",
-    "R_force",
-    "s_force",
-    "R_turn",
-    "s_turn",
-    "R_motor",
-    "s_motor",
-    "count",
-    "e_turn",
-)
+@pytree
 @dataclass(frozen=True)
 class Learning:
     """Filters and sums; everything starts at zero at release."""
@@ -87,9 +74,7 @@ class Learning:
         )  # fmt: skip
 
 
-@leaves(
-    "force", "torque", "spin", "max_speed", "linear", "root", "idle_speed", "time_constant", "shift", "left"
-)
+@pytree
 @dataclass(frozen=True)
 class Effectiveness:
     """What was learnt; rotors along the last axis, IMU axes."""

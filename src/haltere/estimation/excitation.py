@@ -25,8 +25,7 @@ from typing import Self
 
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 
 PUSH, PUSHED = 20.0, 0.02
 FALL, FELL = 6.0, 0.01
@@ -57,7 +56,7 @@ def excitation_time(rotors: int) -> float:
     return WAIT + (rotors + 0.5) * pace(rotors)
 
 
-@leaves("pushed", "fell", "armed", "released", "clock", "base", "cut")
+@pytree
 @dataclass(frozen=True)
 class Throw:
     """Where a throw stands."""

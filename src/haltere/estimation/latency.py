@@ -16,15 +16,14 @@ from typing import Any, Self
 import jax
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
 from haltere.estimation.effectiveness import Effectiveness, Learner, Learning, solve
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 SAMPLES = (0, 2, 4)
 """Latencies that are tried, in samples, evenly spaced."""
 
 
-@leaves("learning", "past")
+@pytree
 @dataclass(frozen=True)
 class LateLearning:
     """Sums for each latency of `SAMPLES`, and the samples that are held back."""

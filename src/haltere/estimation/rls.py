@@ -21,9 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from haltere.dynamics.model import leaves
 from haltere.foundation import HaltereError
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie.so3 import as_float
 
 Floats = NDArray[np.float64]
@@ -31,7 +30,7 @@ SMALLEST = 1e-12
 """Regressors whose squared length is below this speak of nothing: without it (1) divides by zero."""
 
 
-@leaves("theta", "P", "R")
+@pytree
 @dataclass(frozen=True)
 class Recursive:
     """What is known: the parameters and how well."""

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.foundation.gravity import STANDARD_GRAVITY
 from haltere.lie.so3 import as_float
 
@@ -32,7 +31,7 @@ RANK = 1e-5
 """Rows of T whose pivot is smaller than this share of the largest do not turn the vehicle."""
 
 
-@leaves("axis", "u", "gain", "gap", "inside", "steerable")
+@pytree
 @dataclass(frozen=True)
 class ThrustAxis:
     """The answer, in the axes of F (of the IMU)."""

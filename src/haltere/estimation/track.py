@@ -19,8 +19,7 @@ from typing import Self
 
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 
 WEAK = 1e-6
@@ -47,7 +46,7 @@ def turned(wxyz: Array, gyro: Array, dt: float) -> Array:
     return jnp.asarray(later / jnp.linalg.norm(later))
 
 
-@leaves("R", "s")
+@pytree
 @dataclass(frozen=True)
 class Heading:
     """Sums of the least squares (1) over p_0 (3), v_0 (3), cos psi, sin psi."""
@@ -86,7 +85,7 @@ class Heading:
         return jnp.arctan2(answer[7], answer[6]), spread / size, answer[:3], answer[3:6]
 
 
-@leaves("position", "velocity", "wxyz", "P", "pushed")
+@pytree
 @dataclass(frozen=True)
 class Track:
     """The navigation filter: `wxyz` is q_WI, `P` (9, 9), `pushed` (3,) the integral of R f since the last position."""

@@ -16,8 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 from haltere.observability import exact
 from haltere.observability.information import RATE
@@ -60,7 +59,7 @@ class Limits:
             )
 
 
-@leaves("motion", "inputs", "use")
+@pytree
 @dataclass(frozen=True)
 class Nominal:
     """A flight at T instants."""

@@ -14,15 +14,14 @@ import jax.numpy as jnp
 
 from haltere.algebra import join_single, soa, split_single
 from haltere.dynamics.arm import Arm, effort
-from haltere.dynamics.model import leaves
 from haltere.dynamics.servo import Servos, ServoState, reported, servo_step
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 
 SUBSTEP = 1e-3
 """s, the longest step of the servos."""
 
 
-@leaves("goal", "force", "rate", "angular", "held")
+@pytree
 @dataclass(frozen=True)
 class ArmDrive:
     """What is done to the arm at each of T reports.
@@ -42,7 +41,7 @@ class ArmDrive:
     held: Array
 
 
-@leaves("angle", "load", "true_angle", "torque")
+@pytree
 @dataclass(frozen=True)
 class ArmTrace:
     """At each report, (T, J): `angle` rad and `load` as reported; true angle and the torque the load asks for, N m."""

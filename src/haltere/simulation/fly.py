@@ -14,14 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.dynamics import Environment, Motion, State
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.simulation.step import Vehicle, step
 
 C = TypeVar("C")
 
 
-@leaves("rotors", "joints", "log")
+@pytree
 @dataclass(frozen=True)
 class Command:
     """What a controller asks for: motor commands (R,) in 0..1 and joint angles (J,) in rad."""
@@ -68,7 +67,7 @@ class Timing:
         return self.periods * self.substeps
 
 
-@leaves("time", "state", "motion", "command", "wind", "alive")
+@pytree
 @dataclass(frozen=True)
 class Trace:
     """What happened, sampled at every plant step: leaves with a leading axis of `Timing.steps`."""

@@ -16,15 +16,14 @@ from typing import Self
 import jax.numpy as jnp
 
 from haltere.airframe import Airframe
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.trajectory import speed_limits
 
 FASTEST = 1e-3
 """Time constant in s of a motor whose file names none."""
 
 
-@leaves("time_constant", "curve", "kappa_kind", "idle_speed", "max_speed", "delay")
+@pytree
 @dataclass(frozen=True)
 class Motors:
     """All motors of a vehicle; shapes (R,)."""

@@ -15,13 +15,12 @@ import jax.numpy as jnp
 from haltere.airframe import Airframe
 from haltere.algebra import join_single, soa, split_single
 from haltere.dynamics import Drive, Environment, Model, Motion, State, forward_dynamics
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 from haltere.simulation.motors import Motors
 
 
-@leaves("time_constant", "rate_limit", "low", "high", "damping", static=("passive",))
+@pytree(static=("passive",))
 @dataclass(frozen=True)
 class Servos:
     """The servos of all moving joints; shapes (J,), see equation (1). Passive joints swing freely instead."""
@@ -55,7 +54,7 @@ class Servos:
         return (wanted - rate) / (0.25 * self.time_constant)
 
 
-@leaves("model", "motors", "servos")
+@pytree
 @dataclass(frozen=True)
 class Vehicle:
     """A model with its actuators."""

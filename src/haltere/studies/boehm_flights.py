@@ -23,8 +23,7 @@ from haltere.airframe import Airframe
 from haltere.control import GeometricController, Integral
 from haltere.control import step as control_step
 from haltere.dynamics import Environment, State
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 from haltere.simulation import Gusts, Trace, Vehicle, along_wind, step
@@ -72,7 +71,7 @@ class Conditions:
     """Whether a figure beyond the vehicle's limits is flown slower, instead of as well as it can be."""
 
 
-@leaves("state", "speeds", "imu", "bias", "pose_position", "pose_wxyz", "pose_valid", "reported", "wind")
+@pytree
 @dataclass(frozen=True)
 class Recording:
     """Truth and readings of B flights; leading axes (B, T), or (B, T / pose_every) for the pose."""

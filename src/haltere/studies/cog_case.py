@@ -9,8 +9,7 @@ import numpy as np
 from haltere.control import GeometricController
 from haltere.control.dither import Dither
 from haltere.dynamics import State
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.trajectory import Trajectory
 
 
@@ -25,20 +24,7 @@ class Source(IntEnum):
     """The paper's ground truth estimator, which integrates the position error."""
 
 
-@leaves(
-    "key",
-    "source",
-    "controller",
-    "path",
-    "start",
-    "offset",
-    "torque_noise",
-    "wash",
-    "thrust",
-    "load",
-    "faults",
-    "dither",
-)
+@pytree
 @dataclass(frozen=True)
 class Case:
     """One flight, in numbers."""
@@ -63,22 +49,7 @@ class Case:
     dither: Dither
 
 
-@leaves(
-    "position",
-    "com",
-    "offset",
-    "cov",
-    "paper",
-    "reference",
-    "used",
-    "modes",
-    "noise",
-    "along",
-    "counts",
-    "mass",
-    "thrust",
-    "angles",
-)
+@pytree
 @dataclass(frozen=True)
 class CogLog:
     """What is kept of each tick; lengths in m."""

@@ -24,11 +24,10 @@ from haltere.control.geometric import command
 from haltere.dynamics import Drive, Environment, Model, State
 from haltere.dynamics.arm import effort
 from haltere.dynamics.inertia import unpacked
-from haltere.dynamics.model import leaves
 from haltere.dynamics.servo import Servos, ServoState, reported, servo_step
 from haltere.dynamics.solve import forward_dynamics
 from haltere.estimation.payload_record import Numbers
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 from haltere.simulation.arm import at_rest
 from haltere.simulation.motors import Motors
@@ -44,7 +43,7 @@ SIGMA_ACCEL, SIGMA_GYRO, SIGMA_SPEED = 0.05, 0.003, 3.0
 """Noise of one sample: m/s2, rad/s, rad/s."""
 
 
-@leaves("servos", "bodies", "payload", "strength", "loaded")
+@pytree
 @dataclass(frozen=True)
 class GripPlant:
     """What flies and its controller does not know; with a leading axis for N of them."""
@@ -60,7 +59,7 @@ class GripPlant:
     """() d of equation (1)."""
 
 
-@leaves("state", "servo", "force", "angular")
+@pytree
 @dataclass(frozen=True)
 class GripState:
     """Vehicle, servos, and what the base felt in the last step: specific force (3,) and angular acceleration (3,)."""
@@ -71,7 +70,7 @@ class GripState:
     angular: Array
 
 
-@leaves("angle", "load", "force", "gyro", "speeds", "targets", "position", "true_angle")
+@pytree
 @dataclass(frozen=True)
 class GripRecord:
     """What is reported at every tick, leading axes (N, T): by servos, IMU and rotors; and what is true."""

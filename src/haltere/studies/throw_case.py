@@ -9,11 +9,10 @@ from typing import Any
 import jax
 
 from haltere.dynamics import State
-from haltere.dynamics.model import leaves
 from haltere.estimation.excitation import Throw
 from haltere.estimation.latency import LateLearning
 from haltere.estimation.track import Heading
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.studies.throw_vehicle import Thrown
 
 RATE, SAMPLES = 2000.0, 20
@@ -21,7 +20,7 @@ DT = 1.0 / RATE
 TICK = SAMPLES * DT
 
 
-@leaves("gyro", "accel", "bias", "speed", "position")
+@pytree
 @dataclass(frozen=True)
 class Noise:
     """Of one sample, white; and what is left of the accelerometer's bias."""
@@ -44,7 +43,7 @@ NOISES = {
 """mems: data sheet of the ICM-42688-P, which [Blaha2024] flies; strong: that of the authors' simulation."""
 
 
-@leaves("vehicle", "state", "place", "shape", "goal", "velocity", "spin", "bias", "latency", "key")
+@pytree
 @dataclass(frozen=True)
 class Case:
     """One throw: the vehicle, how it leaves the hand, and what two tumbles said of it."""
@@ -74,21 +73,7 @@ class Case:
         return int(self.vehicle.motors.curve.shape[-1])
 
 
-@leaves(
-    "state",
-    "throw",
-    "learning",
-    "wxyz",
-    "moved",
-    "speeding",
-    "command",
-    "worst",
-    "notice",
-    "inverse",
-    "spun",
-    "swung",
-    "swinging",
-)
+@pytree
 @dataclass(frozen=True)
 class Launch:
     """What the first part carries along."""
@@ -115,7 +100,7 @@ class Launch:
     """(3, 3) its derivative."""
 
 
-@leaves("time", "moved", "swung", "position", "weight")
+@pytree
 @dataclass(frozen=True)
 class Fixes:
     """Positions that were seen, and what the IMU said of the way there; stacked over the positions."""

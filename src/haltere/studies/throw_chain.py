@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from haltere.control.indi import HoverController
 from haltere.dynamics import Environment, Motion, State
-from haltere.dynamics.model import Model, leaves
+from haltere.dynamics.model import Model
 from haltere.dynamics.sensing import lever_force, specific_force_at
 from haltere.dynamics.solve import gravity_in_body
 from haltere.estimation.biquad import LowPass
@@ -31,7 +31,7 @@ from haltere.estimation.latency import LateLearning
 from haltere.estimation.rls import forgetting_of
 from haltere.estimation.thrust_axis import ThrustAxis, thrust_axis
 from haltere.estimation.track import Track, about_up, level, turned
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 from haltere.simulation.step import rate_of_change
@@ -201,7 +201,7 @@ def launch(
     return end, fixes, path
 
 
-@leaves("effectiveness", "thrust", "controller", "track", "psi", "sigma", "latency")
+@pytree
 @dataclass(frozen=True)
 class Learnt:
     """What the vehicle believes of itself when the excitation is over."""

@@ -17,10 +17,9 @@ import jax.numpy as jnp
 from haltere.airframe import Airframe, loads
 from haltere.dynamics import Model
 from haltere.dynamics.compact import Compact
-from haltere.dynamics.model import leaves
 from haltere.estimation.thrust_axis import thrust_axis
 from haltere.foundation import HaltereError
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 from haltere.simulation import Motors
@@ -30,7 +29,7 @@ DRAWS = 8
 REACH = 0.010
 
 
-@leaves("compact", "motors", "shape", "place", "turn", "force", "torque", "spin", "axis", "inside")
+@pytree
 @dataclass(frozen=True)
 class Thrown:
     """One vehicle as the plant knows it, and the truth to compare with; body axes at the centre of mass."""

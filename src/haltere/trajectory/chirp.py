@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.trajectory.harmonic import CENTRE
 from haltere.trajectory.reference import Trajectory, Values, four, numbers, taylor
 
 
-@leaves("centre", "amplitude", "band_hz", "duration")
+@pytree
 @dataclass(frozen=True)
 class Chirp(Trajectory):
     """Equation (1); columns are x, y, z (m) and yaw (rad)."""

@@ -23,15 +23,14 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 from haltere.trajectory.hovering import HoverPoint
 from haltere.trajectory.reference import Reference, yaw_wxyz
 from haltere.trajectory.vehicle import VehicleNumbers
 
 
-@leaves("R_WH", "rate", "acceleration", "com_position", "com_velocity", "com_acceleration")
+@pytree
 @dataclass(frozen=True)
 class FlatMotion:
     """How the vehicle stands and turns when it flies a reference exactly."""

@@ -16,8 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 from haltere.trajectory.errors import TrajectoryError
 from haltere.trajectory.reference import Trajectory, Values, four, numbers
@@ -28,7 +27,7 @@ CYCLES = (3.0, 8.0)
 """Range of c_j in [Boehm2022]."""
 
 
-@leaves("centre", "drift", "amplitude", "frequency", "phase", "duration")
+@pytree
 @dataclass(frozen=True)
 class Harmonic(Trajectory):
     """Equation (1); columns are x, y, z (m) and yaw (rad)."""

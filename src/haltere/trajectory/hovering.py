@@ -23,8 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import linprog
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.trajectory.vehicle import VehicleNumbers
 
 DIRECTIONS = 24
@@ -40,7 +39,7 @@ STRAIGHT = 1e-4
 """Sideways force over weight that counts as none: the hover axis is known to rounding only."""
 
 
-@leaves("frame", "command", "lateral")
+@pytree
 @dataclass(frozen=True)
 class HoverPoint:
     """The hover of one vehicle."""

@@ -17,8 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 from haltere.trajectory.errors import TrajectoryError
 from haltere.trajectory.flatness import flat_motion, flat_wrench
 from haltere.trajectory.hovering import HoverPoint, hover_fault, hover_point
@@ -37,7 +36,7 @@ SLOWEST = 100.0
 _BISECTIONS = 24
 
 
-@leaves("command", "use", "tilt", "thrust", "torque")
+@pytree
 @dataclass(frozen=True)
 class Needs:
     """What a trajectory asks of a vehicle at N instants."""

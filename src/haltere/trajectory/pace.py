@@ -14,14 +14,13 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 from haltere.trajectory.errors import TrajectoryError
 from haltere.trajectory.reference import Trajectory, Values, numbers, taylor
 
 
-@leaves("path", "rate", "ease")
+@pytree
 @dataclass(frozen=True)
 class Paced(Trajectory):
     """`path` flown `rate` times as fast, eased in and out over `ease` seconds, equations (1) and (2)."""
@@ -72,7 +71,7 @@ class Paced(Trajectory):
         return self.path.tilt(self.clock(t))
 
 
-@leaves("path", "attitude")
+@pytree
 @dataclass(frozen=True)
 class Holding(Trajectory):
     """`path` flown with a fixed roll and pitch: `attitude` (4,) is q_WB at yaw zero, wxyz."""

@@ -22,8 +22,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 
 ORDER = 4
@@ -33,7 +32,7 @@ Values = ArrayLike | Sequence[float]
 """Numbers as a caller may write them: an array, a number, a list or tuple."""
 
 
-@leaves("position", "velocity", "acceleration", "jerk", "snap", "yaw", "yaw_rate", "yaw_acceleration", "wxyz")
+@pytree
 @dataclass(frozen=True)
 class Reference:
     """Where the body origin should be and how it should move, world axes; yaw is the heading of the body's x axis."""

@@ -22,8 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 from haltere.trajectory.errors import TrajectoryError
 from haltere.trajectory.reference import ORDER, Trajectory
@@ -35,7 +34,7 @@ SHORTEST = 0.3
 Numbers = npt.NDArray[np.floating[Any]]
 
 
-@leaves("knots", "coefficients")
+@pytree
 @dataclass(frozen=True)
 class Spline(Trajectory):
     """Equation (1); before the first and after the last waypoint the vehicle waits there."""

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 from haltere.trajectory.harmonic import CENTRE
 from haltere.trajectory.reference import ORDER, Trajectory, Values, four, numbers
 
 
-@leaves("before", "after", "time", "duration")
+@pytree
 @dataclass(frozen=True)
 class Step(Trajectory):
     """The flat outputs jump from `before` to `after` (4,) at `time` (s); all derivatives are zero."""

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from haltere.dynamics import Model, State
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 from haltere.trajectory.reference import Values, numbers
 
 
-@leaves("position", "velocity", "spin", "wxyz", "duration")
+@pytree
 @dataclass(frozen=True)
 class Throw:
     """Where, how fast and how it turns when the hand lets go."""

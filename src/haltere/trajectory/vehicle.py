@@ -17,8 +17,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.dynamics import Compact, Model
-from haltere.dynamics.model import leaves
-from haltere.foundation.arrays import Array, ArrayLike
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
 from haltere.trajectory.errors import TrajectoryError
@@ -27,7 +26,7 @@ HEADROOM = 1.5
 """Highest speed over mean hover speed of a rotor whose file names no limits."""
 
 
-@leaves("mass", "com", "inertia", "allocation", "low", "high", "gravity")
+@pytree
 @dataclass(frozen=True)
 class VehicleNumbers:
     """One rigid vehicle with R rotors, its joints held."""
