@@ -4,15 +4,12 @@ With v the slots and w = dL/dv, a step c = a b adds w_a += w_c b, w_b += w_c a, 
 w_b -= w_c c / b ([Griewank2008] chapter 3). Sums over equal operands are products with sparse matrices of ones.
 """
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 
 from haltere.algebra.program import Program
 from haltere.algebra.series import Tape
-
-Numbers = np.ndarray[Any, np.dtype[np.float64]]
+from haltere.foundation.numbers import Floats
 
 
 class Adjoint:
@@ -30,7 +27,7 @@ class Adjoint:
             for step in program.steps
         ]
 
-    def back(self, tape: Tape, weights: Numbers) -> Numbers:
+    def back(self, tape: Tape, weights: Floats) -> Floats:
         """(inputs, points) dL/d(input), from dL/d(slot) (slots, points) of the slots that L reads, at order zero.
 
         `weights` is used up.

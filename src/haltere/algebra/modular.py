@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-Integers = np.ndarray[Any, np.dtype[np.int64]]
+from haltere.foundation.numbers import Ints
 
 BITS = 29
 _TERMS = 32
@@ -58,14 +58,14 @@ def residue(number: float | Fraction, prime: int) -> int:
     return exact.numerator * pow(exact.denominator, -1, prime) % prime
 
 
-def residues(numbers: Any, prime: int) -> Integers:
+def residues(numbers: Any, prime: int) -> Ints:
     """`residue` of every entry of an array of rational numbers."""
     array = np.asarray(numbers, dtype=object)
     flat = [residue(x, prime) for x in array.reshape(-1).tolist()]
     return np.asarray(flat, np.int64).reshape(array.shape)
 
 
-def inverses(values: Integers, prime: int) -> Integers:
+def inverses(values: Ints, prime: int) -> Ints:
     """The inverse of every entry, by Fermat's theorem; none may be zero."""
     result = np.ones_like(values)
     square, exponent = values % prime, prime - 2
@@ -77,7 +77,7 @@ def inverses(values: Integers, prime: int) -> Integers:
     return result
 
 
-def product(a: Integers, b: Integers, prime: int) -> Integers:
+def product(a: Ints, b: Ints, prime: int) -> Ints:
     """The matrix product of residues (..., n, m) and (..., m, k), modulo the prime."""
     total = np.matmul(a[..., :_TERMS], b[..., :_TERMS, :]) % prime
     for i in range(_TERMS, a.shape[-1], _TERMS):
@@ -85,7 +85,7 @@ def product(a: Integers, b: Integers, prime: int) -> Integers:
     return np.asarray(total, np.int64)
 
 
-def echelon(matrix: Integers, prime: int) -> tuple[Integers, tuple[int, ...]]:
+def echelon(matrix: Ints, prime: int) -> tuple[Ints, tuple[int, ...]]:
     """The reduced row echelon form (rank, n) of a matrix (m, n) modulo the prime, and its pivot columns."""
     rows = np.array(matrix, np.int64) % prime
     pivots: list[int] = []
@@ -108,12 +108,12 @@ def echelon(matrix: Integers, prime: int) -> tuple[Integers, tuple[int, ...]]:
     return rows[: len(pivots)], tuple(pivots)
 
 
-def rank(matrix: Integers, prime: int) -> int:
+def rank(matrix: Ints, prime: int) -> int:
     """The rank of a matrix of residues."""
     return len(echelon(matrix, prime)[1])
 
 
-def null_space(reduced: Integers, pivots: tuple[int, ...], prime: int) -> Integers:
+def null_space(reduced: Ints, pivots: tuple[int, ...], prime: int) -> Ints:
     """A basis (n, n - rank) of all x with reduced x = 0, from what `echelon` returns."""
     n = reduced.shape[1]
     free = [i for i in range(n) if i not in set(pivots)]

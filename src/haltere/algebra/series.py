@@ -18,8 +18,7 @@ import numpy as np
 from haltere.algebra import modular
 from haltere.algebra.program import Program
 from haltere.foundation import HaltereError
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
+from haltere.foundation.numbers import Numbers
 
 
 class SingularPointError(HaltereError):

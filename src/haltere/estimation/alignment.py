@@ -13,8 +13,8 @@ shows in horizontal accelerations a only, with a variance of sigma^2 / sum of a^
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Floats
 
 APART = 0.3
 """s between the positions of a second difference: shorter ones see noise, longer ones the gyro's drift."""
@@ -29,8 +29,8 @@ class AlignmentError(HaltereError):
 
 
 def first_attitude(
-    time: Values, gyro: Values, accel: Values, stamps: Values, position: Values, gravity: Values
-) -> Values:
+    time: Floats, gyro: Floats, accel: Floats, stamps: Floats, position: Floats, gravity: Floats
+) -> Floats:
     """(4,) q_WI of the IMU at its first sample, wxyz.
 
     Args:
@@ -68,7 +68,7 @@ def first_attitude(
     return np.asarray(np.roll(turn.as_quat(), 1))
 
 
-def _triples(stamps: Values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _triples(stamps: Floats) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Indices (n,) of positions that lie `APART` from each other."""
     middle = np.arange(len(stamps))
     first = np.searchsorted(stamps, stamps - APART)
@@ -82,7 +82,7 @@ def _triples(stamps: Values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return first[whole], middle[whole], last[whole]
 
 
-def _moved(time: Values, gyro: Values, accel: Values) -> Values:
+def _moved(time: Floats, gyro: Floats, accel: Floats) -> Floats:
     """(T, 3) double integral of the specific force, axes of the first sample."""
     dt = np.diff(time)[:, None]
     attitude, turns = Rotation.identity(), [Rotation.identity()]
@@ -97,7 +97,7 @@ def _moved(time: Values, gyro: Values, accel: Values) -> Values:
     )
 
 
-def _second(t: Values, x: Values, i: np.ndarray, j: np.ndarray, k: np.ndarray) -> Values:
+def _second(t: Floats, x: Floats, i: np.ndarray, j: np.ndarray, k: np.ndarray) -> Floats:
     """(n, 3) second divided differences of x (K, 3) over the stamps t (K,)."""
     a, b = t[j] - t[i], t[k] - t[j]
     rise = (x[k] - x[j]) / b[:, None] - (x[j] - x[i]) / a[:, None]

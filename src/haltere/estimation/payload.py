@@ -37,9 +37,10 @@ from haltere.estimation.payload_model import (
     coefficients,
     features,
 )
-from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_record import ArmRecord
 from haltere.estimation.payload_signals import ArmSignals, conditioned
 from haltere.estimation.payload_state import PayloadBelief, PayloadEstimate, PayloadSettings
+from haltere.foundation.numbers import Numbers
 
 STEPS = 3
 """Of Gauss and Newton, at each update, from the values before."""

@@ -17,9 +17,10 @@ from scipy.stats import norm
 
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_model import DOWN, PAYLOAD, PER_JOINT, UP, coefficients, features
-from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_record import ArmRecord
 from haltere.estimation.payload_signals import ArmSignals
 from haltere.estimation.payload_state import PayloadBelief
+from haltere.foundation.numbers import Numbers
 
 BLOCK = 0.1
 """s."""

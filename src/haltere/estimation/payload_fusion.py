@@ -26,7 +26,8 @@ from haltere.dynamics import State
 from haltere.dynamics.arm import Arm
 from haltere.dynamics.tree import kinematics
 from haltere.estimation.payload_model import ArmBelief
-from haltere.estimation.payload_record import Numbers, PayloadError
+from haltere.estimation.payload_record import PayloadError
+from haltere.foundation.numbers import Numbers
 
 STEP = 1e-6
 

@@ -21,7 +21,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.dynamics.arm import Arm
 from haltere.dynamics.servo import Servos, counts
-from haltere.estimation.payload_record import Numbers
+from haltere.foundation.numbers import Numbers
 
 UP, DOWN, REST_UP, REST_DOWN = range(4)
 CLASSES = 4

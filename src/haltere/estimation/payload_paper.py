@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import signal
 
-from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_record import ArmRecord
 from haltere.foundation.gravity import GRAVITY
+from haltere.foundation.numbers import Numbers
 
 NO_LEVER = 5e-3
 """m: a lever shorter than this tells nothing."""

@@ -1,14 +1,13 @@
 """What an arm's servos and the base's IMU said over time: the input of every payload estimator."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from haltere.foundation import HaltereError
 from haltere.foundation.gravity import GRAVITY
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
+from haltere.foundation.numbers import Numbers
 
 
 class PayloadError(HaltereError):

@@ -23,7 +23,8 @@ from scipy import signal
 from haltere.algebra import batched
 from haltere.dynamics.arm import Arm, torque_rows
 from haltere.dynamics.servo import Servos
-from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_record import ArmRecord
+from haltere.foundation.numbers import Numbers
 
 CHUNK = 4096
 """Motions of one call: one compiled function for records of all lengths."""

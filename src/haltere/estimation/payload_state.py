@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from haltere.estimation.payload_record import Numbers
 from haltere.estimation.payload_signals import SignalSettings
+from haltere.foundation.numbers import Numbers
 
 
 @dataclass(frozen=True)

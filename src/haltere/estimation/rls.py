@@ -19,13 +19,12 @@ from typing import Self
 
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike, pytree
+from haltere.foundation.numbers import Floats
 from haltere.lie.so3 import as_float
 
-Floats = NDArray[np.float64]
 SMALLEST = 1e-12
 """Regressors whose squared length is below this speak of nothing: without it (1) divides by zero."""
 

@@ -16,9 +16,10 @@ from haltere.export import physics
 from haltere.export.certificate import Certificate
 from haltere.export.document import Document, Rendering, heading, omitted, remark, require
 from haltere.export.fault import ExportError
-from haltere.export.physics import Floats, Numbers
+from haltere.export.physics import Numbers
 from haltere.export.sheet import Entry, Sheet, gather
 from haltere.export.subject import Subject
+from haltere.foundation.numbers import Floats
 
 MOST_ROTORS = 12
 MATRIX, IMU = "motor matrix", "IMU position"

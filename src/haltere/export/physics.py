@@ -15,13 +15,12 @@ by least squares over 0..1; a curve of kind "quadratic" without idle speed has t
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from haltere.export.subject import SIX, XYZ
 from haltere.foundation.gravity import GRAVITY
+from haltere.foundation.numbers import Floats
 
 Numbers = Mapping[str, float]
-Floats = NDArray[np.float64]
 _D = np.linspace(0.0, 1.0, 101)
 
 

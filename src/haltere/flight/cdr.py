@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haltere.flight.definitions import DEFINITIONS, fields
-from haltere.flight.fault import Times, Values
+from haltere.foundation.numbers import Floats, Times
 
 Bytes = NDArray[np.uint8]
 
@@ -100,13 +100,13 @@ class Layout:
         ]
         return slice(inside[0][0], inside[-1][1])
 
-    def set(self, rows: Bytes, path: str, values: Values) -> None:
+    def set(self, rows: Bytes, path: str, values: Floats) -> None:
         """Write float64 values (T, k) to a path of messages (T, size)."""
         block = self.block(path)
         raw = np.frombuffer(np.ascontiguousarray(values, "<f8").tobytes(), np.uint8)
         rows[:, block] = raw.reshape(len(rows), block.stop - block.start)
 
-    def get(self, rows: Bytes, path: str) -> Values:
+    def get(self, rows: Bytes, path: str) -> Floats:
         """Return the float64 values (T, k) at a path of messages (T, size)."""
         block = self.block(path)
         raw = np.frombuffer(rows[:, block].tobytes(), "<f8")

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from haltere.flight.fault import FlightError, Times, Values, as_times, as_values, is_text, is_texts
+from haltere.flight.fault import FlightError, as_times, as_values, is_text, is_texts
+from haltere.foundation.numbers import Bools, Floats, Times
 
 _NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
 
@@ -32,7 +32,7 @@ class Channel:
 
     name: str
     time: Times
-    values: Values
+    values: Floats
     unit: str
     frame: str
     columns: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Channel:
         return Channel, (self.name, self.time, self.values, self.unit, self.frame, self.columns)
 
     @property
-    def finite(self) -> NDArray[np.bool_]:
+    def finite(self) -> Bools:
         """(T,): where all numbers of a sample are finite."""
         return np.asarray(np.isfinite(self.values).reshape(len(self), -1).all(axis=1))
 
@@ -108,11 +108,11 @@ class Channel:
         """Samples per second, from the median interval; 0 with fewer than two samples."""
         return 1e9 / float(np.median(np.diff(self.time))) if len(self) > 1 else 0.0
 
-    def seconds(self, origin: int = 0) -> Values:
+    def seconds(self, origin: int = 0) -> Floats:
         """Return the time stamps (T,) in s since `origin`, ns."""
         return np.asarray((self.time - np.int64(origin)) * 1e-9)
 
-    def column(self, name: str) -> Values:
+    def column(self, name: str) -> Floats:
         """Return the column (T,) of that name."""
         if name not in self.columns:
             known = ", ".join(self.columns) or "none"

@@ -27,7 +27,7 @@ from mcap.records import (
 )
 
 from haltere.flight.cdr import Bytes
-from haltere.flight.fault import Times
+from haltere.foundation.numbers import Times
 
 MAGIC = b"\x89MCAP0\r\n"
 #: Bytes of a footer record and the magic after it.

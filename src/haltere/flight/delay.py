@@ -20,8 +20,9 @@ import numpy as np
 from scipy import interpolate, signal
 
 from haltere.flight.channel import Channel
-from haltere.flight.fault import FlightError, Values
+from haltere.flight.fault import FlightError
 from haltere.flight.sampling import refuse_rotations, regular_rate, stretches
+from haltere.foundation.numbers import Floats
 
 _NEIGHBOURS = 15  # frequencies averaged, at least
 _SIGNIFICANT = 1e-5  # chance that a frequency without anything in common is used
@@ -111,7 +112,7 @@ class _Pair:
         self.clock = np.arange(int(length * 1e-9 / interval)) * interval
         self.end = float(self.clock[-1])
 
-    def windows(self, shift: float) -> tuple[Values, Values]:
+    def windows(self, shift: float) -> tuple[Floats, Floats]:
         """Return x(t) and y(t + shift), (N, k), without their trends, over the times where both are known."""
         clock = self.clock[(self.clock + shift >= 0.0) & (self.clock + shift <= self.end)]
         return signal.detrend(self.x(clock), axis=0), signal.detrend(self.y(clock + shift), axis=0)

@@ -17,8 +17,9 @@ import numpy as np
 from scipy import optimize, signal
 
 from haltere.flight.channel import Channel
-from haltere.flight.fault import FlightError, Values
+from haltere.flight.fault import FlightError
 from haltere.flight.sampling import refuse_rotations, regular_rate, stretches
+from haltere.foundation.numbers import Floats
 
 _UNITS = {
     "m": ("m/s", "m/s2"),
@@ -86,7 +87,7 @@ def angular_velocity(channel: Channel, bandwidth: float, name: str, frame: str =
     return Derivative(result, _bandwidth(half, 1, rate), gain)
 
 
-def _apply(channel: Channel, values: Values, half: int, order: int, rate: float) -> Values:
+def _apply(channel: Channel, values: Floats, half: int, order: int, rate: float) -> Floats:
     found = np.full(values.shape, np.nan)
     for run in stretches(channel):
         if run.stop - run.start > 2 * half:
@@ -100,7 +101,7 @@ def _apply(channel: Channel, values: Values, half: int, order: int, rate: float)
     return found
 
 
-def _weights(half: int, order: int, rate: float) -> Values:
+def _weights(half: int, order: int, rate: float) -> Floats:
     return np.asarray(signal.savgol_coeffs(2 * half + 1, order + 2, deriv=order, delta=1.0 / rate, use="dot"))
 
 

@@ -3,12 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from haltere.foundation import HaltereError
-
-Times = NDArray[np.int64]
-Values = NDArray[np.float64]
+from haltere.foundation.numbers import Floats, Times
 
 _EXACT = 2**53  # integers up to here are all float64 numbers
 
@@ -54,7 +51,7 @@ def as_times(time: Any, owner: str) -> Times:
     return stamps
 
 
-def as_values(values: Any, owner: str) -> Values:
+def as_values(values: Any, owner: str) -> Floats:
     """Return a copy of values as float64; other real numbers are taken if they are float64 numbers exactly.
 
     Values that nobody can change any more, see `sealed`, are not copied.

@@ -18,9 +18,10 @@ import numpy as np
 from scipy import signal
 
 from haltere.flight.channel import Channel
-from haltere.flight.fault import FlightError, Values
+from haltere.flight.fault import FlightError
 from haltere.flight.flight import Flight
 from haltere.flight.sampling import refuse_rotations, regular_rate, stretches
+from haltere.foundation.numbers import Floats
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Butterworth:
         if self.order not in range(1, 9):
             raise FlightError(f"order {self.order}; give a whole number from 1 to 8")
 
-    def sections(self, rate: float) -> Values:
+    def sections(self, rate: float) -> Floats:
         """Return the second-order sections (n, 6) of one pass at a sampling rate, Hz."""
         if not self.cutoff < 0.499 * rate:
             raise FlightError(
@@ -55,12 +56,12 @@ class Butterworth:
             design = rate / pi * atan(tan(pi * self.cutoff / rate) * wider)
         return np.asarray(signal.butter(self.order, design, output="sos", fs=rate))
 
-    def gain(self, frequency: Values | float, rate: float) -> Values:
+    def gain(self, frequency: Floats | float, rate: float) -> Floats:
         """Return the amplitude response at frequencies, Hz, for a sampling rate, Hz."""
         _, response = signal.freqz_sos(self.sections(rate), np.atleast_1d(frequency), fs=rate)
         return np.asarray(np.abs(response) ** (2 if self.zero_phase else 1))
 
-    def group_delay(self, frequency: Values | float, rate: float) -> Values:
+    def group_delay(self, frequency: Floats | float, rate: float) -> Floats:
         """Return by how much, s, a narrow band at each frequency, Hz, is delayed at a sampling rate, Hz."""
         frequencies = np.atleast_1d(np.asarray(frequency, np.float64))
         sections = self.sections(rate)
@@ -89,7 +90,7 @@ class Butterworth:
             flight = flight.with_channel(self.apply(flight[name]))
         return flight
 
-    def _filter(self, sections: Values, values: Values, rate: float) -> Values:
+    def _filter(self, sections: Floats, values: Floats, rate: float) -> Floats:
         if self.zero_phase:
             pad = min(len(values) - 1, int(2.0 * self.order * rate / self.cutoff))
             return np.asarray(signal.sosfiltfilt(sections, values, axis=0, padlen=pad))

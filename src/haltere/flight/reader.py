@@ -12,11 +12,12 @@ import numpy as np
 from haltere.flight.cdr import Bytes, Layout, unpack_text
 from haltere.flight.channel import Channel
 from haltere.flight.definitions import schema_name
-from haltere.flight.fault import FlightError, Times, Values, sealed
+from haltere.flight.fault import FlightError, sealed
 from haltere.flight.flight import Flight
 from haltere.flight.manifest import Entry, Manifest, loads
 from haltere.flight.records import Contents, scan
 from haltere.flight.topics import TEXTS, Topic
+from haltere.foundation.numbers import Floats, Times
 
 
 def read_mcap(path: str | PathLike[str]) -> Flight:
@@ -48,7 +49,7 @@ class _Numbers:
     """
 
     def __init__(self) -> None:
-        self.values: dict[str, list[Values]] = {}
+        self.values: dict[str, list[Floats]] = {}
         self._layouts: list[tuple[Topic, Layout]] | None = None
 
     def take(self, found: Contents) -> None:
@@ -64,7 +65,7 @@ class _Numbers:
                 for name, values in topic.unpack(layout, messages.batches.pop(0)).items():
                     self.values.setdefault(name, []).append(values)
 
-    def joined(self, names: Iterable[str]) -> dict[str, Values]:
+    def joined(self, names: Iterable[str]) -> dict[str, Floats]:
         """Return all values (T, ...) of channels, and forget them."""
         return {name: sealed(np.concatenate(self.values.pop(name))) for name in names}
 
@@ -113,7 +114,7 @@ def _channels(
         raise FlightError(f"{source}: topic {topic.name}: {reason}; give a file of write_mcap") from None
 
 
-def _channel(entry: Entry, time: Times, values: Values) -> Channel:
+def _channel(entry: Entry, time: Times, values: Floats) -> Channel:
     return Channel(entry.name, time, values, entry.unit, entry.frame, entry.columns)
 
 

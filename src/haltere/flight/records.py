@@ -19,7 +19,8 @@ from mcap.stream_reader import get_chunk_data_stream
 
 from haltere.flight.cdr import Bytes
 from haltere.flight.container import MAGIC, TAIL
-from haltere.flight.fault import FlightError, Times
+from haltere.flight.fault import FlightError
+from haltere.foundation.numbers import Times
 
 _HEAD = struct.Struct("<BQ")
 _MESSAGE = np.dtype([("channel", "<u2"), ("sequence", "<u4"), ("log", "<u8"), ("publish", "<u8")])

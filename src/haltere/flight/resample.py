@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haltere.flight.channel import Channel
-from haltere.flight.fault import FlightError, Times, Values, as_times
+from haltere.flight.fault import FlightError, as_times
 from haltere.flight.flight import Flight
 from haltere.flight.sampling import last_word
+from haltere.foundation.numbers import Floats, Times
 
 Method = Literal["auto", "linear", "slerp", "hold"]
 
@@ -76,7 +77,7 @@ def _limit(channel: Channel, max_gap: float | None) -> float:
     return max_gap
 
 
-def _between(channel: Channel, stamps: Times, left: NDArray[np.intp], arc: bool) -> Values:
+def _between(channel: Channel, stamps: Times, left: NDArray[np.intp], arc: bool) -> Floats:
     """Return eq. (1) or (2)."""
     t0, t1 = channel.time[left], channel.time[left + 1]
     s = (stamps - t0) / (t1 - t0)

@@ -1,10 +1,10 @@
 """How regularly a channel is sampled: its rate, and the stretches without a gap or a missing value."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from haltere.flight.channel import Channel
 from haltere.flight.fault import FlightError
+from haltere.foundation.numbers import Bools
 
 #: An interval longer than this many median ones is a gap.
 GAP = 1.5
@@ -48,7 +48,7 @@ def stretches(channel: Channel) -> list[slice]:
     return _runs(good, apart)
 
 
-def _runs(good: NDArray[np.bool_], apart: NDArray[np.bool_]) -> list[slice]:
+def _runs(good: Bools, apart: Bools) -> list[slice]:
     before = np.concatenate([[False], good[:-1]])
     after = np.concatenate([good[1:], [False]])
     next_apart = np.concatenate([apart[1:], [True]])

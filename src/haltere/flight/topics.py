@@ -25,7 +25,7 @@ import numpy as np
 
 from haltere.flight.cdr import Bytes, Layout
 from haltere.flight.channel import Channel
-from haltere.flight.fault import Times, Values
+from haltere.foundation.numbers import Floats, Times
 
 TEXTS = ("/channels", "/airframe", "/scenario")
 
@@ -88,7 +88,7 @@ class Topic:
         lengths = {part.field: part.width for part in self.parts}
         return Layout(self.message, {"header.frame_id": self.frame, "name": names}, lengths)
 
-    def pack(self, layout: Layout, time: Times, values: Mapping[str, Values]) -> Bytes:
+    def pack(self, layout: Layout, time: Times, values: Mapping[str, Floats]) -> Bytes:
         """Return messages (T, size) with time stamps (T,), ns, and the values of each channel."""
         rows = layout.messages(len(time))
         layout.set_stamps(rows, time)
@@ -99,7 +99,7 @@ class Topic:
             layout.set(rows, part.field, flat[:, _ORDER] if _is_quaternion(part) else flat)
         return rows
 
-    def unpack(self, layout: Layout, rows: Bytes) -> dict[str, Values]:
+    def unpack(self, layout: Layout, rows: Bytes) -> dict[str, Floats]:
         """Return the values (T, ...) of each channel in messages (T, size)."""
         found = {}
         for part in self.parts:

@@ -17,11 +17,12 @@ from mcap.records import Schema
 from haltere.flight.cdr import LAST_STAMP, Layout, pack_text
 from haltere.flight.container import Container, message_records, record_bytes
 from haltere.flight.definitions import schema_name, schema_text
-from haltere.flight.fault import FlightError, Times
+from haltere.flight.fault import FlightError
 from haltere.flight.flight import Flight
 from haltere.flight.manifest import dumps
 from haltere.flight.topics import TEXTS, Topic, plan
 from haltere.foundation.files import check_free, whole_file
+from haltere.foundation.numbers import Times
 
 CHUNK_SIZE = 1 << 20
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification import laws
 from haltere.identification.doctor_model import nominal_of
 from haltere.identification.excerpt import Excerpt
@@ -56,7 +56,7 @@ def absolute(
     coefficients = of_rotors(known, names, "thrust_coefficient")
     mass = known.get("mass")
     floor = FLOOR_EXACT if exact_force else FLOOR_REAL
-    k: Values | None = None
+    k: Floats | None = None
     scale = 0.0
     upright = _upright(names, airframe)
     paths = tuple(f"rotors.{r}.thrust_coefficient" for r in names)
@@ -106,7 +106,7 @@ def _inertia(
     rows: RotorRows,
     airframe: Airframe | None,
     known: Mapping[str, Known],
-    k: Values | None,
+    k: Floats | None,
     scale: float,
 ) -> None:
     names = part.names
@@ -148,8 +148,8 @@ def nominal_mass(airframe: Airframe | None, known: Mapping[str, Known]) -> tuple
 
 
 def arms_of(
-    names: tuple[str, ...], axis: int, airframe: Airframe | None, known: Mapping[str, Known], signs: Values
-) -> Values | None:
+    names: tuple[str, ...], axis: int, airframe: Airframe | None, known: Mapping[str, Known], signs: Floats
+) -> Floats | None:
     """(m,) what multiplies k_i in the torque about an axis, equations (1) and (2); None if it is not known.
 
     `signs` (3, m) are those of the rows: numbers given for all rotors with one pattern are distances.
@@ -166,7 +166,7 @@ def arms_of(
     return np.asarray(arms) if stated and np.isfinite(arms).all() and np.ptp(arms) > PLACE else None
 
 
-def _upright(names: tuple[str, ...], airframe: Airframe | None) -> Values:
+def _upright(names: tuple[str, ...], airframe: Airframe | None) -> Floats:
     """(m,) share of each rotor's thrust that lifts, as drawn; NaN for one that hardly does."""
     if airframe is None or len(airframe.rotors) != len(names):
         return np.ones(len(names))
@@ -175,7 +175,7 @@ def _upright(names: tuple[str, ...], airframe: Airframe | None) -> Values:
 
 
 def _moment(
-    rows: RotorRows, axis: int, torque: Values, k: Values, scale: float, arm: float
+    rows: RotorRows, axis: int, torque: Floats, k: Floats, scale: float, arm: float
 ) -> tuple[float, float]:
     """Moment of inertia and its deviation from row and torques k_i arm_i, with a centre of mass off the middle.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from haltere.airframe import Airframe, Body, Curve, Imu, Rotor
 from haltere.airframe.inertia import Six, tensor
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.result import Parameter
 
 MOMENTS = ("inertia.xx", "inertia.yy", "inertia.zz")
@@ -26,8 +26,8 @@ class Ratios(NamedTuple):
     """Of one rotor: `force` (3,) m/s2 and `torque` (3,) rad/s2 per (rad/s)^2, further `numbers` by their last name."""
 
     name: str
-    force: Values
-    torque: Values
+    force: Floats
+    torque: Floats
     numbers: Mapping[str, float]
     curve: str
     """Kind of the curve of commands."""
@@ -41,7 +41,7 @@ def airframe_from_ratios(
     return Airframe(name=name, body=Body(mass=mass, inertia=inertia), rotors=made, **parts)
 
 
-def _rotor(ratios: Ratios, mass: float, inertia: Values) -> Rotor:
+def _rotor(ratios: Ratios, mass: float, inertia: Floats) -> Rotor:
     size = float(np.linalg.norm(ratios.force))
     k, n = mass * size, ratios.force / size
     moment = inertia @ ratios.torque / k

@@ -16,8 +16,8 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.airframe.inertia import tensor
 from haltere.estimation import VehicleEstimate
-from haltere.flight.fault import Values
 from haltere.foundation.arrays import compiled
+from haltere.foundation.numbers import Floats
 from haltere.identification.amended import validated
 from haltere.lie import so3
 
@@ -56,7 +56,7 @@ def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -
     return validated(airframe, {"body": body, "rotors": tuple(rotors), **sensors}, notes)
 
 
-def principal_frame(airframe: Airframe, p: Mapping[str, Values]) -> tuple[Values, Values]:
+def principal_frame(airframe: Airframe, p: Mapping[str, Floats]) -> tuple[Floats, Floats]:
     """R_BM (3, 3) and c (3,) of equation (1), from printed numbers by name."""
     R_MS = np.asarray(axes_of(p["pose_rotation"]))
     if airframe.pose:
@@ -70,7 +70,7 @@ def principal_frame(airframe: Airframe, p: Mapping[str, Values]) -> tuple[Values
     return R, place - R @ p["pose_position"]
 
 
-def _body(airframe: Airframe, mass: float, com: Values, inertia: Values, places: Values) -> Any:
+def _body(airframe: Airframe, mass: float, com: Floats, inertia: Floats, places: Floats) -> Any:
     """The body without what spins on it."""
     own, moment = mass, mass * com
     for rotor, place in zip(airframe.rotors, places, strict=True):
@@ -86,5 +86,5 @@ def _body(airframe: Airframe, mass: float, com: Values, inertia: Values, places:
     return airframe.body.model_copy(update=told)
 
 
-def _steiner(mass: float, d: Values) -> Values:
+def _steiner(mass: float, d: Floats) -> Floats:
     return np.asarray(mass * (d @ d * np.eye(3) - np.outer(d, d)))

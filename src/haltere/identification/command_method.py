@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.flight.fault import Values
 from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.numbers import Floats
 from haltere.identification.absolute import I_UNIT, K_UNIT, arms_of, nominal_mass, physical
 from haltere.identification.command_rows import (
     CLEAR,
@@ -71,11 +71,11 @@ def identify_commands(part: Excerpt, airframe: Airframe | None, known: Mapping[s
     return told
 
 
-def _mean(found: Sequence[Form], value: Number) -> Values:
+def _mean(found: Sequence[Form], value: Number) -> Floats:
     return np.asarray(sum(f.weight * np.asarray(value(f), np.float64) for f in found))
 
 
-def _both(found: Sequence[Form], halves: Sequence[Sequence[Form]], value: Number) -> tuple[Values, Values]:
+def _both(found: Sequence[Form], halves: Sequence[Sequence[Form]], value: Number) -> tuple[Floats, Floats]:
     """Mean over the forms, and the deviation of the forms together with that between parts of the flight."""
     mean = _mean(found, value)
     spread = np.sqrt(np.maximum(_mean(found, lambda f: (np.asarray(value(f)) - mean) ** 2), 0.0))
@@ -84,7 +84,7 @@ def _both(found: Sequence[Form], halves: Sequence[Sequence[Form]], value: Number
     return mean, np.hypot(spread, scatter)
 
 
-def _clear(found: Sequence[Form]) -> Values:
+def _clear(found: Sequence[Form]) -> Floats:
     """(4,) the largest share that a form without D explains, of those with weight."""
     plain = [form.told for form in found if not form.damped]
     return np.asarray(np.max(plain, axis=0)) if plain else np.asarray(found[0].told - 0.1)
@@ -246,7 +246,7 @@ def _moment(
     found: list[Form],
     halves: list[list[Form]],
     axis: int,
-    arms: Values,
+    arms: Floats,
     mass: float,
     share: float,
     relative: float,

@@ -23,11 +23,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
-from haltere.flight.fault import Values
 from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.numbers import Bools, Floats
 from haltere.identification import laws, regression
 from haltere.identification.excerpt import Excerpt, IdentifyError
 from haltere.identification.smoothing import filled, late, smoothed
@@ -58,13 +57,13 @@ class Moved:
     """Low-passed signals at a low rate: commands (n, m), voltage (n,), motion."""
 
     rate: float
-    time: Values
-    commands: Values
-    voltage: Values | None
-    rates: Values
-    turn: Values
-    force: Values
-    good: NDArray[np.bool_]
+    time: Floats
+    commands: Floats
+    voltage: Floats | None
+    rates: Floats
+    turn: Floats
+    force: Floats
+    good: Bools
     cutoff: float
 
 
@@ -92,12 +91,12 @@ class Form:
     delay: float
     sag: float
     damped: bool
-    lift: Values
-    turns: Values
-    told: Values
-    rest: Values
+    lift: Floats
+    turns: Floats
+    told: Floats
+    rest: Floats
     gain: float
-    drift: Values
+    drift: Floats
     weight: float = 0.0
 
     @property
@@ -117,7 +116,7 @@ def moved(part: Excerpt) -> Moved:
     step = max(int(rate / (8.0 * cutoff)), 1)
     count = len(part.time) // step * step
 
-    def mean(x: Values) -> Values:
+    def mean(x: Floats) -> Floats:
         return np.asarray(x[:count].reshape(-1, step, *x.shape[1:]).mean(axis=1))
 
     rates = smoothed(filled(part.gyro), rate, cutoff)
@@ -144,7 +143,7 @@ def moved(part: Excerpt) -> Moved:
     )
 
 
-def squares(found: Moved, k: float, tau: float, dead: float, sag: float) -> Values:
+def squares(found: Moved, k: float, tau: float, dead: float, sag: float) -> Floats:
     """(n, m) u of equation (1), low-passed as the motion is."""
     d = found.commands
     y = k * d + (1.0 - k) * np.sqrt(d)
@@ -160,7 +159,7 @@ def squares(found: Moved, k: float, tau: float, dead: float, sag: float) -> Valu
     return smoothed(w**2, found.rate, found.cutoff)
 
 
-def _begin(y: Values, keep: float) -> Values:
+def _begin(y: Floats, keep: float) -> Floats:
     """State of the lag that has been steady before."""
     return np.asarray(y[:1] * (1.0 - 0.5 * (1.0 - keep)))
 
@@ -177,8 +176,8 @@ class Made:
         climb: (n, 2) z' of rotors that pull by u, and z' that gravity takes, m/s.
     """
 
-    squares: Values
-    climb: Values
+    squares: Floats
+    climb: Floats
 
 
 def grid(found: Moved) -> dict[Node, Made]:
@@ -188,7 +187,7 @@ def grid(found: Moved) -> dict[Node, Made]:
     return {node: Made(u, _climb(found, u)) for node, u in every.items()}
 
 
-def _climb(found: Moved, u: Values) -> Values:
+def _climb(found: Moved, u: Floats) -> Floats:
     """Integrals with `LEAK` over each stretch that is good."""
     pull = np.stack([u.sum(axis=1), np.full(len(u), STANDARD_GRAVITY)], axis=1)
     speeds = np.zeros_like(pull)
@@ -200,7 +199,7 @@ def _climb(found: Moved, u: Values) -> Values:
 
 
 def forms(
-    found: Moved, made: dict[Node, Made], good: NDArray[np.bool_] | None = None, damped: bool = False
+    found: Moved, made: dict[Node, Made], good: Bools | None = None, damped: bool = False
 ) -> list[Form]:
     """Every form on the grid with its weight, best first; those without weight are left out.
 
@@ -240,7 +239,7 @@ def forms(
     return [replace(fits[i], weight=float(weight[i] / total)) for i in order]
 
 
-def _more(rates: Values) -> list[Values]:
+def _more(rates: Floats) -> list[Floats]:
     """For each row (n, 3): product of the rates, one, own rate."""
     ones = np.ones(len(rates))
     pairs = ((1, 2), (0, 2), (0, 1))
@@ -249,33 +248,33 @@ def _more(rates: Values) -> list[Values]:
     ]
 
 
-def predicted(form: Form, u: Values, more: Values, axis: int) -> Values:
+def predicted(form: Form, u: Floats, more: Floats, axis: int) -> Floats:
     """(n,) angular acceleration about an axis by a form, rad/s2; gains are those of the forward regression."""
     forward = form.turns[axis] * np.sqrt(max(form.told[1 + axis], 0.05))
     return np.asarray(u @ forward + more @ form.rest[axis])
 
 
-def pulled(form: Form, found: Moved, made: Made) -> Values:
+def pulled(form: Form, found: Moved, made: Made) -> Floats:
     """(n,) force along z by a form, m/s2."""
     return _pulled(form, made, _levers(found))
 
 
-def _pulled(form: Form, made: Made, levers: Values) -> Values:
+def _pulled(form: Form, made: Made, levers: Floats) -> Floats:
     climb = made.climb @ [form.gain, -1.0]
     return np.asarray(made.squares @ form.lift + levers @ form.drift[:3] - form.drift[3] * climb)
 
 
-def _levers(found: Moved) -> Values:
+def _levers(found: Moved) -> Floats:
     """(n, 3) X of equation (2) along z."""
     return np.asarray(place_matrix(found.rates, found.turn)[:, 2])
 
 
-def motion_terms(found: Moved) -> list[Values]:
+def motion_terms(found: Moved) -> list[Floats]:
     """For each row (n, 3) what stands beside the rotors in (2)."""
     return _more(found.rates)
 
 
-def _weights(left: Values) -> Values:
+def _weights(left: Floats) -> Floats:
     size = max(1.4826 * float(np.median(np.abs(left))), 1e-300)
     return np.asarray(np.minimum(1.0, regression.HUBER * size / np.maximum(np.abs(left), 1e-300)))
 
@@ -283,11 +282,11 @@ def _weights(left: Values) -> Values:
 def _forms(
     node: Node,
     made: Made,
-    force: Values,
-    levers: Values,
-    turn: Values,
-    more: list[Values],
-    weights: list[Values],
+    force: Floats,
+    levers: Floats,
+    turn: Floats,
+    more: list[Floats],
+    weights: list[Floats],
 ) -> list[Form]:
     """The form without and with D."""
     u, w = made.squares, weights[3]
@@ -303,7 +302,7 @@ def _forms(
     lift, drift = gain + apart[:m], apart[m:]
     variance = max(float(np.average((force - np.average(force, weights=w)) ** 2, weights=w)), 1e-12)
     lifted = 1.0 - float(np.average((left - G @ apart) ** 2, weights=w)) / variance
-    rows: list[list[tuple[Values, float]]] = [[], []]
+    rows: list[list[tuple[Floats, float]]] = [[], []]
     for k in range(3):
         X = np.concatenate([u, more[k], turn[:, [k]]], axis=1)
         M = X.T @ (X * weights[k][:, None])

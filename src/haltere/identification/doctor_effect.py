@@ -16,7 +16,7 @@ import numpy as np
 from scipy import optimize
 
 from haltere.flight import Channel
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.doctor_model import Nominal
 from haltere.identification.doctor_motion import RATE, Motion, finite_rows, low_pass, smooth
 
@@ -26,7 +26,7 @@ STRENGTH = 0.3
 """Relative, by which a rotor may be weaker or stronger than described."""
 
 
-def rows_of(moved: Motion, nominal: Nominal | None) -> Values | None:
+def rows_of(moved: Motion, nominal: Nominal | None) -> Floats | None:
     """Return (T, 6): angular acceleration with the gyroscopic part added, and specific force; NaN where unknown."""
     if moved.gyro is None or moved.turn is None:
         return None
@@ -38,7 +38,7 @@ def rows_of(moved: Motion, nominal: Nominal | None) -> Values | None:
     return np.hstack([low_pass(turn, BAND), low_pass(force, BAND)])
 
 
-def flying(squares: Values) -> np.ndarray:
+def flying(squares: Floats) -> np.ndarray:
     """(T,) where the rotors pull: squared speeds (T, R) beyond a quarter of what is usual in flight."""
     total = np.nansum(squares, axis=1)
     return np.asarray(total > 0.25 * np.nanpercentile(total, 80))
@@ -67,7 +67,7 @@ class Fit:
         tilt = np.linalg.solve(nominal.inertia, nominal.torques)
         self.effects = np.vstack([tilt, nominal.forces / nominal.mass])
 
-    def explained(self, effects: Values, rows: range, order: tuple[int, ...] | None = None) -> Values:
+    def explained(self, effects: Floats, rows: range, order: tuple[int, ...] | None = None) -> Floats:
         """Return R2 of rows, eq. (1), for rotors in an order."""
         pick = list(order) if order is not None else list(range(self.XX.shape[0]))
         XX, XY = self.XX[np.ix_(pick, pick)], self.XY[pick]
@@ -78,11 +78,11 @@ class Fit:
             found[k] = max(float(b @ XY[:, row]), 0.0) ** 2 / below if below > 0.0 else 0.0
         return np.clip(found, 0.0, 1.0 - 1e-9)
 
-    def likelihood(self, effects: Values, rows: range, order: tuple[int, ...] | None = None) -> float:
+    def likelihood(self, effects: Floats, rows: range, order: tuple[int, ...] | None = None) -> float:
         """Return how well rotors in an order fit rows: -sum log(1 - R2)."""
         return float(-np.sum(np.log1p(-self.explained(effects, rows, order))))
 
-    def strengthened(self, rows: range) -> Values:
+    def strengthened(self, rows: range) -> Floats:
         """Return the effects (6, R) with each rotor as strong as fits rows best, within `STRENGTH`."""
         parts, wanted = [], []
         for row in rows:
@@ -96,7 +96,7 @@ class Fit:
         found = optimize.lsq_linear(np.concatenate(parts), np.concatenate(wanted), bounds)
         return np.asarray(self.effects * found.x)
 
-    def explained_spinning(self, effect: Values, signs: Values, row: int) -> float:
+    def explained_spinning(self, effect: Floats, signs: Floats, row: int) -> float:
         """Return R2 of a row, eq. (2), for an effect (R,) of squared speeds and signs (R,) of accelerations."""
         y = self.Y[:, row]
         parts = np.stack([self.X @ effect, self.Z @ signs], axis=1)

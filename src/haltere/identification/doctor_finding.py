@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from haltere.flight import Channel, Flight
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 
 Mend = Callable[[Flight], Flight]
 
@@ -56,7 +56,7 @@ class Unknown:
         return {"kind": self.kind, "reason": self.reason, "remedy": self.remedy}
 
 
-def mapped(names: tuple[str, ...], change: Callable[[Values], Values]) -> Mend:
+def mapped(names: tuple[str, ...], change: Callable[[Floats], Floats]) -> Mend:
     """Return the remedy that changes the values (T, k) of these channels."""
 
     def mend(flight: Flight) -> Flight:
@@ -73,7 +73,7 @@ def scaled(names: tuple[str, ...], factor: float) -> Mend:
     return mapped(names, lambda values: np.asarray(values * factor))
 
 
-def turned(names: tuple[str, ...], matrix: Values) -> Mend:
+def turned(names: tuple[str, ...], matrix: Floats) -> Mend:
     """Return the remedy that turns vectors (T, 3) of these channels by a matrix (3, 3)."""
     return mapped(names, lambda values: np.asarray(values @ matrix.T))
 

@@ -13,11 +13,10 @@ gyro must still keep its direction over seconds, which a gyro in deg/s taken as 
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from haltere.flight import Flight
-from haltere.flight.fault import Values
 from haltere.foundation.gravity import STANDARD_GRAVITY as G
+from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.doctor_finding import Finding, Mend, Unknown, mapped, scaled, turned
 from haltere.identification.doctor_model import Nominal
 from haltere.identification.doctor_motion import RATE, Motion, finite_rows, low_pass, matrices, smooth
@@ -28,7 +27,7 @@ FASTEST = np.deg2rad(2000.0)
 
 
 def check_gravity(
-    flight: Flight, moved: Motion, reading: Reading, force: Values, nominal: Nominal | None
+    flight: Flight, moved: Motion, reading: Reading, force: Floats, nominal: Nominal | None
 ) -> Iterator[Finding | Unknown]:
     """Yield what the mean force in world axes, eq. (2), says of the accelerometer."""
     R = matrices(read_as(moved.wxyz, reading.order, reading.inverse))  # type: ignore[arg-type]
@@ -53,7 +52,7 @@ def check_gravity(
 
 
 def without_attitude(
-    flight: Flight, moved: Motion, nominal: Nominal | None, force: Values | None
+    flight: Flight, moved: Motion, nominal: Nominal | None, force: Floats | None
 ) -> Iterator[Finding | Unknown]:
     """Yield what magnitudes and signs alone tell."""
     if force is None:
@@ -78,7 +77,7 @@ def without_attitude(
     )
 
 
-def _force_sign(moved: Motion, world: Values) -> float | None:
+def _force_sign(moved: Motion, world: Floats) -> float | None:
     """Return the sign with which the horizontal force drives the horizontal motion, eq. (3); None if unseen."""
     if moved.position is None:
         return None
@@ -96,7 +95,7 @@ def _force_sign(moved: Motion, world: Values) -> float | None:
     return float(np.sign(correlation)) if abs(correlation) > 0.4 else None
 
 
-def _torque_signs(flight: Flight, moved: Motion, nominal: Nominal | None) -> Values | None:
+def _torque_signs(flight: Flight, moved: Motion, nominal: Nominal | None) -> Floats | None:
     """Return the sign (3,) with which the nominal torques turn the vehicle about each axis; 0 where unseen."""
     speed = flight.channels.get("rotors.speed") or flight.channels.get("rotors.command")
     if nominal is None or speed is None or moved.turn is None or speed.values.ndim != 2:
@@ -113,7 +112,7 @@ def _torque_signs(flight: Flight, moved: Motion, nominal: Nominal | None) -> Val
     return np.asarray(np.where(np.abs(c) > 0.35, np.sign(c), 0.0))
 
 
-def _torque_gain(flight: Flight, moved: Motion, nominal: Nominal | None, force: Values) -> float | None:
+def _torque_gain(flight: Flight, moved: Motion, nominal: Nominal | None, force: Floats) -> float | None:
     """Return how many times larger roll and pitch accelerate than the nominal torques say; None if unseen.
 
     Speeds of any unit do: the nominal force, compared with the measured one, takes their scale out.
@@ -141,7 +140,7 @@ def _torque_gain(flight: Flight, moved: Motion, nominal: Nominal | None, force: 
 
 
 def _downward(
-    flight: Flight, moved: Motion, mean: float, sign: float | None, torque: Values | None
+    flight: Flight, moved: Motion, mean: float, sign: float | None, torque: Floats | None
 ) -> Finding:
     """Return the finding for a force that points down: axes, or the sign of the accelerometer."""
     evidence = f"imu.accel: the mean force in level flight is {mean:.2f} m/s2 along z, where +{G:.2f} is to be expected"
@@ -182,7 +181,7 @@ def _from_ned(attitude: str) -> Mend:
     place = f"{attitude.rsplit('.', 1)[0]}.position"
     half = np.sqrt(0.5)
 
-    def turn(q: Values) -> Values:
+    def turn(q: Floats) -> Floats:
         w, x, y, z = q.T
         # (0, h, h, 0) * q * (0, 1, 0, 0): NED to ENU on the left, FRD to FLU on the right
         left = half * np.stack([-x - y, w + z, w - z, y - x], axis=1)
@@ -197,7 +196,7 @@ def _from_ned(attitude: str) -> Mend:
     return mend
 
 
-def _in_flight(flight: Flight, moved: Motion) -> NDArray[np.bool_]:
+def _in_flight(flight: Flight, moved: Motion) -> Bools:
     """Where the rotors work, as far as the record tells; a body that is held in a hand may point anywhere."""
     for name in ("rotors.speed", "rotors.command"):
         if name in flight and flight[name].values.ndim == 2 and len(flight[name]) > 20:
@@ -206,7 +205,7 @@ def _in_flight(flight: Flight, moved: Motion) -> NDArray[np.bool_]:
     return np.ones(len(moved.time), bool)
 
 
-def _gyro_unit(gyro: Values, force: Values) -> Iterator[Finding | Unknown]:
+def _gyro_unit(gyro: Floats, force: Floats) -> Iterator[Finding | Unknown]:
     """Yield whether the gyro is in deg/s, told by the force that it turns."""
     as_is, as_deg = _steadiness(gyro, force), _steadiness(gyro * UNITS["deg/s"], force)
     squares = np.sum(gyro**2, axis=1)
@@ -227,7 +226,7 @@ def _gyro_unit(gyro: Values, force: Values) -> Iterator[Finding | Unknown]:
         )
 
 
-def _steadiness(gyro: Values, force: Values, span: float = 2.0) -> float:
+def _steadiness(gyro: Floats, force: Floats, span: float = 2.0) -> float:
     """Return the median over windows of |mean(R f)| / mean|f| with R integrated from the gyro."""
     window = int(span * RATE)
     shares = []

@@ -13,8 +13,8 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.flight import Flight
-from haltere.flight.fault import Values
 from haltere.foundation.gravity import STANDARD_GRAVITY as G
+from haltere.foundation.numbers import Floats
 from haltere.identification.doctor_finding import Finding, Unknown, mapped, scaled, turned
 from haltere.identification.doctor_gravity import check_gravity, without_attitude
 from haltere.identification.doctor_model import nominal_of
@@ -106,7 +106,7 @@ def _best(moved: Motion) -> tuple[Reading | None, Reading | None]:
     return (best, asis) if np.isfinite(asis.left) else (None, None)
 
 
-def _unexplained(seen: Values, expected: Values) -> float:
+def _unexplained(seen: Floats, expected: Floats) -> float:
     """Return the smallest |seen - expected|^2 / |seen|^2 over small delays; NaN if there is too little motion."""
     good = finite_rows(seen, expected)
     if good.sum() < 100:
@@ -125,7 +125,7 @@ def _unexplained(seen: Values, expected: Values) -> float:
 
 
 def _readings(
-    flight: Flight, moved: Motion, best: Reading, asis: Reading, force: Values | None
+    flight: Flight, moved: Motion, best: Reading, asis: Reading, force: Floats | None
 ) -> Iterator[Finding | Unknown]:
     """Yield findings for each way in which the best reading differs from the record."""
     name = moved.attitude_name

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import interpolate
 
 from haltere.flight import Channel
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.doctor_effect import BAND, flying, rows_of
 from haltere.identification.doctor_finding import Finding, Unknown, shifted
 from haltere.identification.doctor_model import Nominal
@@ -89,12 +89,12 @@ def check_latency(
     yield Unknown("rotor-latency", "the rotors' effect on the motion is too weak to time it", "fly livelier")
 
 
-def _slow(values: Values) -> Values:
+def _slow(values: Floats) -> Floats:
     """Return what changes more slowly than `HIGH`: air forces and gravity act there, too, and blur the timing."""
     return low_pass(values, HIGH)
 
 
-def _residual(X: Values, Y: Values) -> Values:
+def _residual(X: Floats, Y: Floats) -> Floats:
     """Return the sums of squares (k,) that regressing Y (T, k) on X (T, R) leaves."""
     X = X - X.mean(axis=0)
     X = X / np.maximum(np.sqrt(np.sum(X**2, axis=0)), 1e-30)

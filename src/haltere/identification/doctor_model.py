@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from haltere.airframe import Airframe
 from haltere.airframe.inertia import tensor
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 
 
 @dataclass(frozen=True)
@@ -23,26 +23,26 @@ class Nominal:
     """Numbers of an airframe with its joints at zero; None of them is exact."""
 
     mass: float
-    inertia: Values
-    torques: Values
+    inertia: Floats
+    torques: Floats
     """(3, R): eq. (1)."""
-    yaw: Values
+    yaw: Floats
     """(3, R): the part of `torques` that the spin direction decides."""
-    forces: Values
+    forces: Floats
     """(3, R), N per (rad/s)^2."""
-    imu_rotation: Values
+    imu_rotation: Floats
     """(3, 3): from IMU to body axes."""
-    pose_wxyz: Values
+    pose_wxyz: Floats
     """(4,): of the pose sensor in the body."""
-    lever: Values
+    lever: Floats
     """(3,): from the centre of mass to the IMU, m."""
     names: tuple[str, ...]
 
-    def accelerations(self, squares: Values) -> Values:
+    def accelerations(self, squares: Floats) -> Floats:
         """(T, 3) angular acceleration in rad/s2, without eq. (2)'s w x I w, of squared speeds (T, R)."""
         return np.asarray(np.linalg.solve(self.inertia, self.torques @ squares.T).T)
 
-    def specific_forces(self, squares: Values) -> Values:
+    def specific_forces(self, squares: Floats) -> Floats:
         """(T, 3) specific force at the centre of mass in m/s2 of squared speeds (T, R)."""
         return np.asarray(squares @ self.forces.T / self.mass)
 

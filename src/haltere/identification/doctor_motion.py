@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from haltere.flight import Channel, Flight, FlightError, common_clock, resample
-from haltere.flight.fault import Times, Values
+from haltere.foundation.numbers import Bools, Floats, Times
 
 RATE = 100.0
 """Of the common clock, Hz."""
@@ -27,16 +26,16 @@ class Motion:
     """Signals (T, ...) on the clock `time`, ns; NaN where there is none. None where the flight lacks a channel."""
 
     time: Times
-    accel: Values | None
-    gyro: Values | None
-    turn: Values | None
+    accel: Floats | None
+    gyro: Floats | None
+    turn: Floats | None
     """Angular acceleration, rad/s2, of the gyro."""
-    wxyz: Values | None
-    position: Values | None
+    wxyz: Floats | None
+    position: Floats | None
     attitude_name: str = ""
 
     @property
-    def seconds(self) -> Values:
+    def seconds(self) -> Floats:
         """Time since the start, s."""
         return np.asarray((self.time - self.time[0]) * 1e-9)
 
@@ -80,7 +79,7 @@ def clean(channel: Channel) -> Channel:
     return channel if np.all(good) else replace(channel, time=channel.time[good], values=channel.values[good])
 
 
-def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Values:
+def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Floats:
     """Return a channel, low-passed without delay, at the times of a clock (T,), ns; NaN in gaps."""
     channel = clean(channel)
     if len(channel) < 10:
@@ -106,18 +105,18 @@ def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Values:
 
 
 @lru_cache(maxsize=64)
-def _sections(cutoff: float, rate: float) -> Values:
+def _sections(cutoff: float, rate: float) -> Floats:
     return np.asarray(signal.butter(2, cutoff, output="sos", fs=rate))
 
 
-def unwound(wxyz: Values) -> Values:
+def unwound(wxyz: Floats) -> Floats:
     """Return quaternions (T, 4) with signs chosen so that neighbours are near each other."""
     flips = np.nansum(wxyz[1:] * wxyz[:-1], axis=1) < 0.0
     sign = np.concatenate([[1.0], np.where(np.cumsum(flips) % 2 == 1, -1.0, 1.0)])
     return np.asarray(wxyz * sign[:, None])
 
 
-def low_pass(values: Values, cutoff: float = 3.0) -> Values:
+def low_pass(values: Floats, cutoff: float = 3.0) -> Floats:
     """Return signals (T, k) on the common clock below a frequency, Hz; gaps are bridged and marked again."""
     good = np.isfinite(values).reshape(len(values), -1).all(axis=1)
     if good.sum() < 30:
@@ -130,7 +129,7 @@ def low_pass(values: Values, cutoff: float = 3.0) -> Values:
     return passed
 
 
-def rates_of(wxyz: Values) -> Values:
+def rates_of(wxyz: Floats) -> Floats:
     """Return angular velocities (T, 3), rad/s, in the axes of what turns, of quaternions (T, 4), eq. (1)."""
     slope = np.gradient(wxyz, 1.0 / RATE, axis=0)
     w, v = wxyz[:, :1], wxyz[:, 1:]
@@ -138,7 +137,7 @@ def rates_of(wxyz: Values) -> Values:
     return np.asarray(2.0 * (w * dv - dw * v - np.cross(v, dv)))
 
 
-def matrices(wxyz: Values) -> Values:
+def matrices(wxyz: Floats) -> Floats:
     """Return rotation matrices (T, 3, 3) of quaternions (T, 4)."""
     w, x, y, z = wxyz.T
     return np.asarray(
@@ -153,6 +152,6 @@ def matrices(wxyz: Values) -> Values:
     )
 
 
-def finite_rows(*arrays: Values) -> NDArray[np.bool_]:
+def finite_rows(*arrays: Floats) -> Bools:
     """Where all of these arrays (T, ...) are finite."""
     return np.asarray(np.all([np.isfinite(a).reshape(len(a), -1).all(axis=1) for a in arrays], axis=0))

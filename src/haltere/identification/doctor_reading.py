@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.doctor_model import Nominal
 from haltere.identification.doctor_motion import Motion, unwound
 
@@ -25,7 +25,7 @@ class Reading:
     left: float
 
 
-def read_as(wxyz: Values, order: str, inverse: bool) -> Values:
+def read_as(wxyz: Floats, order: str, inverse: bool) -> Floats:
     """Return the attitude of the body if quaternions (T, 4) are to be read this way."""
     q = wxyz[:, [3, 0, 1, 2]] if order == "xyzw" else wxyz
     return np.asarray(q * [1.0, -1.0, -1.0, -1.0] if inverse else q)
@@ -35,7 +35,7 @@ def in_body(moved: Motion, nominal: Nominal) -> Motion:
     """Return the motion in body axes by the nominal turns of the sensors."""
     turn = nominal.imu_rotation.T
 
-    def turned_(values: Values | None) -> Values | None:
+    def turned_(values: Floats | None) -> Floats | None:
         return None if values is None else np.asarray(values @ turn)
 
     wxyz = moved.wxyz

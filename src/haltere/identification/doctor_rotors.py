@@ -17,7 +17,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.flight import Channel, Flight
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.doctor_effect import Fit, flying
 from haltere.identification.doctor_finding import Finding, Unknown, reordered, scaled
 from haltere.identification.doctor_latency import check_latency
@@ -183,7 +183,7 @@ def _order(
     )
 
 
-def _percent(shares: Values) -> str:
+def _percent(shares: Floats) -> str:
     return ", ".join(f"{100 * share:.0f}" for share in shares) + " %"
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from haltere.airframe import Airframe
 from haltere.flight import Channel, Flight
+from haltere.foundation.numbers import Bools
 from haltere.identification.doctor_finding import Finding, Mend, Unknown
 
 MISSING_SHARE = 0.01
@@ -101,9 +101,7 @@ def _stuck(flight: Flight, channel: Channel) -> Iterator[Finding]:
             break
 
 
-def _suspect(
-    flight: Flight, channel: Channel, column: int, run: tuple[int, int], moves: NDArray[np.bool_]
-) -> bool:
+def _suspect(flight: Flight, channel: Channel, column: int, run: tuple[int, int], moves: Bools) -> bool:
     """Whether it is odd that a column (a pose: all of them) stands still in a run of samples."""
     last, (start, stop) = channel.name.rsplit(".", 1)[-1], run
     if last in {"position", "wxyz"}:
@@ -142,7 +140,7 @@ def _blanked(name: str, start: int, stop: int) -> Mend:
     return mend
 
 
-def _moving(flight: Flight, channel: Channel) -> NDArray[np.bool_]:
+def _moving(flight: Flight, channel: Channel) -> Bools:
     """Where the vehicle turns or its motors are worked, at the samples of a channel."""
     moves = np.zeros(len(channel), bool)
     for name, least in (("imu.gyro", 0.05), ("rotors.command", 5e-3)):
@@ -160,7 +158,7 @@ def _moving(flight: Flight, channel: Channel) -> NDArray[np.bool_]:
     return moves
 
 
-def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _runs(flags: Bools) -> list[tuple[int, int]]:
     """Return first and last place of each run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from haltere.flight import Channel, Flight
-from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.smoothing import white_noise
 
 FASTEST = 1000.0
@@ -52,13 +51,13 @@ class Excerpt:
     """
 
     rate: float
-    time: Values
-    gyro: Values
-    accel: Values | None
-    speeds: Values | None
-    commands: Values | None
-    voltage: Values | None
-    good: NDArray[np.bool_]
+    time: Floats
+    gyro: Floats
+    accel: Floats | None
+    speeds: Floats | None
+    commands: Floats | None
+    voltage: Floats | None
+    good: Bools
     names: tuple[str, ...]
 
     @property
@@ -79,7 +78,7 @@ class Excerpt:
         """The same signals, good only in the held-out end."""
         return replace(self, good=self.good & (self.time >= self.split))
 
-    def turned(self, R: Values) -> Self:
+    def turned(self, R: Floats) -> Self:
         """The same signals with gyro and accelerometer in body axes, R (3, 3) = R_BI those of the IMU in them."""
         accel = None if self.accel is None else self.accel @ R.T
         return replace(self, gyro=self.gyro @ R.T, accel=accel)
@@ -113,7 +112,7 @@ def excerpt(flight: Flight, names: tuple[str, ...] = ()) -> Excerpt:
             f"gyro and accelerometer were logged together for {both:.2g} s; at least {SHORTEST:g} s are needed"
         )
     good = np.ones(len(time), bool)
-    found: dict[str, Values | None] = {}
+    found: dict[str, Floats | None] = {}
     for name in ("imu.gyro", "imu.accel", "rotors.speed", "rotors.command", "battery.voltage"):
         found[name] = None
         if name in flight and int(flight[name].finite.sum()) > 20:
@@ -167,7 +166,7 @@ def _rate(gyro: Channel) -> float:
     return rate / np.ceil(rate / FASTEST) if rate > FASTEST else rate
 
 
-def _on(channel: Channel, origin: int, time: Values, rate: float) -> tuple[Values, NDArray[np.bool_]]:
+def _on(channel: Channel, origin: int, time: Floats, rate: float) -> tuple[Floats, Bools]:
     """Values (N, ...) on the clock, and where they are not made up."""
     keep = channel.finite
     stamps, values = channel.seconds(origin)[keep], channel.values[keep]
@@ -189,13 +188,13 @@ def _on(channel: Channel, origin: int, time: Values, rate: float) -> tuple[Value
     return on.reshape(len(time), *values.shape[1:]), inside & (width <= max(5.0 / own, 0.03))
 
 
-def _despiked(values: Values) -> Values:
+def _despiked(values: Floats) -> Floats:
     """Signals (N, m) in which what is far from the median of a sample and its neighbours is that median."""
     middle = signal.medfilt(values, (3, 1))
     return np.where(np.abs(values - middle) > SPIKE * white_noise(values), middle, values)
 
 
-def _flying(pull: Values, rate: float) -> NDArray[np.bool_]:
+def _flying(pull: Floats, rate: float) -> Bools:
     """(N,) where the rotors carry the vehicle, from their speeds or commands (N, m)."""
     total = np.sum(np.clip(pull, 0.0, None) ** 2, axis=1)
     width = max(int(0.1 * rate) | 1, 3)

@@ -9,13 +9,12 @@ where the residual leaves the level that it has there.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import signal
 
 from haltere.flight import Flight
-from haltere.flight.fault import Values
 from haltere.flight.sampling import regular_rate
 from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.tumble import CUTOFF, SHORTEST, Tumble, TumbleError, place_matrix, tumble
 
 SHARE = 0.75
@@ -70,7 +69,7 @@ def tumbles(flight: Flight, imu: str = "imu", cutoff: float = CUTOFF, share: flo
     return found
 
 
-def _signals(flight: Flight, imu: str) -> tuple[Values, Values, float]:
+def _signals(flight: Flight, imu: str) -> tuple[Floats, Floats, float]:
     accel, gyro = flight[f"{imu}.accel"], flight[f"{imu}.gyro"]
     if len(accel) != len(gyro) or not np.array_equal(accel.time, gyro.time):
         raise TumbleError(
@@ -81,13 +80,13 @@ def _signals(flight: Flight, imu: str) -> tuple[Values, Values, float]:
     return accel.values, gyro.values, regular_rate(accel)
 
 
-def _runs(mask: NDArray[np.bool_], shortest: int) -> list[tuple[int, int]]:
+def _runs(mask: Bools, shortest: int) -> list[tuple[int, int]]:
     edges = np.diff(np.concatenate([[0], mask.astype(np.int8), [0]]))
     pairs = zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True)
     return [(int(a), int(b)) for a, b in pairs if b - a >= shortest]
 
 
-def _trimmed(gyro: Values, accel: Values, rate: float, first: int, last: int) -> tuple[int, int]:
+def _trimmed(gyro: Floats, accel: Floats, rate: float, first: int, last: int) -> tuple[int, int]:
     """The part of [first, last) whose forces are those of a place."""
     whole = slice(first, last)
     sections = signal.butter(2, CUTOFF if rate > 3 * CUTOFF else 0.3 * rate, output="sos", fs=rate)

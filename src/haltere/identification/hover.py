@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, optimize
 
-from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
 from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.numbers import Floats
 
 APART = np.deg2rad(3.0)
 """Two hover axes closer than this are one."""
@@ -27,8 +27,8 @@ TOLERANCE = 1e-6
 class Hover:
     """One hover attitude: `axis` (3,) of the force, `u` (m,) squared speeds, `cost` u^T W u."""
 
-    axis: Values
-    u: Values
+    axis: Floats
+    u: Floats
     cost: float
 
 
@@ -55,11 +55,11 @@ class Hovers:
 
 
 def hovers(
-    F: Values,
-    T: Values,
-    low: Values | float = 0.0,
-    high: Values | float = np.inf,
-    weights: Values | None = None,
+    F: Floats,
+    T: Floats,
+    low: Floats | float = 0.0,
+    high: Floats | float = np.inf,
+    weights: Floats | None = None,
     gravity: float = STANDARD_GRAVITY,
     starts: int = 12,
     seed: int = 0,
@@ -100,7 +100,7 @@ def hovers(
     return Hovers(tuple(found), freedom, many if freedom == 1 else f"{many}; force in {freedom} directions")
 
 
-def _solved(B: Values, N: Values, W: Values, low: Values, high: Values, direction: Values) -> Values | None:
+def _solved(B: Floats, N: Floats, W: Floats, low: Floats, high: Floats, direction: Floats) -> Floats | None:
     """A local minimum of (1) in the null space, in units in which gravity is 1, or None."""
     begin = np.linalg.lstsq(B, direction / np.linalg.norm(direction), rcond=None)[0]
     force = np.linalg.norm(B @ begin)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 from scipy.stats import chi2
 
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.tumble import Tumble, TumbleError, hats, place_matrix
 
 ROUNDS = 3
@@ -65,9 +65,9 @@ class Excitation:
     """
 
     enough: bool
-    weakest: Values
+    weakest: Floats
     sigma: float
-    spin: Values
+    spin: Floats
     advice: str
 
 
@@ -84,11 +84,11 @@ class ImuPlace:
         residual: rms, m/s2.
     """
 
-    position: Values
-    cov: Values
-    formal: Values
+    position: Floats
+    cov: Floats
+    formal: Floats
     throws: tuple[Excitation, ...]
-    bias: Values
+    bias: Floats
     residual: float
 
     @property
@@ -96,12 +96,12 @@ class ImuPlace:
         """Whether all throws together say enough about every direction."""
         return bool(np.sqrt(np.linalg.eigvalsh(self.cov)[-1]) <= NEEDED)
 
-    def ellipsoid(self, level: float = 0.95) -> tuple[Values, Values]:
+    def ellipsoid(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Semi-axes (3,) in m, longest last, and their directions as columns (3, 3)."""
         values, vectors = np.linalg.eigh(self.cov)
         return np.sqrt(values * chi2.ppf(level, 3)), vectors
 
-    def contains(self, position: Values, level: float = 0.95, *, formal: bool = False) -> bool:
+    def contains(self, position: Floats, level: float = 0.95, *, formal: bool = False) -> bool:
         """Whether a place (3,) in m lies in the ellipsoid."""
         error = np.asarray(position) - self.position
         return bool(error @ np.linalg.solve(self.formal if formal else self.cov, error) <= chi2.ppf(level, 3))
@@ -121,19 +121,19 @@ def imu_place(throws: Sequence[Tumble], budget: Budget | None = None) -> ImuPlac
     return ImuPlace(r, cov[:3, :3], formal, alone, solution[3:6], residual)
 
 
-def _gram(throw: Tumble) -> Values:
+def _gram(throw: Tumble) -> Floats:
     X = place_matrix(throw.gyro, throw.slope)
     return np.asarray(np.einsum("nij,nik->jk", X, X))
 
 
-def _plain(throws: Sequence[Tumble]) -> Values:
+def _plain(throws: Sequence[Tumble]) -> Floats:
     """Least squares without any nuisance: where the linearisation begins."""
     total = sum(_gram(t) for t in throws)
     right = sum(np.einsum("nij,ni->j", place_matrix(t.gyro, t.slope), t.accel) for t in throws)
     return np.asarray(np.linalg.lstsq(total, right, rcond=1e-9)[0])
 
 
-def _rows(throw: Tumble, r: Values) -> Values:
+def _rows(throw: Tumble, r: Floats) -> Floats:
     """(N, 3, 18 + 3 ORDER) derivatives of (1) with respect to r, b, E_a, e_a, E_g, e_g, d_0, d_1, ..."""
     w, a = throw.gyro, throw.slope
     X = place_matrix(w, a)
@@ -143,7 +143,7 @@ def _rows(throw: Tumble, r: Values) -> Values:
     accel = [force @ g.T for g in gains]
     arm = np.cross(w, r)
 
-    def through(g: Values) -> Values:
+    def through(g: Floats) -> Floats:
         """What the force of the place changes by where the true rate is w - g w."""
         dw, da = w @ g.T, a @ g.T
         return np.asarray(-np.cross(da, r) - np.cross(dw, arm) - np.cross(w, np.cross(dw, r)))
@@ -156,8 +156,8 @@ def _rows(throw: Tumble, r: Values) -> Values:
 
 
 def _fit(
-    throws: Sequence[Tumble], budget: Budget, r: Values, noise: float | None = None
-) -> tuple[Values, Values, float]:
+    throws: Sequence[Tumble], budget: Budget, r: Floats, noise: float | None = None
+) -> tuple[Floats, Floats, float]:
     """Solution and covariance of (r, b, gains, drag of each throw), and the rms of the residual."""
     shared = 18
     own = 3 * ORDER
@@ -188,7 +188,7 @@ def _fit(
     return solution, np.asarray(cov, np.float64), rms
 
 
-def _level(blocks: Sequence[tuple[Values, Values, float]], sigma: Values, count: int) -> float:
+def _level(blocks: Sequence[tuple[Floats, Floats, float]], sigma: Floats, count: int) -> float:
     """A first guess of the noise: residual of the fit without priors on what the data see well."""
     information = sum(A.T @ A for A, _, _ in blocks) + 1e-6 * np.diag(sigma**-2.0)
     right = sum(A.T @ y for A, y, _ in blocks)
@@ -197,7 +197,7 @@ def _level(blocks: Sequence[tuple[Values, Values, float]], sigma: Values, count:
     return max(float(np.sqrt(squares / max(count - 3, 1))), QUIETEST)
 
 
-def _excitation(number: int, throw: Tumble, budget: Budget, r: Values, noise: float) -> Excitation:
+def _excitation(number: int, throw: Tumble, budget: Budget, r: Floats, noise: float) -> Excitation:
     _, cov, _ = _fit([throw], budget, r, noise)
     values, vectors = np.linalg.eigh(cov[:3, :3])
     weakest, sigma = vectors[:, -1], float(np.sqrt(values[-1]))

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from haltere.airframe import Airframe
 from haltere.flight import Channel, Flight
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.doctor import Diagnosis
 from haltere.identification.doctor_model import nominal_of
 
@@ -18,7 +18,7 @@ SLIGHT = np.radians(25.0)
 """Up to which turn the vehicle filter finds it by itself."""
 
 
-def turn_of(diagnosis: Diagnosis, apply: Iterable[str]) -> Values | None:
+def turn_of(diagnosis: Diagnosis, apply: Iterable[str]) -> Floats | None:
     """(3, 3) by which the doctor turned the IMU's readings, if it did."""
     for finding in diagnosis.findings:
         if finding.kind == TURNED and finding.mend is not None and (finding.certain or TURNED in set(apply)):
@@ -27,7 +27,7 @@ def turn_of(diagnosis: Diagnosis, apply: Iterable[str]) -> Values | None:
     return None
 
 
-def mounted(flight: Flight, airframe: Airframe, turn: Values) -> tuple[Flight, Airframe]:
+def mounted(flight: Flight, airframe: Airframe, turn: Floats) -> tuple[Flight, Airframe]:
     """The flight as it was before the IMU was turned, and the airframe with the IMU mounted so, if it is by much.
 
     The vehicle filter estimates how the IMU is mounted, and a small turn may as well be the pose sensor's.

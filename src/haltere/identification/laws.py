@@ -14,9 +14,8 @@ left there is made white by its own past, `haltere.identification.whitening`.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.excerpt import Excerpt
 from haltere.identification.regression import BLOCKS, SPREAD, Regression, regress
 from haltere.identification.smoothing import filled, lagged, late, smoothed
@@ -44,10 +43,10 @@ class Turned:
         speeds: (n, m) beyond their mean: integrals of the rises, rad/s.
     """
 
-    squares: Values
-    rises: Values
-    swept: Values
-    speeds: Values
+    squares: Floats
+    rises: Floats
+    swept: Floats
+    speeds: Floats
 
     def every(self, step: int) -> "Turned":
         """Each sample of `step`."""
@@ -75,20 +74,20 @@ class Signals:
 
     rate: float
     cutoff: float
-    time: Values
-    rates: Values
-    turn: Values
-    force: Values
-    squares: Values
-    made: Values | None
+    time: Floats
+    rates: Floats
+    turn: Floats
+    force: Floats
+    squares: Floats
+    made: Floats | None
     turned: Turned
     turned_made: Turned | None
-    levers: Values
-    good: NDArray[np.bool_]
+    levers: Floats
+    good: Bools
 
 
 def signals(
-    part: Excerpt, speeds: Values, made: Values | None, cutoff: float, delay: float, lag: float
+    part: Excerpt, speeds: Floats, made: Floats | None, cutoff: float, delay: float, lag: float
 ) -> Signals:
     """The signals of (1).
 
@@ -103,7 +102,7 @@ def signals(
     rate = part.rate
     step = max(int(rate / (6.0 * cutoff)), 1)
 
-    def rotor(values: Values) -> tuple[Turned, Values]:
+    def rotor(values: Floats) -> tuple[Turned, Floats]:
         moved = late(values, delay, rate)
         speeds, squares = smoothed(moved, rate, cutoff), smoothed(moved**2, rate, cutoff)
         swept = integral(squares - squares.mean(axis=0), rate)
@@ -137,7 +136,7 @@ def signals(
     )
 
 
-def increments(found: Signals, X: Values, y: Values, share: float) -> Regression:
+def increments(found: Signals, X: Floats, y: Floats, share: float) -> Regression:
     """Regress y (n,) on X (n, k) with differences over `LAG`, of a share of the earlier sample."""
     step = max(round(LAG * found.rate), 1)
     both = found.good[step:] & found.good[:-step]
@@ -145,7 +144,7 @@ def increments(found: Signals, X: Values, y: Values, share: float) -> Regression
     return regress(A, b)
 
 
-def force_row(found: Signals, X: Values, y: Values, Z: Values | None) -> Regression:
+def force_row(found: Signals, X: Floats, y: Floats, Z: Floats | None) -> Regression:
     """Regress y (n,) on X (n, k) with instruments Z in noise made white."""
     step = max(int(found.rate / (BAND * found.cutoff)), 1)
     A, B = (None if x is None else x[::step, None] for x in (X, Z))
@@ -154,8 +153,8 @@ def force_row(found: Signals, X: Values, y: Values, Z: Values | None) -> Regress
 
 
 def force_rows(
-    found: Signals, guess: Values | None = None, reach: float = REACH
-) -> tuple[list[Regression], Values, Values]:
+    found: Signals, guess: Floats | None = None, reach: float = REACH
+) -> tuple[list[Regression], Floats, Floats]:
     """The three rows of the force law, and the place r (3,) with its deviation (3,), m.
 
     `guess` (3,) is where the IMU is before anything is known, and `reach` how far from there it may be.
@@ -199,7 +198,7 @@ def place(found: Signals, reach: float = REACH) -> Regression:
     return white_regress(rows[::step], found.force[::step], clean[::step], found.good[::step], prior)
 
 
-def _explained_turn(found: Signals) -> Values:
+def _explained_turn(found: Signals) -> Floats:
     """(n, 3) angular acceleration as far as rotors and products of the rates explain it, rad/s2."""
     w = found.rates
     swirl = np.stack([w[:, 1] * w[:, 2], w[:, 0] * w[:, 2], w[:, 0] * w[:, 1], np.ones(len(w))], axis=1)
@@ -208,7 +207,7 @@ def _explained_turn(found: Signals) -> Values:
     return np.asarray(D @ np.linalg.lstsq(D[found.good], found.turn[found.good], rcond=None)[0])
 
 
-def pull(found: Signals, weights: Values) -> tuple[float, float, float]:
+def pull(found: Signals, weights: Floats) -> tuple[float, float, float]:
     """How much force along z there is for the squares weighted by `weights` (m,), through the origin.
 
     Returns:
@@ -218,7 +217,7 @@ def pull(found: Signals, weights: Values) -> tuple[float, float, float]:
     """
     x, y = found.squares[found.good] @ weights, found.force[found.good, 2]
 
-    def gain(a: Values, b: Values) -> float:
+    def gain(a: Floats, b: Floats) -> float:
         return float(np.sqrt(np.sum(b * b) / np.sum(a * a)))
 
     parts = np.array_split(np.arange(len(y)), BLOCKS)

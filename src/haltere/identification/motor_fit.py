@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, signal
 
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.excerpt import Excerpt
 
 TAUS = (0.003, 0.01, 0.025, 0.05, 0.1)
@@ -48,14 +48,14 @@ class MotorFit:
         made: (N,) speeds that the commands make, rad/s.
     """
 
-    curve: Values
+    curve: Floats
     time_constant: float
     delay: float
-    sigma: Values
+    sigma: Floats
     residual: float
     explained: float
     reach: tuple[float, float]
-    made: Values
+    made: Floats
 
     @property
     def top(self) -> float:
@@ -73,14 +73,14 @@ class MotorFit:
         return float(self.curve[1] / (self.curve[1] + self.curve[2]))
 
 
-def motor_fits(part: Excerpt, speeds: Values) -> list[MotorFit]:
+def motor_fits(part: Excerpt, speeds: Floats) -> list[MotorFit]:
     """Every motor of an excerpt with commands; `speeds` (N, m) rad/s without gaps."""
     assert part.commands is not None
     commands = np.clip(np.nan_to_num(part.commands), 0.0, None)
     return [_motor(part, d, w) for d, w in zip(commands.T, speeds.T, strict=True)]
 
 
-def driven(d: Values, tau: float, dead: float, rate: float) -> Values:
+def driven(d: Floats, tau: float, dead: float, rate: float) -> Floats:
     """(N, 3) what 1, d and sqrt d make of a first-order lag with dead time, from steady state."""
     basis = np.stack([d, np.sqrt(d)], axis=1)
     if dead > 0.0:
@@ -93,7 +93,7 @@ def driven(d: Values, tau: float, dead: float, rate: float) -> Values:
     return np.concatenate([np.ones((len(d), 1)), passed], axis=1)
 
 
-def _solved(B: Values, w: Values) -> tuple[Values, float]:
+def _solved(B: Floats, w: Floats) -> tuple[Floats, float]:
     """(3,) curve, none of its numbers below zero, and the robust cost for each sample."""
     scale = max(float(np.max(np.abs(w))), 1.0)
     weight = np.ones(len(w))
@@ -109,7 +109,7 @@ def _solved(B: Values, w: Values) -> tuple[Values, float]:
     return curve, float(np.sum(weight * left**2) / np.sum(weight))
 
 
-def _motor(part: Excerpt, d: Values, w: Values) -> MotorFit:
+def _motor(part: Excerpt, d: Floats, w: Floats) -> MotorFit:
     # A slower clock is quicker and loses nothing of a lag; commands are averaged so that none is skipped.
     step = max(int(part.rate / FASTEST), 1)
     count = len(d) // step * step
@@ -159,7 +159,7 @@ def _refined(
 ) -> tuple[float, float]:
     """Lag and dead time of the least cost near a start, the lag on a logarithmic scale."""
 
-    def numbers(x: Values) -> tuple[float, float]:
+    def numbers(x: Floats) -> tuple[float, float]:
         return float(np.exp(np.clip(x[0], -8.0, 0.0))), float(np.clip(x[1] * 0.01, 0.0, 0.06))
 
     start = np.array([np.log(tau), dead * 100.0])

@@ -20,8 +20,9 @@ import numpy as np
 
 from haltere.dynamics.servo import REPORT_STEPS
 from haltere.estimation.payload_model import ArmBelief
-from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_record import ArmRecord
 from haltere.estimation.payload_signals import SignalSettings, arm_rows, slide_directions
+from haltere.foundation.numbers import Numbers
 from haltere.identification.doctor_finding import Finding
 
 FULL = 1.02

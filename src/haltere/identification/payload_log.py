@@ -22,9 +22,10 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.dynamics.servo import Servos
-from haltere.estimation.payload_record import ArmRecord, Numbers, PayloadError
+from haltere.estimation.payload_record import ArmRecord, PayloadError
 from haltere.flight import Channel, Flight
 from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.numbers import Numbers
 from haltere.lie import so3
 
 Effort = Literal["torque", "share"]

@@ -11,8 +11,8 @@ can have. Scale drops out: A + B + C = 1.
 import numpy as np
 from scipy import optimize
 
-from haltere.flight.fault import Values
 from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.numbers import Floats
 from haltere.identification import laws
 from haltere.identification.judgement import parameter, unknown
 from haltere.identification.result import Parameter
@@ -35,7 +35,7 @@ def inertia_ratios(rows: RotorRows) -> list[Parameter]:
     if not (np.isfinite(Q).all() and np.isfinite(sigma).all()):
         return [unknown(name, "1", FIX) for name in names]
 
-    def left(x: Values) -> Values:
+    def left(x: Floats) -> Floats:
         return np.concatenate([(swirl_of(x) - Q) / sigma, x / LOOSE])
 
     answer = optimize.least_squares(left, np.array([0.0, -1.0]))
@@ -60,19 +60,19 @@ def _carried(rows: RotorRows) -> float:
     return float(min(np.std(taken) / max(np.std(found.rates[found.good, 2]), 1e-12), 1.0))
 
 
-def moments_of(x: Values) -> Values:
+def moments_of(x: Floats) -> Floats:
     """(3,) moments of inertia, up to scale, from the logarithms of B/A and C/A."""
     A, B, C = 1.0, *np.exp(np.clip(x, -8.0, 8.0))
     return np.array([B + C, A + C, A + B])
 
 
-def ratios_of(x: Values) -> Values:
+def ratios_of(x: Floats) -> Floats:
     """(2,) Iyy/Ixx and Izz/Ixx."""
     moments = moments_of(x)
     return np.asarray(moments[1:] / moments[0])
 
 
-def swirl_of(x: Values) -> Values:
+def swirl_of(x: Floats) -> Floats:
     """(3,) Q of equation (1)."""
     a, b, c = moments_of(x)
     return np.array([(b - c) / a, (c - a) / b, (a - b) / c])

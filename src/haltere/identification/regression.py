@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 
 BLOCKS = 10
 HUBER = 2.0
@@ -39,23 +39,23 @@ class Regression:
         rms: Of what is left, as fitted (differences for torque rows).
     """
 
-    value: Values
-    cov: Values
+    value: Floats
+    cov: Floats
     explained: float
     rms: float
 
     @property
-    def sigma(self) -> Values:
+    def sigma(self) -> Floats:
         """(k,) deviations."""
         return np.sqrt(np.maximum(np.diagonal(self.cov), 0.0))
 
 
 def regress(
-    X: Values,
-    y: Values,
-    Z: Values | None = None,
+    X: Floats,
+    y: Floats,
+    Z: Floats | None = None,
     blocks: int = BLOCKS,
-    prior: Values | None = None,
+    prior: Floats | None = None,
     alike: float = ALIKE,
     beside: int = 0,
 ) -> Regression:
@@ -123,26 +123,26 @@ def regress(
     )
 
 
-def _projection(gram: Values, k: int) -> Values:
+def _projection(gram: Floats, k: int) -> Floats:
     """(k, k) C with P X = Z C, from the weighted products (2 k + 1, 2 k + 1) of (Z, X, y)."""
     return _solved(gram[:k, :k] + 1e-9 * np.trace(gram[:k, :k]) / k * np.eye(k), gram[:k, k : 2 * k])
 
 
-def _normal(gram: Values, C: Values, few: float) -> tuple[Values, Values]:
+def _normal(gram: Floats, C: Floats, few: float) -> tuple[Floats, Floats]:
     """H'X (k, k) and H'y (k,) of equation (1) from the weighted products of (Z, X, y), a/n = `few`."""
     k = len(C)
     both = (1.0 - few) * C.T @ gram[:k, k:] + few * gram[k : 2 * k, k:]
     return both[:, :k], both[:, k]
 
 
-def _solved(M: Values, v: Values) -> Values:
+def _solved(M: Floats, v: Floats) -> Floats:
     try:
         return np.asarray(np.linalg.solve(M, v))
     except np.linalg.LinAlgError:
         return np.asarray(np.linalg.lstsq(M, v, rcond=None)[0])
 
 
-def _rest(A: Values, y: Values, weight: Values) -> Values:
+def _rest(A: Floats, y: Floats, weight: Floats) -> Floats:
     """(n,) what is left of y by columns that are beside, or by its mean if there are none."""
     if A.shape[1] == 0:
         return np.asarray(y - np.average(y, weights=weight))

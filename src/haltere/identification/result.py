@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from haltere.airframe import Airframe, AirframeError
-from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Floats
 
 if TYPE_CHECKING:  # JAX takes a second to import, and logs without pose can do without it
     from haltere.estimation.vehicle_verdicts import Verdict
@@ -72,7 +72,7 @@ class Covariance:
     """Of the numbers called `names` (n,): `matrix` (n, n), in the products of their units."""
 
     names: tuple[str, ...]
-    matrix: Values
+    matrix: Floats
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -93,9 +93,9 @@ class Prediction:
 
     name: str
     unit: str
-    time: Values
-    measured: Values
-    predicted: Values
+    time: Floats
+    measured: Floats
+    predicted: Floats
 
     @property
     def rms(self) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from haltere.airframe import Airframe
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification import laws
 from haltere.identification.absolute import absolute
 from haltere.identification.doctor_model import nominal_of
@@ -80,7 +80,7 @@ def identify_rotors(
     return told
 
 
-def _lean(forces: Values) -> bool:
+def _lean(forces: Floats) -> bool:
     """Whether some of the forces (3, m) are off the z axis by more than rotors of a flat vehicle are."""
     return bool(np.any(np.hypot(forces[0], forces[1]) > laws.UPRIGHT * np.abs(forces[2])))
 
@@ -217,9 +217,9 @@ def _predictions(part: Excerpt, whole: RotorRows) -> list[Prediction]:
     return predicted
 
 
-def _fast(values: Values, rate: float) -> Values:
+def _fast(values: Floats, rate: float) -> Floats:
     return np.asarray(values - smoothed(values, rate, SLOW))
 
 
-def _swirl(rates: Values) -> Values:
+def _swirl(rates: Floats) -> Floats:
     return np.stack([rates[:, 1] * rates[:, 2], rates[:, 0] * rates[:, 2], rates[:, 0] * rates[:, 1]], axis=1)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification import laws
 from haltere.identification.excerpt import Excerpt
 from haltere.identification.laws import Signals
@@ -23,7 +23,7 @@ CUTOFF = 25.0
 """Hz, where the log allows it."""
 SPREAD = (0.6, 1.0, 1.5)
 """Cutoffs that are compared, in the chosen one."""
-DELAYS: Values = np.linspace(-0.012, 0.024, 19)
+DELAYS: Floats = np.linspace(-0.012, 0.024, 19)
 """s, of the rotor speeds against the motion, tried."""
 LAGS = (0.0, 0.004, 0.008, 0.013, 0.018)
 """s, time constants of a PT2 that the accelerometer may have passed, tried."""
@@ -62,30 +62,30 @@ class RotorRows:
         across: (2,) H of the rows p and q, 1/s.
     """
 
-    force: Values
-    torque: Values
-    spin: Values
-    sigma: Values
-    cov_lift: Values
-    cov_turn: Values
-    told: Values
-    place: Values
-    place_sigma: Values
-    bias: Values
+    force: Floats
+    torque: Floats
+    spin: Floats
+    sigma: Floats
+    cov_lift: Floats
+    cov_turn: Floats
+    told: Floats
+    place: Floats
+    place_sigma: Floats
+    bias: Floats
     delay: tuple[float, float]
     lag: float
-    both_ways: Values
-    swirl: tuple[Values, Values]
+    both_ways: Floats
+    swirl: tuple[Floats, Floats]
     cutoff: float
     signals: Signals
     motors: tuple[MotorFit, ...]
-    across: Values = field(default_factory=lambda: np.zeros(2))
+    across: Floats = field(default_factory=lambda: np.zeros(2))
 
 
 def rotor_rows(
     part: Excerpt,
     whole: "RotorRows | None" = None,
-    place_drawn: Values | None = None,
+    place_drawn: Floats | None = None,
     leaning: bool = False,
 ) -> RotorRows:
     """The rows of an excerpt with rotor speeds.
@@ -174,12 +174,12 @@ def rotor_rows(
     )
 
 
-def _table(rows: list[Regression], m: int, dots: bool) -> Values:
+def _table(rows: list[Regression], m: int, dots: bool) -> Floats:
     """(9, m) force, torque and what rotor accelerations do."""
     return np.array([row.value[:m] for row in rows] + [_dots(row.value, m, dots) for row in rows[3:]])
 
 
-def _floor(table: Values) -> Values:
+def _floor(table: Floats) -> Floats:
     """(9, m) what the laws leave out, for a table of the same shape."""
     lift, size = np.abs(table[2]), np.max(np.abs(np.nan_to_num(table)), axis=1)
     rows = [FLOOR_FORCE * size[2]] * 3 + [*(FLOOR_TORQUE * size[3:6])] + [FLOOR_TORQUE * size[6:].max()] * 3
@@ -188,12 +188,12 @@ def _floor(table: Values) -> Values:
     return floor
 
 
-def _with(cov: Values, sigma: Values) -> Values:
+def _with(cov: Floats, sigma: Floats) -> Floats:
     """A covariance whose deviations are enlarged to `sigma`; what is added is independent."""
     return np.asarray(cov + np.diag(np.maximum(sigma**2 - np.diagonal(cov), 0.0)))
 
 
-def _made(fits: tuple[MotorFit, ...]) -> Values | None:
+def _made(fits: tuple[MotorFit, ...]) -> Floats | None:
     """(N, m) speeds that commands make, if they are good enough to be instruments, rad/s."""
     return np.stack([fit.made for fit in fits], axis=1) if _follow(fits) else None
 
@@ -204,14 +204,14 @@ def _follow(fits: tuple[MotorFit, ...]) -> bool:
 
 
 def _rows(
-    found: Signals, dots: bool, near: tuple[Values | None, float], leaning: bool
-) -> tuple[list[Regression], list[TorqueRow], Values, Values]:
+    found: Signals, dots: bool, near: tuple[Floats | None, float], leaning: bool
+) -> tuple[list[Regression], list[TorqueRow], Floats, Floats]:
     forces, place, sigma = laws.force_rows(found, *near)
     turns = torque_rows(found, dots, leaning)
     return [*forces, *turns], turns, place, sigma
 
 
-def _dots(values: Values, m: int, dots: bool) -> Values:
+def _dots(values: Floats, m: int, dots: bool) -> Floats:
     """(m,) what the values of a row say of rotor accelerations."""
     return values[m : 2 * m] if dots else np.full(m, np.nan)
 

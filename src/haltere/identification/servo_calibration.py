@@ -17,10 +17,11 @@ import numpy as np
 
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_model import DIRECTION, PAYLOAD, ArmBelief, coefficients
-from haltere.estimation.payload_record import ArmRecord, Numbers, PayloadError
+from haltere.estimation.payload_record import ArmRecord, PayloadError
 from haltere.estimation.payload_state import PayloadSettings
 from haltere.estimation.vehicle_verdicts import Verdict
 from haltere.foundation.files import check_free, write_text
+from haltere.foundation.numbers import Numbers
 from haltere.identification.result import Parameter
 
 EXACT = 1e-9

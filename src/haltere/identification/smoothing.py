@@ -8,7 +8,7 @@ import numpy as np
 from scipy import signal
 
 from haltere.flight import Butterworth
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 
 ORDER = 2
 HALF = 0.4549
@@ -17,7 +17,7 @@ MOST = 0.45
 """Of the sampling rate: a cutoff beyond filters nothing."""
 
 
-def smoothed(values: Values, rate: float, cutoff: float) -> Values:
+def smoothed(values: Floats, rate: float, cutoff: float) -> Floats:
     """A zero-phase low-pass along the first axis, 3 dB at `cutoff`, Hz."""
     if cutoff >= MOST * rate:
         return values
@@ -26,7 +26,7 @@ def smoothed(values: Values, rate: float, cutoff: float) -> Values:
     return np.asarray(signal.sosfiltfilt(sections, values, axis=0, padlen=pad))
 
 
-def lagged(values: Values, lag: float, rate: float) -> Values:
+def lagged(values: Floats, lag: float, rate: float) -> Floats:
     """Two first-order lags of `lag` s in a row, along the first axis; from steady state."""
     if lag <= 0.0:
         return values
@@ -36,7 +36,7 @@ def lagged(values: Values, lag: float, rate: float) -> Values:
     return np.asarray(values)
 
 
-def late(values: Values, delay: float, rate: float) -> Values:
+def late(values: Floats, delay: float, rate: float) -> Floats:
     """Signals (N, m) as they are `delay` s later."""
     if delay == 0.0:
         return values
@@ -44,7 +44,7 @@ def late(values: Values, delay: float, rate: float) -> Values:
     return np.stack([np.interp(places, np.arange(len(values)), column) for column in values.T], axis=1)
 
 
-def filled(values: Values) -> Values:
+def filled(values: Floats) -> Floats:
     """Without NaN: gaps are bridged in a straight line, for the filters only."""
     if np.isfinite(values).all():
         return values
@@ -58,7 +58,7 @@ def filled(values: Values) -> Values:
     return np.stack(columns, axis=1).reshape(values.shape)
 
 
-def mixed(measured: Values, made: Values, rate: float) -> Values:
+def mixed(measured: Floats, made: Floats, rate: float) -> Floats:
     """Signals (N, m) from readings and from a model of them, by frequency: Wiener's filter of their difference.
 
     Where the difference is no more than the white noise of the readings the model is better, where it is much more the
@@ -79,7 +79,7 @@ def mixed(measured: Values, made: Values, rate: float) -> Values:
     return np.asarray(made + np.fft.irfft(both * gain, 2 * len(apart), axis=0)[: len(apart)])
 
 
-def white_noise(values: Values) -> Values:
+def white_noise(values: Floats) -> Floats:
     """Deviation of what neighbours of a smooth signal do not share, along the first axis (second differences)."""
     values = values[np.isfinite(values.reshape(len(values), -1)).all(axis=1)]
     if len(values) < 3:
@@ -88,7 +88,7 @@ def white_noise(values: Values) -> Values:
     return np.asarray(np.sqrt(np.median(bend**2, axis=0) / HALF / 6.0))
 
 
-def least(grid: Values, costs: Values) -> tuple[float, float]:
+def least(grid: Floats, costs: Floats) -> tuple[float, float]:
     """Where on an even grid (n,) the costs (n,) are least, and how they bend there (their second difference).
 
     At an end of the grid the parabola is that of the three costs next to it; it is followed by one step at most.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification import laws
 from haltere.identification.excerpt import Excerpt
 from haltere.identification.laws import Signals, force_row, increments, signals
@@ -39,7 +39,7 @@ class SpeedDelay:
 
 
 def speed_delay(
-    part: Excerpt, speeds: Values, made: Values | None, cutoff: float, delays: Values, leaning: bool = False
+    part: Excerpt, speeds: Floats, made: Floats | None, cutoff: float, delays: Floats, leaning: bool = False
 ) -> SpeedDelay:
     """The delay of the rotor speeds (N, m), near one of `delays`, s.
 
@@ -79,7 +79,7 @@ def _by_accelerometer(found: Signals) -> tuple[float, float]:
     """The same of the force along the thrust."""
     plain = force_row(found, found.squares, found.force[:, 2], found.made)
 
-    def matrix(squares: Values) -> Values:
+    def matrix(squares: Floats) -> Floats:
         slope = np.gradient(squares @ plain.value, 1.0 / found.rate)
         return np.concatenate([squares, slope[:, None]], axis=1)
 
@@ -88,7 +88,7 @@ def _by_accelerometer(found: Signals) -> tuple[float, float]:
     return float(row.value[-1]), float(row.sigma[-1])
 
 
-def _searched(part: Excerpt, speeds: Values, cutoff: float, delays: Values, leaning: bool) -> SpeedDelay:
+def _searched(part: Excerpt, speeds: Floats, cutoff: float, delays: Floats, leaning: bool) -> SpeedDelay:
     """The delay of a grid that leaves least."""
     left = []
     base = signals(part, speeds, None, cutoff, 0.0, 0.0)

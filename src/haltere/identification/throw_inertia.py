@@ -25,7 +25,7 @@ from scipy import optimize, signal
 from scipy.spatial.transform import Rotation
 
 from haltere.airframe.inertia import tensor as full_tensor
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.tumble import TumbleError
 
 _LOWER = np.tril_indices(3)
@@ -59,20 +59,20 @@ class ThrowInertia:
         enough: whether every principal moment is known to better than 30 %.
     """
 
-    inertia: Values
+    inertia: Floats
     absolute: bool
-    moments: Values
-    axes: Values
-    sigma: Values
+    moments: Floats
+    axes: Floats
+    sigma: Floats
     residual: float
     delay: float
     enough: bool
 
 
 def throw_inertia(
-    gyro: Values,
+    gyro: Floats,
     rate: float,
-    momentum: Values | None = None,
+    momentum: Floats | None = None,
     cutoff: float = SMOOTH,
     delays: tuple[float, ...] = (0.0,),
     lag: float | None = None,
@@ -106,7 +106,7 @@ def throw_inertia(
     return best
 
 
-def spin_up(speed: Values, first: int) -> int:
+def spin_up(speed: Floats, first: int) -> int:
     """The sample from which a rotor's report shows that it speeds up: the start of what `throw_inertia` should get.
 
     Telemetry falters for some milliseconds when a motor is kicked, and before there is nothing to learn the scale from.
@@ -124,7 +124,7 @@ def spin_up(speed: Values, first: int) -> int:
     return first + int(risen[0])
 
 
-def inertia_shape(throws: Sequence[Values], rate: float, cutoff: float = SMOOTH) -> Values:
+def inertia_shape(throws: Sequence[Floats], rate: float, cutoff: float = SMOOTH) -> Floats:
     """(3, 3) inertia of trace 1 from several free tumbles together: two about different axes say what one does not.
 
     Args:
@@ -143,8 +143,8 @@ def inertia_shape(throws: Sequence[Values], rate: float, cutoff: float = SMOOTH)
 
 
 def _rows(
-    w: Values, rate: float, momentum: Values, cutoff: float, delay: float, lag: float | None
-) -> tuple[Values, Values, float, Values]:
+    w: Floats, rate: float, momentum: Floats, cutoff: float, delay: float, lag: float | None
+) -> tuple[Floats, Floats, float, Floats]:
     """A (n, 6) and b (n,) of equation (1) as A six = b; samples that count as one; and the scale of I w over I."""
     sections = signal.butter(2, min(cutoff, 0.4 * rate), output="sos", fs=rate)
     pad = min(len(w) - 1, int(2 * rate / cutoff))
@@ -167,7 +167,7 @@ def _rows(
 
 
 def _at(
-    w: Values, rate: float, momentum: Values | None, cutoff: float, delay: float, lag: float | None
+    w: Floats, rate: float, momentum: Floats | None, cutoff: float, delay: float, lag: float | None
 ) -> ThrowInertia:
     given = np.zeros_like(w) if momentum is None else np.asarray(momentum, np.float64)
     moving = float(np.ptp(given)) > 0.0
@@ -190,7 +190,7 @@ def _at(
     )
 
 
-def _turns(w: Values, rate: float) -> Values:
+def _turns(w: Floats, rate: float) -> Floats:
     """(N, 3, 3) R_0B by integration of w (N, 3)."""
     steps = Rotation.from_rotvec(0.5 * (w[1:] + w[:-1]) / rate).as_matrix()
     turn = np.empty((len(w), 3, 3))
@@ -200,17 +200,17 @@ def _turns(w: Values, rate: float) -> Values:
     return turn
 
 
-def _unique(A: Values) -> bool:
+def _unique(A: Floats) -> bool:
     """Whether one shape alone fits: a spin about one axis leaves several singular values at the level of the noise."""
     values = np.linalg.svd(A, compute_uv=False)
     return bool(values[-2] > _APART * values[-1])
 
 
-def _rms(values: Values) -> float:
+def _rms(values: Floats) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def _columns(w: Values) -> Values:
+def _columns(w: Floats) -> Floats:
     """(N, 3, 6): I w for the six numbers xx yy zz xy xz yz of I."""
     x, y, z = w.T
     o = np.zeros_like(x)
@@ -218,11 +218,11 @@ def _columns(w: Values) -> Values:
     return np.asarray(np.transpose(np.array(rows), (2, 0, 1)))
 
 
-def _six(tensor: Values) -> Values:
+def _six(tensor: Floats) -> Floats:
     return np.asarray(tensor[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]])
 
 
-def from_triangle(numbers: Values) -> Values:
+def from_triangle(numbers: Floats) -> Floats:
     """The tensor (3, 3) of equation (2) from the six entries of C, row by row."""
     C = np.zeros((3, 3))
     C[_LOWER] = numbers
@@ -230,14 +230,14 @@ def from_triangle(numbers: Values) -> Values:
     return np.asarray(np.trace(S) * np.eye(3) - S)
 
 
-def triangle_of(tensor: Values) -> Values:
+def triangle_of(tensor: Floats) -> Floats:
     """The six entries of C of equation (2) for the possible tensor nearest to one (3, 3)."""
     values, vectors = np.linalg.eigh(0.5 * np.trace(tensor) * np.eye(3) - tensor)
     S = vectors @ np.diag(np.maximum(values, 1e-3 * np.max(np.abs(values)))) @ vectors.T
     return np.asarray(np.linalg.cholesky(S)[_LOWER])
 
 
-def _possible(A: Values, b: Values) -> Values:
+def _possible(A: Floats, b: Floats) -> Floats:
     """The possible tensor that leaves least of A six - b."""
     free = full_tensor(np.linalg.lstsq(A, b, rcond=None)[0])
     scale = float(np.max(np.abs(free))) or 1.0
@@ -250,14 +250,14 @@ def _possible(A: Values, b: Values) -> Values:
     return from_triangle(found.x) * scale
 
 
-def _possible_shape(A: Values) -> Values:
+def _possible_shape(A: Floats) -> Floats:
     """The possible tensor of trace 1 that leaves least of A six."""
     last = np.linalg.svd(A, full_matrices=False)[2][-1]
     shape = full_tensor(np.array(last, np.float64))
     begin = shape / np.trace(shape) if abs(np.trace(shape)) > 1e-6 else np.eye(3) / 3.0
     size = float(np.linalg.norm(A))
 
-    def left(c: Values) -> Values:
+    def left(c: Floats) -> Floats:
         tensor = from_triangle(c)
         return np.asarray(A @ _six(tensor / np.trace(tensor)) / size)
 
@@ -266,7 +266,7 @@ def _possible_shape(A: Values) -> Values:
     return np.asarray(tensor / np.trace(tensor))
 
 
-def _deviation(A: Values, variance: float, axes: Values, absolute: bool) -> Values:
+def _deviation(A: Floats, variance: float, axes: Floats, absolute: bool) -> Floats:
     """(3,) deviations of the principal moments by the linear fit, at fixed trace where the scale is unknown."""
     gram = A.T @ A
     if not absolute:

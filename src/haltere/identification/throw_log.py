@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haltere.flight import Flight
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.smoothing import lagged, least, smoothed
 from haltere.identification.throw_signals import Signals, window_of
 from haltere.identification.throw_torque import TorqueRows, torque_rows
@@ -24,7 +24,7 @@ from haltere.identification.tumble import place_matrix
 
 CUTOFF = 20.0
 """Hz."""
-DELAYS: Values = np.arange(-12.0, 9.0) * 5e-4
+DELAYS: Floats = np.arange(-12.0, 9.0) * 5e-4
 """s, of the rotor speeds against the gyro, tried; negative where the gyro is the later one."""
 LAGS = (0.0, 0.004, 0.008, 0.011, 0.013, 0.015, 0.018)
 """s, time constants of a PT2 that the accelerometer may have passed, tried."""
@@ -50,14 +50,14 @@ class LogRows:
         gyroscopic: share of the rotors' gyroscopic torque that was found: about 1, or 0 in simulators without.
     """
 
-    force: Values
-    torque: Values
-    spin: Values
-    place: Values
+    force: Floats
+    torque: Floats
+    spin: Floats
+    place: Floats
     delay: float
     lag: float
-    residual: Values
-    shape: Values | None = None
+    residual: Floats
+    shape: Floats | None = None
     gyroscopic: float = 1.0
 
 
@@ -107,7 +107,7 @@ def _timed(signals: Signals, cutoff: float, turned: bool) -> tuple[TorqueRows, f
 
 def predicted(
     rows: LogRows, flight: Flight, start: float, end: float, cutoff: float = CUTOFF
-) -> tuple[Values, Values]:
+) -> tuple[Floats, Floats]:
     """Angular accelerations (N, 3) measured and by the rows (u and w' only), low-passed, rad/s2."""
     signals = window_of(flight, start, end)
     W, squares, rises = _filtered(signals, cutoff, rows.delay)
@@ -116,14 +116,14 @@ def predicted(
     return turn[cut], (squares @ rows.torque.T + rises @ rows.spin.T)[cut]
 
 
-def _filtered(signals: Signals, cutoff: float, delay: float) -> tuple[Values, Values, Values]:
+def _filtered(signals: Signals, cutoff: float, delay: float) -> tuple[Floats, Floats, Floats]:
     """Body rate (N, 3), squared speeds and rotor accelerations (N, m), low-passed."""
     speeds = signals.late(delay)
     W, squares, slow = (smoothed(x, signals.rate, cutoff) for x in (signals.gyro, speeds**2, speeds))
     return W, squares, np.asarray(np.gradient(slow, 1.0 / signals.rate, axis=0))
 
 
-def _force(signals: Signals, cutoff: float, delay: float, lag: float) -> tuple[Values, Values, Values]:
+def _force(signals: Signals, cutoff: float, delay: float, lag: float) -> tuple[Floats, Floats, Floats]:
     """(3, m) F, (3,) place, (3,) rms: the three rows share one place; what they predict passes the PT2, too."""
     W, squares, _ = _filtered(signals, cutoff, delay)
     turn = np.gradient(W, 1.0 / signals.rate, axis=0)
@@ -142,7 +142,7 @@ def _force(signals: Signals, cutoff: float, delay: float, lag: float) -> tuple[V
     return table[0, : 3 * m].reshape(3, m), table[0, 3 * m : 3 * m + 3], np.sqrt(np.mean(left**2, axis=0))
 
 
-def _robust(X: Values, Y: Values) -> tuple[Values, Values]:
+def _robust(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
     """Rows (k, n) of Y = X table^T by iteratively weighted least squares, and the rms of each."""
     scale = np.maximum(np.sqrt(np.mean(X**2, axis=0)), 1e-12)
     A = X / scale

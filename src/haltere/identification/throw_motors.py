@@ -24,12 +24,12 @@ import numpy as np
 from scipy import signal
 
 from haltere.flight import Flight
-from haltere.flight.fault import Values
 from haltere.flight.sampling import regular_rate
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Floats
 from haltere.identification.smoothing import least
 
-DELAYS: Values = np.arange(0.0, 17.0) * 5e-4
+DELAYS: Floats = np.arange(0.0, 17.0) * 5e-4
 """s, dead times that are tried."""
 CURVES = ("quadratic", "kappa")
 LOW = np.array([0.5, 0.0, 0.0, 0.003, 0.3, 0.3])
@@ -67,11 +67,11 @@ class LogMotor:
 class _Columns:
     """One column for each motor and dead time."""
 
-    commands: Values
+    commands: Floats
     """(N, B) late commands, 0..1."""
-    speeds: Values
+    speeds: Floats
     """(N, B) rad/s."""
-    scale: Values
+    scale: Floats
     """(6, B) units of the six numbers."""
     rate: float
 
@@ -104,8 +104,8 @@ def log_motors(flight: Flight, start: float, end: float, kinds: tuple[str, ...] 
 
 
 def _fitted(
-    d: Values, w: Values, rate: float, delays: Values, kind: str, limit: float | None = None
-) -> tuple[Values, Values, Values]:
+    d: Floats, w: Floats, rate: float, delays: Floats, kind: str, limit: float | None = None
+) -> tuple[Floats, Floats, Floats]:
     """(6, B) numbers, (B,) robust costs and (B,) rms, dead times slowest; `limit` holds the upper one."""
     time = np.arange(len(d)) / rate
     late = [np.interp(time - delay, time, column) for delay in delays for column in d.T]
@@ -134,13 +134,13 @@ def _fitted(
     return x * scale, _cost(left, QUANTUM * one), np.sqrt(np.mean(left**2, axis=0))
 
 
-def _cost(left: Values, size: Values) -> Values:
+def _cost(left: Floats, size: Floats) -> Floats:
     """(B,) Huber's."""
     z = np.abs(left) / size
     return np.asarray(np.sum(np.where(z < HUBER, 0.5 * z**2, HUBER * (z - 0.5 * HUBER)), axis=0))
 
 
-def _slopes(columns: _Columns, x: Values, left: Values, kind: str) -> Values:
+def _slopes(columns: _Columns, x: Floats, left: Floats, kind: str) -> Floats:
     """(N, 6, B) by forward differences, all numbers and columns in one run."""
     count, width = x.shape
     nudged = np.repeat(x[:, None], count, axis=1)
@@ -155,7 +155,7 @@ def _slopes(columns: _Columns, x: Values, left: Values, kind: str) -> Values:
     return np.asarray((ran - (left + columns.speeds)[:, None]) / _NUDGE)
 
 
-def _stepped(x: Values, left: Values, slopes: Values, weight: Values, damping: Values) -> Values:
+def _stepped(x: Floats, left: Floats, slopes: Floats, weight: Floats, damping: Floats) -> Floats:
     """(6, B) one damped step inside the bounds."""
     weighted = slopes * weight[:, None]
     H = np.einsum("nib,njb->bij", weighted, slopes)
@@ -167,7 +167,7 @@ def _stepped(x: Values, left: Values, slopes: Values, weight: Values, damping: V
     return np.asarray(np.clip(x + step, LOW[:, None], HIGH[:, None]))
 
 
-def _simulated(columns: _Columns, x: Values, kind: str) -> Values:
+def _simulated(columns: _Columns, x: Floats, kind: str) -> Floats:
     """(N, B) speeds by equation (1)."""
     top, k, idle, tau, up, down = x * columns.scale
     d = columns.commands
@@ -178,7 +178,7 @@ def _simulated(columns: _Columns, x: Values, kind: str) -> Values:
     goal = idle + (top - idle) * y
     share = 1.0 - np.exp(-1.0 / (columns.rate * tau))
     most, least = up / columns.rate, -down / columns.rate
-    found: Values = np.empty(goal.shape)
+    found: Floats = np.empty(goal.shape)
     w = columns.speeds[0].astype(float)
     for i, target in enumerate(goal):
         found[i] = w

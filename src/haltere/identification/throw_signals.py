@@ -11,9 +11,9 @@ import numpy as np
 from scipy import signal
 
 from haltere.flight import Flight
-from haltere.flight.fault import Values
 from haltere.flight.sampling import regular_rate
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Floats
 
 DRIVEN, STILL = 0.15, 0.05
 """Of full command: above the one a rotor is driven, below the other it is not."""
@@ -36,12 +36,12 @@ class Signals:
     """
 
     rate: float
-    time: Values
-    gyro: Values
-    accel: Values
-    speeds: Values
+    time: Floats
+    gyro: Floats
+    accel: Floats
+    speeds: Floats
 
-    def late(self, delay: float) -> Values:
+    def late(self, delay: float) -> Floats:
         """(N, m) rotor speeds of a clock that is `delay` s late."""
         time = self.time
         return np.stack([np.interp(time + delay, time, w) for w in self.speeds.T], axis=1)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.smoothing import smoothed
 from haltere.identification.throw_signals import Signals
 
@@ -42,12 +42,12 @@ _CLIP = 5.0
 class TorqueRows:
     """The answer: T and B (3, m), I (3, 3), g, rms (3,) of what is left in rad/s2, p (3,), and the cost to compare."""
 
-    torque: Values
-    spin: Values
-    shape: Values
+    torque: Floats
+    spin: Floats
+    shape: Floats
     gyroscopic: float
-    residual: Values
-    memory: Values
+    residual: Floats
+    memory: Floats
     cost: float
 
 
@@ -55,13 +55,13 @@ class TorqueRows:
 class _Samples:
     """What equation (1) is made of, low-passed and thinned out."""
 
-    linear: Values
+    linear: Floats
     """(N, 2 m + 1) regressors that the rows have in common."""
-    turn: Values
+    turn: Floats
     """(N, 3) W'."""
-    products: Values
+    products: Floats
     """(N, 3, 3) W W^T."""
-    momenta: Values
+    momenta: Floats
     """(N, 3, m) W w^T."""
 
 
@@ -113,10 +113,10 @@ def _samples(signals: Signals, cutoff: float, delay: float) -> _Samples:
     inner = signals.inner(cutoff)
     kept = slice(inner.start, inner.stop, many)
 
-    def low(values: Values) -> Values:
+    def low(values: Floats) -> Floats:
         return smoothed(values, rate, cutoff)
 
-    def slope(values: Values) -> Values:
+    def slope(values: Floats) -> Floats:
         return np.asarray(np.gradient(low(values), 1.0 / rate, axis=0)[kept])
 
     squares, rises = low(speeds**2)[kept], slope(speeds)
@@ -129,14 +129,14 @@ def _samples(signals: Signals, cutoff: float, delay: float) -> _Samples:
     )
 
 
-def _tensor(x: Values) -> tuple[Values, float]:
+def _tensor(x: Floats) -> tuple[Floats, float]:
     """I of trace 3 and g from (6,): deviations of I_xx and I_yy from 1, I_xy, I_xz, I_yz, and g."""
     xx, yy, xy, xz, yz, gyroscopic = x
     tensor = np.array([[1.0 + xx, xy, xz], [xy, 1.0 + yy, yz], [xz, yz, 1.0 - xx - yy]])
     return tensor, float(gyroscopic)
 
 
-def _coupling(given: _Samples, x: Values, spin: Values) -> Values:
+def _coupling(given: _Samples, x: Floats, spin: Floats) -> Floats:
     """(N, 3) the two terms of (1) with I, low-passed: W x (A W) sums the entries of A W W^T crosswise."""
     tensor, gyroscopic = _tensor(x)
     whole = -given.products @ tensor + gyroscopic * given.momenta @ (tensor @ spin).T
@@ -147,8 +147,8 @@ def _coupling(given: _Samples, x: Values, spin: Values) -> Values:
 
 
 def _stacked(
-    given: _Samples, base: Values, slopes: Values, memory: Values, weight: Values, sizes: Values
-) -> tuple[Values, Values]:
+    given: _Samples, base: Floats, slopes: Floats, memory: Floats, weight: Floats, sizes: Floats
+) -> tuple[Floats, Floats]:
     """Whitened and weighted rows (3 (N-1), 3 n + k) of one Gauss-Newton step, and their right side."""
     n, k = given.linear.shape[1], slopes.shape[2]
     rows, right = [], []
@@ -163,7 +163,7 @@ def _stacked(
     return np.concatenate(rows), np.concatenate(right)
 
 
-def _solved(rows: Values, right: Values, pulled: Values, spread: Values) -> tuple[Values, Values]:
+def _solved(rows: Floats, right: Floats, pulled: Floats, spread: Floats) -> tuple[Floats, Floats]:
     """(3, n) linear part and (k,) step of I and g, with their priors: deviations `spread`, off by `pulled` of them."""
     k = len(spread)
     prior = np.zeros((k, rows.shape[1]))
@@ -174,7 +174,7 @@ def _solved(rows: Values, right: Values, pulled: Values, spread: Values) -> tupl
     return answer[:-k].reshape(3, -1), answer[-k:]
 
 
-def _memory(left: Values) -> float:
+def _memory(left: Floats) -> float:
     """Correlation of neighbours, between 0 and 1, outliers cut off."""
     size = _CLIP * float(np.median(np.abs(left)))
     cut = np.clip(left, -size, size)

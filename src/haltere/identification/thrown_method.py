@@ -12,8 +12,8 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.flight import Flight
-from haltere.flight.fault import Values
 from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.numbers import Floats
 from haltere.identification import laws
 from haltere.identification.absolute import absolute
 from haltere.identification.excerpt import HELD_OUT, Excerpt
@@ -172,6 +172,6 @@ def _predictions(flight: Flight, rows: LogRows, start: float, end: float) -> lis
     return found
 
 
-def _level(values: Values) -> Values:
+def _level(values: Floats) -> Floats:
     """Slow torques are the air's: the mean is taken off."""
     return np.asarray(values - np.mean(values))

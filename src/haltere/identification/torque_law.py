@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification import laws
 from haltere.identification.excerpt import Excerpt
 from haltere.identification.laws import Signals, Turned
@@ -74,7 +74,7 @@ def torque_row(
     good = good & (parts.sum(axis=1) > 0.5)
     motion = integral(motion_terms(found.rates, axis), found.rate)[::step]
 
-    def matrix(rotors: Turned) -> Values:
+    def matrix(rotors: Turned) -> Floats:
         columns = [rotors.swept, rotors.speeds] if dots else [rotors.swept]
         if late is not None:
             slope = rotors.squares @ late.value[:m]
@@ -119,7 +119,7 @@ def torque_rows(found: Signals, dots: bool, leaning: bool = False) -> list[Torqu
     return [*(torque_row(found, axis, dots, belief) for axis in (0, 1)), yaw]
 
 
-def beyond(part: Excerpt, rows: list[TorqueRow], cutoff: float) -> Values:
+def beyond(part: Excerpt, rows: list[TorqueRow], cutoff: float) -> Floats:
     """(3,) how much there is of what neither rotors nor gyro noise explain, in that which rotors explain.
 
     Args:
@@ -137,7 +137,7 @@ def beyond(part: Excerpt, rows: list[TorqueRow], cutoff: float) -> Values:
     return np.asarray(left / (1.0 - left))
 
 
-def motion_terms(rates: Values, axis: int) -> Values:
+def motion_terms(rates: Floats, axis: int) -> Floats:
     """(n, 2 or 3) what multiplies H, Q and e in row `axis`, of rates (n, 3)."""
     i, j = ((1, 2), (0, 2), (0, 1))[axis]
     across = [rates[:, 1 - axis]] if axis < 2 else []

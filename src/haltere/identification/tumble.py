@@ -15,8 +15,8 @@ import numpy as np
 from scipy import signal
 from scipy.spatial.transform import Rotation
 
-from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Floats
 
 CUTOFF = 30.0
 """Hz of the low-pass: a tumble of 12 rad/s has its lines at 2 and 4 Hz."""
@@ -45,15 +45,15 @@ class Tumble:
     """
 
     rate: float
-    gyro: Values
-    slope: Values
-    accel: Values
-    turn: Values
+    gyro: Floats
+    slope: Floats
+    accel: Floats
+    turn: Floats
     cutoff: float
     start: float = 0.0
 
     @property
-    def time(self) -> Values:
+    def time(self) -> Floats:
         """(N,) s since the first sample."""
         return np.asarray(np.arange(len(self.gyro)) / self.rate)
 
@@ -63,7 +63,7 @@ class Tumble:
         return max(self.rate / (2.2 * self.cutoff), 1.0)
 
 
-def tumble(gyro: Values, accel: Values, rate: float, cutoff: float = CUTOFF, start: float = 0.0) -> Tumble:
+def tumble(gyro: Floats, accel: Floats, rate: float, cutoff: float = CUTOFF, start: float = 0.0) -> Tumble:
     """Filter one free fall.
 
     Args:
@@ -105,14 +105,14 @@ def tumble(gyro: Values, accel: Values, rate: float, cutoff: float = CUTOFF, sta
     )
 
 
-def hats(x: Values) -> Values:
+def hats(x: Floats) -> Floats:
     """(N, 3, 3) cross-product matrices of vectors (N, 3)."""
     zero = np.zeros(len(x))
     a, b, c = x.T
     return np.stack([zero, -c, b, c, zero, -a, -b, a, zero], axis=1).reshape(-1, 3, 3)
 
 
-def place_matrix(gyro: Values, slope: Values) -> Values:
+def place_matrix(gyro: Floats, slope: Floats) -> Floats:
     """X of equation (1), (N, 3, 3), from w (N, 3) rad/s and w' (N, 3) rad/s2."""
     W = hats(gyro)
     return np.asarray(hats(slope) + W @ W)

@@ -17,9 +17,9 @@ from haltere.dynamics import Model
 from haltere.estimation import VehicleEstimate, VehicleFilter
 from haltere.estimation.vehicle_space import Effect
 from haltere.flight import Channel, Flight
-from haltere.flight.fault import Values
 from haltere.foundation import HaltereError
 from haltere.foundation.memory import bound_programs
+from haltere.foundation.numbers import Floats
 from haltere.identification import laws
 from haltere.identification.amended import with_numbers
 from haltere.identification.assembly import assembled, axes_of, principal_frame
@@ -110,7 +110,7 @@ def identify_vehicle(
     return told
 
 
-def _held(airframe: Airframe, flight: Flight, notes: list[str]) -> Values:
+def _held(airframe: Airframe, flight: Flight, notes: list[str]) -> Floats:
     """(J,) rad at which the joints stood; a vehicle that is no rigid body with rotors, or was none here, is refused."""
     winged = [link.name for link in airframe.links if link.wing is not None]
     if winged or airframe.body.wing is not None:
@@ -146,7 +146,7 @@ def _held(airframe: Airframe, flight: Flight, notes: list[str]) -> Values:
     return np.asarray(middle, np.float64)
 
 
-def _filter(nominal: Airframe, hands: dict[str, tuple[float, float]], held: Values) -> VehicleFilter:
+def _filter(nominal: Airframe, hands: dict[str, tuple[float, float]], held: Floats) -> VehicleFilter:
     turning = any(any(x > 0.0 for x in rotor.inertia[:3]) for rotor in nominal.rotors)
     rate = nominal.imu[0].rate or STARTING / BEGINNING[1]
     start = float(np.clip(STARTING / rate, *BEGINNING))
@@ -290,6 +290,6 @@ def _predictions(online: VehicleEstimate, part: Excerpt) -> list[Prediction]:
     return predicted
 
 
-def values_of(estimate: VehicleEstimate) -> dict[str, Values]:
+def values_of(estimate: VehicleEstimate) -> dict[str, Floats]:
     """The printed numbers as plain arrays."""
     return {name: np.asarray(value, np.float64) for name, value in estimate.printed.items()}

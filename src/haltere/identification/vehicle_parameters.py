@@ -4,7 +4,7 @@ import numpy as np
 
 from haltere.estimation import VehicleEstimate
 from haltere.estimation.vehicle_estimate import Row
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.identification.judgement import NORMAL, WIDE
 from haltere.identification.result import Covariance, Parameter
 
@@ -42,7 +42,7 @@ def vehicle_parameters(estimate: VehicleEstimate, grown: float, misfit: bool) ->
     return found
 
 
-def _axes(estimate: VehicleEstimate) -> tuple[Values, Values]:
+def _axes(estimate: VehicleEstimate) -> tuple[Floats, Floats]:
     """Thrust axes (N, 3) and the covariance of each (N, 3, 3)."""
     chart, (axes, slopes) = estimate.chart, estimate.thrust_axes()
     first = chart.printed.places["rotor_tilt"].start

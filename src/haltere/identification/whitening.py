@@ -12,9 +12,8 @@ a = (0, ...) it weighs as gyro noise alone asks, with a = (1, 0, ...) it is a re
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.regression import Regression, regress
 
 ORDER = 4
@@ -27,7 +26,7 @@ BAND = 2.0
 """Samples in each period of a low-pass's cutoff: no more, because there is nothing to be made white beyond it."""
 
 
-def integral(values: Values, rate: float) -> Values:
+def integral(values: Floats, rate: float) -> Floats:
     """Integrals over time along the first axis, by cubics through four samples each."""
     step = np.zeros_like(values)
     step[1:] = 0.5 * (values[1:] + values[:-1])
@@ -35,7 +34,7 @@ def integral(values: Values, rate: float) -> Values:
     return np.asarray(np.cumsum(step, axis=0) / rate)
 
 
-def stretches(good: NDArray[np.bool_], shortest: int) -> Values:
+def stretches(good: Bools, shortest: int) -> Floats:
     """(n, s) one column for each stretch of good samples that is not too short: 1 in it, 0 elsewhere."""
     padded = np.concatenate([[False], good, [False]])
     starts = np.flatnonzero(padded[1:] & ~padded[:-1])
@@ -55,14 +54,14 @@ class Whitening:
         shares: (p,) a.
     """
 
-    shares: Values
+    shares: Floats
 
-    def where(self, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def where(self, good: Bools) -> Bools:
         """(n - p,) which samples are good together with all that they are predicted from."""
         p = len(self.shares)
         return np.asarray(np.logical_and.reduce([good[p - j : len(good) - j] for j in range(p + 1)]))
 
-    def of(self, values: Values) -> Values:
+    def of(self, values: Floats) -> Floats:
         """(n - p, ...) what the past of a signal (n, ...) does not say."""
         p, n = len(self.shares), len(values)
         found = values[p:].copy()
@@ -70,7 +69,7 @@ class Whitening:
             found -= share * values[p - j : n - j]
         return np.asarray(found)
 
-    def gain(self, answer: Values, step: int) -> float:
+    def gain(self, answer: Floats, step: int) -> float:
         """Deviation of white noise of size 1 after a filter of this impulse response, one sample of `step`, and (1)."""
         kernel = np.concatenate([[1.0], -self.shares])
         count = len(answer)
@@ -82,7 +81,7 @@ class Whitening:
 INCREMENTS = Whitening(np.ones(1))
 
 
-def whitening(left: Values, good: NDArray[np.bool_], order: int = ORDER) -> Whitening:
+def whitening(left: Floats, good: Bools, order: int = ORDER) -> Whitening:
     """That of what is left (n,), or (n, r) of signals alike, where it is good; robust."""
     left = left.reshape(len(left), -1)
     where = Whitening(np.zeros(order)).where(good)
@@ -110,7 +109,7 @@ def whitening(left: Values, good: NDArray[np.bool_], order: int = ORDER) -> Whit
 
 
 def white_regress(
-    X: Values, y: Values, Z: Values | None, good: NDArray[np.bool_], prior: Values | None = None
+    X: Floats, y: Floats, Z: Floats | None, good: Bools, prior: Floats | None = None
 ) -> Regression:
     """Regress y (n, r) on X (n, r, k), whose r rows are alike, with instruments Z, in noise made white.
 

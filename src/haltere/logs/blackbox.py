@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from orangebox import Parser
 
 from haltere.flight import Flight
-from haltere.flight.fault import Times, Values
 from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.numbers import Bools, Floats, Times
 from haltere.logs.builder import RPM, Builder, rotor_names
 from haltere.logs.clock import unwrapped
 from haltere.logs.fault import LogError, reading
@@ -98,7 +97,7 @@ def _longest(file: Path) -> tuple[Any, int]:
     return parser, reader.log_count - 1
 
 
-def _decode(file: Path, parser: Any) -> tuple[dict[str, Values], str]:
+def _decode(file: Path, parser: Any) -> tuple[dict[str, Floats], str]:
     """Return the columns that are used, and what was lost."""
     names = parser.field_names
     wanted = [i for i, name in enumerate(names) if name.split("[")[0] in _FIELDS]
@@ -129,7 +128,7 @@ def _number(headers: dict[str, Any], name: str, default: float) -> float:
         return default
 
 
-def _stack(table: dict[str, Values], name: str, count: int | None = None) -> Values | None:
+def _stack(table: dict[str, Floats], name: str, count: int | None = None) -> Floats | None:
     found = [f"{name}[{i}]" for i in range(count or 12) if f"{name}[{i}]" in table]
     if not found or (count is not None and len(found) < count):
         return None
@@ -137,7 +136,7 @@ def _stack(table: dict[str, Values], name: str, count: int | None = None) -> Val
 
 
 def _imu(
-    builder: Builder, table: dict[str, Values], time: Times, headers: dict[str, Any], scale: float
+    builder: Builder, table: dict[str, Floats], time: Times, headers: dict[str, Any], scale: float
 ) -> None:
     gyro, filtered = _stack(table, "gyroADC", 3), _stack(table, "gyroADCafterRpm", 3)
     if gyro is not None:
@@ -161,13 +160,13 @@ def _imu(
         )
 
 
-def _ratio(gyro: Values, filtered: Values) -> float:
+def _ratio(gyro: Floats, filtered: Floats) -> float:
     """Return how much larger one gyro is than the other, signs and axes aside."""
     below = float(np.sqrt(np.mean(filtered**2)))
     return float(np.sqrt(np.mean(gyro**2))) / below if below > 1.0 else 0.0
 
 
-def _motors(builder: Builder, table: dict[str, Values], time: Times, headers: dict[str, Any]) -> None:
+def _motors(builder: Builder, table: dict[str, Floats], time: Times, headers: dict[str, Any]) -> None:
     motors = _stack(table, "motor")
     output = headers.get("motorOutput", [0, 0])
     low, high = (
@@ -197,7 +196,7 @@ def _motors(builder: Builder, table: dict[str, Values], time: Times, headers: di
         )
 
 
-def _pose(builder: Builder, table: dict[str, Values], time: Times) -> None:
+def _pose(builder: Builder, table: dict[str, Floats], time: Times) -> None:
     """Add what INDIflight knows of its attitude and place; motion capture is held between its samples."""
     quaternion = _stack(table, "quat", 4)
     if quaternion is not None:
@@ -223,7 +222,7 @@ def _pose(builder: Builder, table: dict[str, Values], time: Times) -> None:
         builder.add("pose.wxyz", time[fresh], wxyz, "1", "world")
 
 
-def _still(time: Times, fresh: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _still(time: Times, fresh: Bools) -> Bools:
     """Where to keep repeated samples: a vehicle at rest is seen as often as a moving one, though nothing changes."""
     usual = float(np.median(np.diff(time[fresh])))
     last = np.maximum.accumulate(np.where(fresh, np.arange(len(time)), 0))

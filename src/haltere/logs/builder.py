@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from haltere.flight import Channel, Flight
-from haltere.flight.fault import Times, Values, sealed
+from haltere.flight.fault import sealed
+from haltere.foundation.numbers import Floats, Times
 from haltere.logs.clock import settle
 from haltere.logs.fault import LogError
 
@@ -74,7 +75,7 @@ def rotor_names(count: int) -> tuple[str, ...]:
     return tuple(f"m{number}" for number in range(1, count + 1))
 
 
-def local(latitude: Values, longitude: Values, altitude: Values) -> Values:
+def local(latitude: Floats, longitude: Floats, altitude: Floats) -> Floats:
     """Return positions (T, 3) in m, ENU about the first one, of places in rad and m on a sphere."""
     good = np.flatnonzero(np.isfinite(latitude) & np.isfinite(longitude))
     first = int(good[0]) if good.size else 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from haltere.flight.fault import Times, Values
+from haltere.foundation.numbers import Floats, Times
 
 REORDER = 1_000_000_000
 """Stamps that go back by less than this, ns, are out of order; by more, the clock was set."""
@@ -92,7 +92,7 @@ def gap_notes(time: Times) -> list[tuple[str, str]]:
     return [("gaps", f"{said}, the longest {length * 1e3:.4g} ms after {at:.3f} s")]
 
 
-def from_seconds(seconds: Values) -> Times:
+def from_seconds(seconds: Floats) -> Times:
     """Return times (T,), s, as ns; samples whose time is not finite get none and must be left out first."""
     whole = np.floor(seconds)
     return np.asarray(

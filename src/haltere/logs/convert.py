@@ -5,8 +5,8 @@ from collections.abc import Mapping as Lookup
 import numpy as np
 
 from haltere.flight import Channel
-from haltere.flight.fault import Times, Values
 from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.numbers import Floats, Times
 from haltere.logs.builder import Builder
 from haltere.logs.fault import LogError
 from haltere.logs.frames import (
@@ -46,7 +46,7 @@ _WIDTH = {"accel": 3, "gyro": 3, "position": 3, "velocity": 3, "acceleration": 3
 _WORLD = {"position", "velocity", "acceleration", "altitude", "wxyz"}
 
 
-def add_mapped(builder: Builder, name: str, part: ChannelPart, time: Times, raw: Values) -> None:
+def add_mapped(builder: Builder, name: str, part: ChannelPart, time: Times, raw: Floats) -> None:
     """Add the channel that `part` makes of numbers (T, k) at times (T,), ns."""
     last = name.rsplit(".", 1)[-1]
     if last == "wxyz":
@@ -76,7 +76,7 @@ def add_mapped(builder: Builder, name: str, part: ChannelPart, time: Times, raw:
     builder.add(name, time, values, si, frame, tuple(columns))
 
 
-def _attitude(builder: Builder, name: str, part: ChannelPart, raw: Values) -> Values:
+def _attitude(builder: Builder, name: str, part: ChannelPart, raw: Floats) -> Floats:
     if part.order == "rpy":
         if raw.shape[1] != 3:
             raise LogError(f"{builder.file}: channel '{name}': {raw.shape[1]} columns; give roll, pitch, yaw")

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haltere.flight import Flight
-from haltere.flight.fault import Times, Values
 from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.numbers import Floats, Ints, Times
 from haltere.logs.builder import RPM, Builder, rotor_names
 from haltere.logs.clock import unwrapped
 from haltere.logs.fault import LogError, reading
@@ -50,7 +50,7 @@ class _Rows:
 
     file: Path
     record: np.dtype[np.void]
-    places: Sequence[int] | NDArray[np.int64]
+    places: Sequence[int] | Ints
 
     def columns(self, *names: str, kind: type = np.float64) -> NDArray[Any]:
         """(T, k) of these variables."""
@@ -127,7 +127,7 @@ def _text(data: mmap.mmap, place: int) -> tuple[str, int]:
 
 def _places(
     data: mmap.mmap, start: int, events: dict[int, _Event]
-) -> tuple[dict[int, Sequence[int] | NDArray[np.int64]], bool]:
+) -> tuple[dict[int, Sequence[int] | Ints], bool]:
     """Return where the records of each event begin, and whether the last one was whole."""
     end = len(data) - 4
     if len(events) == 1:
@@ -167,7 +167,7 @@ def _add(builder: Builder, rows: _Rows, version: int) -> None:
     if period:
         time = unwrapped(time, period)
 
-    def stack(*wanted: str) -> Values | None:
+    def stack(*wanted: str) -> Floats | None:
         if not set(wanted) <= names:
             return None
         return rows.columns(*wanted)

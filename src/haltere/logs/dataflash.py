@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pymavlink.DFReader import FORMAT_TO_STRUCT
 
 from haltere.flight import Flight
-from haltere.flight.fault import Times, Values
+from haltere.foundation.numbers import Bools, Floats, Times
 from haltere.logs.builder import GAUSS, RPM, Builder, local, rotor_names
 from haltere.logs.fault import LogError, reading
 from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd, unit, wxyz_from_euler
@@ -197,7 +197,7 @@ def _parameters(tables: Tables) -> dict[str, float]:
     return dict(zip(names, table["Value"].astype(np.float64).tolist(), strict=True))
 
 
-def _first(table: dict[str, NDArray[np.generic]]) -> NDArray[np.bool_]:
+def _first(table: dict[str, NDArray[np.generic]]) -> Bools:
     """Where the messages are of the first instance of a sensor."""
     for name in ("I", "Instance", "C"):
         if name in table:
@@ -218,7 +218,7 @@ def _time(table: dict[str, NDArray[np.generic]], stamp: str = "TimeUS") -> Times
     return limited
 
 
-def _stack(table: dict[str, NDArray[np.generic]], *names: str) -> Values | None:
+def _stack(table: dict[str, NDArray[np.generic]], *names: str) -> Floats | None:
     if not {"TimeUS", *names} <= set(table):
         return None
     found = np.empty((len(table["rows"]), len(names)))

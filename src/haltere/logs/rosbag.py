@@ -19,7 +19,7 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from haltere.flight import Flight, FlightError, read_mcap
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.logs.builder import Builder, local, rotor_names
 from haltere.logs.convert import UNIT_BY_NAME, add_mapped
 from haltere.logs.fault import LogError, reading
@@ -268,7 +268,7 @@ def _add(builder: Builder, series: _Series) -> None:
     if not series.time:
         return
     time = np.frombuffer(series.time, np.int64)
-    values: Values = np.frombuffer(series.numbers, np.float64).reshape(len(time), series.width)
+    values: Floats = np.frombuffer(series.numbers, np.float64).reshape(len(time), series.width)
     if series.part is not None:
         add_mapped(builder, series.channel, series.part, time, values)
         return

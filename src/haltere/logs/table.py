@@ -18,7 +18,7 @@ from typing import TextIO
 import numpy as np
 
 from haltere.flight import Flight
-from haltere.flight.fault import Times, Values
+from haltere.foundation.numbers import Floats, Times
 from haltere.logs.builder import Builder
 from haltere.logs.clock import from_seconds
 from haltere.logs.convert import UNIT_BY_NAME, add_mapped, specific_force
@@ -138,7 +138,7 @@ def _needed(file: Path, names: list[str], mapping: Mapping) -> list[str]:
     return list(dict.fromkeys(needed))
 
 
-def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[dict[str, Values], int]:
+def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[dict[str, Floats], int]:
     """Return the needed columns as numbers, and how many entries or rows are none."""
     pick = itemgetter(*(names.index(name) for name in needed)) if len(needed) > 1 else None
     only = names.index(needed[0])
@@ -170,7 +170,7 @@ def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[d
     return data, bad + sum(int(np.isnan(column).sum()) for column in data.values()) - empty
 
 
-def _numbers(rows: list[Sequence[str]]) -> Values:
+def _numbers(rows: list[Sequence[str]]) -> Floats:
     try:
         return np.array(rows, np.float64)
     except ValueError:
@@ -185,13 +185,13 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _times(file: Path, part: TimePart, stamps: Values) -> Times:
+def _times(file: Path, part: TimePart, stamps: Floats) -> Times:
     if np.any(np.abs(stamps) * (TIMES[part.unit] * 1e-9) > 9e9):
         raise LogError(f"{file}: column '{part.column}' holds no times in {part.unit}; check its unit")
     return from_seconds(stamps) if part.unit == "s" else _scaled(stamps, part.unit)
 
 
-def _scaled(stamps: Values, unit: str) -> Times:
+def _scaled(stamps: Floats, unit: str) -> Times:
     factor = TIMES[unit]
     whole = np.floor(stamps)
     return np.asarray(whole.astype(np.int64) * factor + np.rint((stamps - whole) * factor).astype(np.int64))

@@ -15,7 +15,7 @@ import numpy as np
 from pyulog import ULog
 
 from haltere.flight import Flight
-from haltere.flight.fault import Times, Values
+from haltere.foundation.numbers import Floats, Times
 from haltere.logs.builder import GAUSS, RPM, Builder, local, rotor_names
 from haltere.logs.fault import LogError, reading
 from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd, unit
@@ -196,7 +196,7 @@ def _motors(builder: Builder, log: _Log) -> None:
     _speeds(builder, log, count)
 
 
-def _commands(builder: Builder, time: Times, values: Values) -> None:
+def _commands(builder: Builder, time: Times, values: Floats) -> None:
     builder.add("rotors.command", time, values, "1", "", rotor_names(values.shape[1]))
 
 

@@ -13,7 +13,6 @@ every limit is kept at every sample.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +20,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from haltere.foundation.arrays import Array
+from haltere.foundation.numbers import Numbers
 from haltere.observability.coordinates import MOTION
 from haltere.observability.excitation import excitation_of
 from haltere.observability.information import RATE, Information
@@ -28,8 +28,6 @@ from haltere.observability.nominal import Nominal, Pilot, sampled
 from haltere.observability.subject import ObservabilityError
 from haltere.observability.system import OUTPUTS
 from haltere.trajectory import Harmonic, Trajectory, periodic
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 CRITERIA = ("a", "d")
 _SLACK, _PENALTY, _BISECTIONS = 0.97, 300.0, 30

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from haltere.algebra import modular
+from haltere.foundation.numbers import Numbers
 from haltere.observability import exact
 from haltere.observability.coordinates import XYZ
 from haltere.observability.matrix import chart
 from haltere.observability.rank import ExactMatrix, FloatMatrix
 from haltere.observability.subject import Subject
 from haltere.observability.symmetry import Symmetry, candidates
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 _SHOWN = 1e-6
 

@@ -5,11 +5,9 @@ With the rates w of a flight about the principal axes and its squared rotor spee
     roll, pitch, yaw acceleration rms(dw_i/dt),   turning rms(|w|),   change of thrust rms(sum u / mean - 1)   (1)
 """
 
-from typing import Any
-
 import numpy as np
 
-Numbers = np.ndarray[Any, np.dtype[Any]]
+from haltere.foundation.numbers import Numbers
 
 WEAK = 0.5 / (2.0 * 1.959964)
 """Relative deviation beyond which the 95 % interval is wider than half the value."""

@@ -24,6 +24,7 @@ from haltere.airframe import Airframe
 from haltere.algebra.adjoint import Adjoint
 from haltere.algebra.series import Reals, Tape
 from haltere.foundation.arrays import Array
+from haltere.foundation.numbers import Numbers
 from haltere.observability import exact, system
 from haltere.observability.coordinates import MOTION
 from haltere.observability.equipped import equipped
@@ -31,8 +32,6 @@ from haltere.observability.matrix import chart
 from haltere.observability.parameters import Parameters
 from haltere.observability.subject import ObservabilityError, Subject
 from haltere.simulation.noise import sample_sigma
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 ERRORS = 12
 """Entries of the error state that are motion."""

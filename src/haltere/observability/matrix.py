@@ -14,16 +14,14 @@ A = df/dx, B = df/dp of the constant numbers p:
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from haltere.algebra.series import Field, Residues, Tape
+from haltere.foundation.numbers import Numbers
 from haltere.observability import exact, system
 from haltere.observability.coordinates import MOTION
 from haltere.observability.subject import Subject
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)

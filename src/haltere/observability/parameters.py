@@ -14,17 +14,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from haltere.airframe.fault import closest
+from haltere.foundation.numbers import Numbers
 from haltere.observability.coordinates import XYZ
 from haltere.observability.matrix import chart
 from haltere.observability.rank import ExactMatrix, FloatMatrix
 from haltere.observability.subject import ObservabilityError, Subject
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 class Verdict(StrEnum):

@@ -25,9 +25,8 @@ from haltere.airframe.fault import closest
 from haltere.dynamics import Model, State
 from haltere.dynamics.regressor import regressor, regressor_names
 from haltere.foundation.arrays import require_x64
+from haltere.foundation.numbers import Numbers
 from haltere.observability.subject import ObservabilityError
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 NAMES = ("payload.mass", "payload.first_moment.x", "payload.first_moment.y", "payload.first_moment.z")
 SIGMA = 0.01

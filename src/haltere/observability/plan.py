@@ -7,7 +7,6 @@ Lissajous figures of the same length, the default flight.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
@@ -23,8 +22,6 @@ from haltere.observability.rank import Question
 from haltere.observability.subject import ObservabilityError, Subject
 from haltere.observability.winged import refuse_wings
 from haltere.trajectory import bounded, random_lissajous
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ free. The exact rank is the largest over independent primes and points, two of w
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from haltere.algebra import modular
 from haltere.algebra.series import Reals, Residues, SingularPointError
+from haltere.foundation.numbers import Numbers
 from haltere.observability import exact
 from haltere.observability.matrix import (
     Excitation,
@@ -26,8 +26,6 @@ from haltere.observability.matrix import (
     output_jacobian,
 )
 from haltere.observability.subject import ObservabilityError, Subject
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 SENSORS = ("pose", "position", "imu")
 AXES = ("sphere", "spherical")

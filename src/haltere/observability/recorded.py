@@ -29,6 +29,7 @@ from haltere.estimation.vehicle_smoother import Nominal, bound
 from haltere.estimation.vehicle_space import Chart
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array
+from haltere.foundation.numbers import Numbers
 from haltere.observability.coordinates import MOTION
 from haltere.observability.excitation import excitation_of, missing
 from haltere.observability.flown import Flown, flown
@@ -40,8 +41,6 @@ from haltere.observability.parameters import Verdict
 from haltere.observability.rank import Question
 from haltere.observability.subject import ObservabilityError, Subject
 from haltere.observability.winged import refuse_wings
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 VAGUE = 100.0
 """Prior deviations, in units of "10 %" (`haltere.estimation.vehicle_prior.ten_percent`)."""

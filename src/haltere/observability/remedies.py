@@ -12,16 +12,14 @@ the menu decides, which is that of effort.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
+from haltere.foundation.numbers import Numbers
 from haltere.observability import exact
 from haltere.observability.directions import Direction
 from haltere.observability.parameters import Parameter, Parameters
 from haltere.observability.subject import Subject
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 _LARGEST, _CANDIDATES, _OFFERED = 3, 30, 3
 _SMALL = 1e-9

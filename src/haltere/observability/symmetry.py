@@ -18,12 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from haltere.foundation.numbers import Floats, Numbers
 from haltere.observability import exact
 from haltere.observability.coordinates import BASE, XYZ
 from haltere.observability.subject import Subject
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,16 @@ so the best set of a given size is found by trying all sets of axes from a menu.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Any
 
 import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.algebra.series import Reals, Tape
+from haltere.foundation.numbers import Numbers
 from haltere.observability import system
 from haltere.observability.coordinates import MOTION
 from haltere.observability.information import RATE, WINDOW, Information, Noise
 from haltere.observability.subject import ObservabilityError, Subject
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 NAMES = ("imu.position.x", "imu.position.y", "imu.position.z")
 #: Everything but the place of the IMU; the accelerometer's bias is calibrated at rest.

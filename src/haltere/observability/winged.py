@@ -12,7 +12,6 @@ Wings and drag are known and keep their place in the principal axes; the unknown
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,13 +23,12 @@ from haltere.dynamics import Environment, Model, State
 from haltere.dynamics.loads import external_wrenches, linear_parameters
 from haltere.dynamics.tree import kinematics
 from haltere.foundation.arrays import Array
+from haltere.foundation.numbers import Numbers
 from haltere.observability import exact, system
 from haltere.observability.coordinates import MOTION
 from haltere.observability.matrix import chart, sensor_rows
 from haltere.observability.rank import FloatMatrix, Question, equilibrated, points_for
 from haltere.observability.subject import ObservabilityError, Subject
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 _STEPS, _SAMPLES_EVERY, _PIECES = 40, 4, 5
 

@@ -11,11 +11,12 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.export.subject import Subject
+from haltere.foundation.numbers import Floats
 from haltere.identification.result import Identification
 from haltere.report import shapes
 from haltere.report.page import Picture
 from haltere.report.scene import vehicle_figure
-from haltere.report.shapes import Floats, Mesh
+from haltere.report.shapes import Mesh
 from haltere.report.vehicle import Part
 
 SURE = 1.96

@@ -12,6 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from haltere.foundation.numbers import Floats
 from haltere.identification.result import Prediction
 from haltere.report import theme
 
@@ -58,7 +59,7 @@ def _thinned(prediction: Prediction) -> tuple[NDArray[np.float32], ...]:
     return tuple(np.insert(x, gaps, b).astype(np.float32) for x, b in zip(columns, blank, strict=True))
 
 
-def correlation(prediction: Prediction) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def correlation(prediction: Prediction) -> tuple[Floats, Floats]:
     """Lags in s and rho of equation (1)."""
     left = np.asarray(prediction.measured - prediction.predicted, float)
     left = left - np.mean(left)

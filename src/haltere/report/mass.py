@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from haltere.dynamics import Model
 from haltere.dynamics.rest import at_rest
+from haltere.foundation.numbers import Floats
 
 
 @dataclass(frozen=True)
@@ -16,9 +17,9 @@ class MassProperties:
 
     mass: float
     """kg."""
-    com: NDArray[np.float64]
+    com: Floats
     """(3,) centre of mass in the body frame, m."""
-    inertia: NDArray[np.float64]
+    inertia: Floats
     """(3, 3) about the centre of mass, body axes, kg m2."""
 
     @classmethod

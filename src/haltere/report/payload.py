@@ -12,9 +12,9 @@ from haltere.dynamics.state import State
 from haltere.dynamics.tree import kinematics
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_events import PayloadEvent
-from haltere.estimation.payload_record import Numbers
 from haltere.estimation.payload_signals import ArmSignals
 from haltere.estimation.payload_state import PayloadEstimate
+from haltere.foundation.numbers import Numbers
 from haltere.identification.doctor_finding import Finding
 from haltere.identification.payload_reading import PayloadReading
 from haltere.report import charts, theme

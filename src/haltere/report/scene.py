@@ -9,8 +9,9 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from haltere.airframe import Airframe
+from haltere.foundation.numbers import Floats
 from haltere.report import theme
-from haltere.report.shapes import Floats, Mesh
+from haltere.report.shapes import Mesh
 from haltere.report.vehicle import Drawing, Label, Part, draw
 
 _LIGHT = {"ambient": 0.72, "diffuse": 0.5, "specular": 0.08, "roughness": 0.7, "fresnel": 0.05}

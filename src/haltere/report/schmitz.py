@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from haltere.estimation.payload_record import Numbers
+from haltere.foundation.numbers import Numbers
 from haltere.report import charts, theme
 from haltere.report.page import Page, Picture, Section
 from haltere.report.payload import Story, arm_chart, mass_chart, reading_chart

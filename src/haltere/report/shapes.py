@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from haltere.foundation.numbers import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Mesh:
 
     vertices: Floats
     """(n, 3) points, m."""
-    faces: Integers
+    faces: Ints
     """(k, 3) vertex numbers."""
 
     @classmethod
@@ -152,7 +151,7 @@ def block(centre: ArrayLike, size: ArrayLike) -> Mesh:
     return Mesh(np.asarray(centre, float) + signs * np.asarray(size, float), np.asarray(faces, int))
 
 
-def _grid_faces(rows: int, corners: int) -> Integers:
+def _grid_faces(rows: int, corners: int) -> Ints:
     """Triangles between rows of `corners` points that close upon themselves."""
     near = np.arange(corners)
     far = np.roll(near, -1)

@@ -7,7 +7,7 @@ peak is lost.
 import numpy as np
 
 from haltere.flight import Channel, Flight
-from haltere.flight.fault import Values
+from haltere.foundation.numbers import Floats
 from haltere.report import theme
 from haltere.report.charts import time_chart
 from haltere.report.page import Fact, Page, Picture, Section, Table
@@ -59,7 +59,7 @@ def picture(channel: Channel, start: int) -> Picture:
     return Picture(channel.name, figure, sentence)
 
 
-def thinned(seconds: Values, values: Values) -> tuple[Values, Values]:
+def thinned(seconds: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Times (T,) and values (T, k) with the extremes of each stretch kept, POINTS at most."""
     if len(seconds) <= POINTS:
         return seconds, values

@@ -20,9 +20,10 @@ from haltere.dynamics.rest import at_rest
 from haltere.dynamics.tree import Nodes
 from haltere.dynamics.wing import wing_frame
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Floats
 from haltere.report import shapes, theme
 from haltere.report.mass import MassProperties
-from haltere.report.shapes import Floats, Mesh
+from haltere.report.shapes import Mesh
 
 HULL, ROD, WING = "#8fa0b0", "#5b6771", "#dfe7ee"
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from haltere.foundation.numbers import Numbers
 from haltere.studies.campaign_case import (
     BatchResult,
     CampaignError,
     Case,
-    Column,
     Task,
     function_name,
     run_batch,
@@ -43,7 +43,7 @@ class CampaignInterrupted(KeyboardInterrupt):
 class CampaignResult:
     """What came out of a campaign."""
 
-    columns: dict[str, Column]
+    columns: dict[str, Numbers]
     """Results of the cases that succeeded, in the order of their numbers; `columns["case"]` holds the numbers."""
     failures: dict[int, str]
     """Why each other case failed, by its number."""

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Numbers
 from haltere.studies.campaign_worker import Setting, prepare_worker
 
 if TYPE_CHECKING:
     from haltere.foundation.arrays import Array
 
-Column = np.ndarray[Any, np.dtype[Any]]
 Batched = TypeVar("Batched", bound=Callable[..., Any])
 LONGEST_REASON = 500
 _WHOLE = "takes_whole_batch"
@@ -70,7 +70,7 @@ class Task:
 class BatchResult:
     """Columns of the cases that succeeded, `case` with their numbers among them, and why the others failed."""
 
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, Numbers] = field(default_factory=dict)
     failures: Mapping[int, str] = field(default_factory=dict)
 
 
@@ -148,9 +148,9 @@ def _all_at_once(function: Callable[..., Any], cases: list[Case], size: int) -> 
 
 def tabulate(numbers: Sequence[int], outcomes: Sequence[Any]) -> BatchResult:
     """Columns of all outcomes that agree in form with the first good one, and the reasons of the rest."""
-    rows: dict[int, dict[str, Column]] = {}
+    rows: dict[int, dict[str, Numbers]] = {}
     failures: dict[int, str] = {}
-    first: dict[str, Column] = {}
+    first: dict[str, Numbers] = {}
     for number, outcome in zip(numbers, outcomes, strict=True):
         try:
             if isinstance(outcome, BaseException):
@@ -166,13 +166,13 @@ def tabulate(numbers: Sequence[int], outcomes: Sequence[Any]) -> BatchResult:
     return BatchResult({"case": np.asarray(list(rows), np.int64), **columns} if rows else {}, failures)
 
 
-def form(row: Mapping[str, Column]) -> dict[str, tuple[str, tuple[int, ...]]]:
+def form(row: Mapping[str, Numbers]) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Names, kinds and shapes of one case's results; whole numbers and fractions are of one kind."""
     kinds = {name: value.dtype.kind.replace("i", "f") for name, value in row.items()}
     return {name: (kinds[name], row[name].shape) for name in sorted(row)}
 
 
-def odd_form(row: Mapping[str, Column], first: Mapping[str, Column]) -> str:
+def odd_form(row: Mapping[str, Numbers], first: Mapping[str, Numbers]) -> str:
     """What is different in a case's results."""
     mine, others = form(row), form(first)
     name = next(name for name in sorted({*mine, *others}) if mine.get(name) != others.get(name))
@@ -183,7 +183,7 @@ def odd_form(row: Mapping[str, Column], first: Mapping[str, Column]) -> str:
     return f"column {name!r}: got {got}, other cases gave {expected}; give all cases the same columns"
 
 
-def _row(outcome: Any) -> dict[str, Column]:
+def _row(outcome: Any) -> dict[str, Numbers]:
     if not isinstance(outcome, Mapping):
         raise CampaignError(
             f"got {type(outcome).__name__}; give a mapping from name to number, text or array"
@@ -197,7 +197,7 @@ def _column_name(name: Any) -> str:
     return name
 
 
-def _value(name: str, value: Any) -> Column:
+def _value(name: str, value: Any) -> Numbers:
     array = np.asarray(np.nan if value is None else value)
     kind = _KINDS.get(array.dtype.kind)
     if kind is None or (array.dtype == np.uint64 and np.any(array > np.iinfo(np.int64).max)):

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from haltere import __version__
-from haltere.studies.campaign_case import BatchResult, CampaignError, Column, form, odd_form
+from haltere.foundation.numbers import Numbers
+from haltere.studies.campaign_case import BatchResult, CampaignError, form, odd_form
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -134,12 +135,12 @@ class Store:
         cases = [*columns.get("case", np.empty(0, int)).tolist(), *failed]
         return result if sorted(cases) == list(self.plan.numbers(index)) else None
 
-    def collect(self) -> tuple[dict[str, Column], dict[int, str]]:
+    def collect(self) -> tuple[dict[str, Numbers], dict[int, str]]:
         """Columns and failures of all batches that are there, in the order of the cases.
 
         Cases of a batch whose columns differ in form from those of the first count as failed.
         """
-        parts: list[Mapping[str, Column]] = []
+        parts: list[Mapping[str, Numbers]] = []
         failures: dict[int, str] = {}
         for index in range(self.plan.batches):
             result = self.read(index) or BatchResult()

@@ -28,8 +28,9 @@ from haltere.estimation.cog_payload import THRUST_CHANGE, gripped, told, under_l
 from haltere.estimation.cog_settings import CogSettings
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_fusion import Source, Whole, payload_in_body, whole_vehicle
-from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_record import ArmRecord
 from haltere.estimation.payload_state import PayloadBelief
+from haltere.foundation.numbers import Numbers
 from haltere.studies.grip_plant import TICK_RATE, GripRecord, nominal_controller, vehicle
 from haltere.studies.schmitz_bench import RATE
 

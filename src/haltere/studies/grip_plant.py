@@ -26,8 +26,8 @@ from haltere.dynamics.arm import effort
 from haltere.dynamics.inertia import unpacked
 from haltere.dynamics.servo import Servos, ServoState, reported, servo_step
 from haltere.dynamics.solve import forward_dynamics
-from haltere.estimation.payload_record import Numbers
 from haltere.foundation.arrays import Array, pytree
+from haltere.foundation.numbers import Numbers
 from haltere.lie import so3
 from haltere.simulation.arm import at_rest
 from haltere.simulation.motors import Motors

@@ -26,7 +26,7 @@ from haltere.dynamics.solve import (
 )
 from haltere.dynamics.tree import inertias_in_body, kinematics
 from haltere.foundation.arrays import Array
-from haltere.studies.hong_screws import Vector
+from haltere.foundation.numbers import Floats
 from haltere.studies.hong_vehicle import Vehicle
 from haltere.studies.pinocchio_loads import rotation
 from haltere.studies.pinocchio_peer import Instant, PartMotion, Peer, PeerMotion
@@ -90,7 +90,7 @@ CASES = {
 class Ours:
     """This package's results at one instant, linear first about the body origin; details for wingless cases only."""
 
-    acceleration: Vector
+    acceleration: Floats
     details: "Details | None" = None
 
 
@@ -98,13 +98,13 @@ class Ours:
 class Details:
     """What rows about joints need; (N, 6) rows are nodes."""
 
-    inertia: Vector
-    screws: Vector
-    twists: Vector
-    accelerations: Vector
-    through: Vector
-    air: Vector
-    torques: Vector
+    inertia: Floats
+    screws: Floats
+    twists: Floats
+    accelerations: Floats
+    through: Floats
+    air: Floats
+    torques: Floats
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Sample:
     vehicle: Vehicle
     anywhere: Vehicle
     reference: PeerMotion
-    reference_inertia: Vector
+    reference_inertia: Floats
     parts: dict[str, PartMotion]
     ours: Ours
     nodes: dict[str, int]

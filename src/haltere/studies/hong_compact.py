@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haltere.foundation.numbers import Floats
 from haltere.studies.hong_printed import (
     CORRECTED,
     Frame,
@@ -23,74 +24,74 @@ from haltere.studies.hong_printed import (
     rotor_wrench,
     wing_wrench,
 )
-from haltere.studies.hong_screws import Ad, Vector, ad, inverse, seen_from
+from haltere.studies.hong_screws import Ad, ad, inverse, seen_from
 from haltere.studies.hong_vehicle import Rotor, Vehicle, Wing
 
-Coupling = Callable[[Vector, Vector, Vector, float], Vector]
+Coupling = Callable[[Floats, Floats, Floats, float], Floats]
 
 
 # Rotors on the body ------------------------------------------------------------------------------------------------
 
 
-def coupling_29(G: Vector, S: Vector, V: Vector, rate: float) -> Vector:
+def coupling_29(G: Floats, S: Floats, V: Floats, rate: float) -> Floats:
     """(29) as extracted: the term ad_V^T G S goes with the squared rate."""
     first = G @ ad(S) @ V + ad(S).T @ G @ V
     return first * rate + (ad(V).T @ G @ S + ad(S).T @ G @ S) * rate**2
 
 
-def coupling_28(G: Vector, S: Vector, V: Vector, rate: float) -> Vector:
+def coupling_28(G: Floats, S: Floats, V: Floats, rate: float) -> Floats:
     """(28) as printed: ad of the child's twist where the parent's belongs, the rest right."""
     return coupling(G, S, V, rate) + ad(S).T @ G @ V * rate
 
 
-def coupling_66(G: Vector, S: Vector, V: Vector, rate: float) -> Vector:
+def coupling_66(G: Floats, S: Floats, V: Floats, rate: float) -> Floats:
     """(66): what is left of (2) for a balanced, axisymmetric rotor."""
     return ad(V).T @ G @ S * rate
 
 
-def coupling(G: Vector, S: Vector, V: Vector, rate: float) -> Vector:
+def coupling(G: Floats, S: Floats, V: Floats, rate: float) -> Floats:
     """(29) corrected: equation (2)."""
     first = G @ ad(S) @ V + ad(S).T @ G @ V + ad(V).T @ G @ S
     return first * rate + ad(S).T @ G @ S * rate**2
 
 
-def solved(vehicle: Vehicle, wrenches: Vector) -> Vector:
+def solved(vehicle: Vehicle, wrenches: Floats) -> Floats:
     """(6,) V' of equation (1)."""
     G, V = vehicle.total_inertia, vehicle.twist
     return np.linalg.solve(G, ad(V).T @ G @ V + wrenches) + vehicle.gravity_b
 
 
-def fixed_tilt_58(vehicle: Vehicle, wrench_of: Coupling = coupling) -> Vector:
+def fixed_tilt_58(vehicle: Vehicle, wrench_of: Coupling = coupling) -> Floats:
     """(6,) V' by (58) to (60) with (61): all rotors on the body."""
     return solved(vehicle, thrusts_61(vehicle) + spin_ups(vehicle) + couplings(vehicle, wrench_of))
 
 
-def thrusts_61(vehicle: Vehicle) -> Vector:
+def thrusts_61(vehicle: Vehicle) -> Floats:
     """(6,) sum of K_i S_i^{b,b} rate |rate|, by the remark after (61) that K-bar = K."""
     return sum((rotor_wrench(r, r.screw) for r in vehicle.rotors), np.zeros(6))
 
 
-def spin_ups(vehicle: Vehicle) -> Vector:
+def spin_ups(vehicle: Vehicle) -> Floats:
     """(6,) sum of -G_i^b S_i^{b,b} times the rotor's acceleration."""
     return sum((-r.inertia_p @ r.screw * r.acceleration for r in vehicle.rotors), np.zeros(6))
 
 
-def couplings(vehicle: Vehicle, wrench_of: Coupling = coupling) -> Vector:
+def couplings(vehicle: Vehicle, wrench_of: Coupling = coupling) -> Floats:
     """(6,) sum of X_i^b."""
     return sum((wrench_of(r.inertia_p, r.screw, vehicle.twist, r.rate) for r in vehicle.rotors), np.zeros(6))
 
 
-def simplified_62(vehicle: Vehicle) -> Vector:
+def simplified_62(vehicle: Vehicle) -> Floats:
     """(6,) V' by (62), which leaves out all inertial coupling of the rotors."""
     return solved(vehicle, thrusts_61(vehicle))
 
 
-def rotor_wrench_in_body_61(rotor: Rotor) -> Vector:
+def rotor_wrench_in_body_61(rotor: Rotor) -> Floats:
     """(6,) K_i S_i^{b,b} rate^2: K-bar = K."""
     return rotor_matrix(rotor, rotor.handedness) @ rotor.screw * rotor.rate**2
 
 
-def rotor_wrench_moved_61(rotor: Rotor) -> Vector:
+def rotor_wrench_moved_61(rotor: Rotor) -> Floats:
     """(6,) the same by K-bar = Ad^T K Ad written out."""
     return (
         seen_from(rotor_matrix(rotor, rotor.handedness), inverse(rotor.placed)) @ rotor.screw * rotor.rate**2
@@ -112,8 +113,8 @@ class Quadrotor:
     I_rz: float
     k_l: float
     k_d: float
-    rates: Vector
-    accelerations: Vector
+    rates: Floats
+    accelerations: Floats
 
     @classmethod
     def of(cls, vehicle: Vehicle) -> "Quadrotor":
@@ -135,27 +136,27 @@ class Quadrotor:
         )
 
 
-def thrust_70(q: Quadrotor) -> Vector:
+def thrust_70(q: Quadrotor) -> Floats:
     """(6,) K rate^2 by (70)."""
     a, b, c, e = q.rates**2
     roll, pitch = q.d * q.k_l * (e - b), q.d * q.k_l * (a - c)
     return np.array([roll, pitch, q.k_d * (a - b + c - e), 0.0, 0.0, q.k_l * (a + b + c + e)])
 
 
-def spin_up_71(q: Quadrotor) -> Vector:
+def spin_up_71(q: Quadrotor) -> Floats:
     """(6,) Y^b by (71)."""
     a, b, c, e = q.accelerations
     return np.array([0.0, 0.0, q.I_rz * (a - b + c - e), 0.0, 0.0, 0.0])
 
 
-def gyroscopic_72(q: Quadrotor, V: Vector) -> Vector:
+def gyroscopic_72(q: Quadrotor, V: Floats) -> Floats:
     """(6,) X^b by (72)."""
     a, b, c, e = q.rates
     spin = q.I_rz * (a - b + c - e)
     return np.array([V[1] * spin, -V[0] * spin, 0.0, 0.0, 0.0, 0.0])
 
 
-def inertial_73(q: Quadrotor, A: Vector, *, printed: bool) -> Vector:
+def inertial_73(q: Quadrotor, A: Floats, *, printed: bool) -> Floats:
     """(6,) G_T V' by (73); its fourth row has v_z' in print and v_x' corrected."""
     arm = q.m_r * q.d**2
     x = A[5] if printed else A[3]
@@ -164,7 +165,7 @@ def inertial_73(q: Quadrotor, A: Vector, *, printed: bool) -> Vector:
     return np.array([*turning, q.m_T * x, q.m_T * A[4], q.m_T * A[5]])
 
 
-def momentum_74(q: Quadrotor, V: Vector, *, printed: bool) -> Vector:
+def momentum_74(q: Quadrotor, V: Floats, *, printed: bool) -> Floats:
     """(6,) ad_V^T G_T V by (74); its sixth row ends in w_z in print and in w_x corrected."""
     wx, wy, wz, vx, vy, vz = V
     last = wz if printed else wx
@@ -173,7 +174,7 @@ def momentum_74(q: Quadrotor, V: Vector, *, printed: bool) -> Vector:
     return np.array([-wy * wz * gap, wx * wz * gap, 0.0, *(q.m_T * f for f in force)])
 
 
-def standard_quadrotor_69(vehicle: Vehicle, *, printed: bool) -> Vector:
+def standard_quadrotor_69(vehicle: Vehicle, *, printed: bool) -> Floats:
     """(6,) V' of Section 4.1 by (69) to (74), with the fourth row of (73) read as v_x'."""
     q, V = Quadrotor.of(vehicle), vehicle.twist
     wrench = thrust_70(q) + spin_up_71(q) + gyroscopic_72(q, V) + momentum_74(q, V, printed=printed)
@@ -184,7 +185,7 @@ def standard_quadrotor_69(vehicle: Vehicle, *, printed: bool) -> Vector:
 # 4.2 Tilting rotors, 4.4 tilting wings -----------------------------------------------------------------------------
 
 
-def tilting_rotors_78(vehicle: Vehicle, *, printed: bool) -> Vector:
+def tilting_rotors_78(vehicle: Vehicle, *, printed: bool) -> Floats:
     """(6,) V' of Sections 4.2 and 4.4 by (78), with the wings' air wrenches; corrected with the missing terms."""
     V, total = vehicle.twist, np.zeros(6)
     body = Frame(V, np.zeros(6), vehicle.pose)
@@ -201,7 +202,7 @@ def tilting_rotors_78(vehicle: Vehicle, *, printed: bool) -> Vector:
     return solved(vehicle, total)
 
 
-def _tilted_rotor(rotor: Rotor, T: Vector, S_a: Vector, rate: float, V: Vector, printed: bool) -> Vector:
+def _tilted_rotor(rotor: Rotor, T: Floats, S_a: Floats, rate: float, V: Floats, printed: bool) -> Floats:
     """(6,) the terms of one rotor in (78), with T = T_a^b and S_a the tilt screw."""
     S, G = Ad(T) @ rotor.screw, seen_from(rotor.inertia_p, inverse(T))
     spin = G @ S * rotor.rate
@@ -212,7 +213,7 @@ def _tilted_rotor(rotor: Rotor, T: Vector, S_a: Vector, rate: float, V: Vector, 
     return wrench + (G @ ad(S) @ V_a + ad(S).T @ G @ V_a) * rotor.rate + ad(S).T @ G @ S * rotor.rate**2
 
 
-def tilt_joint_wrench_77(vehicle: Vehicle, wing: Wing, at: Frame, *, printed: bool) -> Vector:
+def tilt_joint_wrench_77(vehicle: Vehicle, wing: Wing, at: Frame, *, printed: bool) -> Floats:
     """(6,) W_b^{a,a} by (77); corrected with the terms of a rotor that is not axisymmetric."""
     V, G = at.twist, sum((r.inertia_p for r in wing.rotors), wing.inertia)
     free = Ad(inverse(at.pose)) @ vehicle.gravity_0
@@ -227,7 +228,7 @@ def tilt_joint_wrench_77(vehicle: Vehicle, wing: Wing, at: Frame, *, printed: bo
 # 4.3 Two fixed wings -----------------------------------------------------------------------------------------------
 
 
-def thrust_80(vehicle: Vehicle) -> Vector:
+def thrust_80(vehicle: Vehicle) -> Floats:
     """(6,) K rate^2 by (80), with d and h read off the first rotor's place (-d, h, w)."""
     rotors = [(wing, rotor) for wing in vehicle.wings for rotor in wing.rotors]
     wing, first = rotors[0]
@@ -238,7 +239,7 @@ def thrust_80(vehicle: Vehicle) -> Vector:
     return np.array([roll, pitch, yaw, 0.0, 0.0, thrust])
 
 
-def fixed_wings_79(vehicle: Vehicle, reading: Reading = CORRECTED) -> Vector:
+def fixed_wings_79(vehicle: Vehicle, reading: Reading = CORRECTED) -> Floats:
     """(6,) V' of Section 4.3 by (79), (80), (71), (72), with the wings' twists as the reading has them."""
     V, total = vehicle.twist, thrust_80(vehicle)
     rotors = [rotor for wing in vehicle.wings for rotor in wing.rotors]

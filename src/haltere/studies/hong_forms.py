@@ -11,14 +11,15 @@ from functools import partial
 import numpy as np
 
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Floats
 from haltere.studies import hong_compact as compact
 from haltere.studies import hong_printed as printed
 from haltere.studies.hong_cases import Details, Sample
 from haltere.studies.hong_printed import Reading
-from haltere.studies.hong_screws import Ad, Vector, inverse, swapped
+from haltere.studies.hong_screws import Ad, inverse, swapped
 from haltere.studies.hong_vehicle import Child, Rotor, Vehicle, Wing
 
-Blocks = tuple[Vector, ...]
+Blocks = tuple[Floats, ...]
 Form = Callable[[Sample], Blocks]
 
 
@@ -30,7 +31,7 @@ class Measure:
     ours: Form
 
 
-def halves(*sixes: Vector) -> Blocks:
+def halves(*sixes: Floats) -> Blocks:
     """The first and the second halves of vectors (6,), each as one block."""
     rows = np.stack(sixes)
     return rows[:, :3].ravel(), rows[:, 3:].ravel()
@@ -101,7 +102,7 @@ def _chain(s: Sample) -> list[tuple[Child, Wing | None]]:
     return [found[name] for name in s.parts]
 
 
-def _parent_pose(parent: Wing | None) -> Vector:
+def _parent_pose(parent: Wing | None) -> Floats:
     """(4, 4) T_p^b."""
     return np.eye(4) if parent is None else parent.placed
 
@@ -141,7 +142,7 @@ def joint_matrices(s: Sample) -> Blocks:
     return (*halves(*twists), *halves(*wrenches), np.array(torques))
 
 
-def rotor_wrenches(s: Sample, form: Callable[[Rotor], Vector]) -> Blocks:
+def rotor_wrenches(s: Sample, form: Callable[[Rotor], Floats]) -> Blocks:
     """(61): wrenches of the air on all rotors, about the body origin."""
     return halves(*(form(rotor) for rotor in s.anywhere.rotors))
 
@@ -167,12 +168,12 @@ def tilt_joint_wrenches(s: Sample, *, as_printed: bool) -> Blocks:
 # Forms that are accelerations of the body --------------------------------------------------------------------------
 
 
-def of_body(form: Callable[[Vehicle], Vector]) -> Form:
+def of_body(form: Callable[[Vehicle], Floats]) -> Form:
     """A form that takes the vehicle with its frames at centres of mass."""
     return lambda s: halves(form(s.vehicle))
 
 
-def of_body_anywhere(form: Callable[[Vehicle], Vector]) -> Form:
+def of_body_anywhere(form: Callable[[Vehicle], Floats]) -> Form:
     """A form that takes the vehicle with its frames anywhere."""
     return lambda s: halves(form(s.anywhere))
 
@@ -187,7 +188,7 @@ WHOLE = of_body_anywhere(printed.acceleration)
 QUADROTOR = partial(compact.standard_quadrotor_69, printed=False)
 
 
-def with_70(vehicle: Vehicle) -> Vector:
+def with_70(vehicle: Vehicle) -> Floats:
     """(58) with its thrusts by (70)."""
     q = compact.Quadrotor.of(vehicle)
     return compact.solved(
@@ -195,7 +196,7 @@ def with_70(vehicle: Vehicle) -> Vector:
     )
 
 
-def with_71(vehicle: Vehicle) -> Vector:
+def with_71(vehicle: Vehicle) -> Floats:
     """(58) with its rotor accelerations by (71)."""
     q = compact.Quadrotor.of(vehicle)
     return compact.solved(
@@ -203,13 +204,13 @@ def with_71(vehicle: Vehicle) -> Vector:
     )
 
 
-def with_72(vehicle: Vehicle) -> Vector:
+def with_72(vehicle: Vehicle) -> Floats:
     """(58) with its coupling by (72)."""
     X = compact.gyroscopic_72(compact.Quadrotor.of(vehicle), vehicle.twist)
     return compact.solved(vehicle, compact.thrusts_61(vehicle) + compact.spin_ups(vehicle) + X)
 
 
-def momentum_74(vehicle: Vehicle) -> Vector:
+def momentum_74(vehicle: Vehicle) -> Floats:
     """The whole model with ad_V^T G_T V replaced by (74) as printed."""
     q, V, G = compact.Quadrotor.of(vehicle), vehicle.twist, vehicle.total_inertia
     wrenches = compact.thrusts_61(vehicle) + compact.spin_ups(vehicle) + compact.couplings(vehicle)

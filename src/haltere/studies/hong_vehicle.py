@@ -15,9 +15,9 @@ from numpy.random import Generator
 from haltere.airframe import Airframe, Link
 from haltere.airframe import Rotor as RotorEntry
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Floats
 from haltere.studies.hong_screws import (
     Ad,
-    Vector,
     inverse,
     pose,
     rigid_inertia,
@@ -35,20 +35,20 @@ class Child:
     """A body on a revolute joint: S_c^{p,p} = screw, T_c^p(0) = home, G_c^c = inertia, and its joint's motion."""
 
     name: str
-    screw: Vector
-    home: Vector
-    inertia: Vector
+    screw: Floats
+    home: Floats
+    inertia: Floats
     angle: float
     rate: float
     acceleration: float
 
     @cached_property
-    def placed(self) -> Vector:
+    def placed(self) -> Floats:
         """(4, 4) T_c^p at the present angle, [Hong2021] eq. (21)."""
         return turned(self.screw, self.angle) @ self.home
 
     @cached_property
-    def inertia_p(self) -> Vector:
+    def inertia_p(self) -> Floats:
         """(6, 6) G_c^p, [Hong2021] eq. (60)."""
         return seen_from(self.inertia, inverse(self.placed))
 
@@ -66,12 +66,12 @@ class Rotor(Child):
 class Surface:
     """T_{a'}^a = pose of the frame of the coefficients, and the coefficients over flow angles (rad)."""
 
-    pose: Vector
+    pose: Floats
     area: float
     span: float
     chord: float
     kind: str
-    coefficients: Callable[[float, float], Vector]
+    coefficients: Callable[[float, float], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class Wing(Child):
     surface: Surface | None
 
     @cached_property
-    def lump_p(self) -> Vector:
+    def lump_p(self) -> Floats:
         """(6, 6) inertia of the wing with its rotors, seen from the body."""
         rotors = sum((rotor.inertia_p for rotor in self.rotors), np.zeros((6, 6)))
         return self.inertia_p + seen_from(rotors, inverse(self.placed))
@@ -92,22 +92,22 @@ class Wing(Child):
 class Vehicle:
     """Body inertia G_b^b, twist V_b^{b,0}, pose T_b^0, gravity A_grv^0 and wind V_a^{0,0}, and all children."""
 
-    inertia: Vector
-    twist: Vector
-    pose: Vector
-    gravity_0: Vector
-    wind_0: Vector
+    inertia: Floats
+    twist: Floats
+    pose: Floats
+    gravity_0: Floats
+    wind_0: Floats
     density: float
     rotors: tuple[Rotor, ...]
     wings: tuple[Wing, ...]
 
     @cached_property
-    def gravity_b(self) -> Vector:
+    def gravity_b(self) -> Floats:
         """(6,) Ad_{T_0^b} A_grv^0, [Hong2021] eq. (35)."""
         return np.asarray(Ad(inverse(self.pose)) @ self.gravity_0, np.float64)
 
     @cached_property
-    def total_inertia(self) -> Vector:
+    def total_inertia(self) -> Floats:
         """(6, 6) G_T^b, [Hong2021] eq. (59), over the whole tree."""
         total = self.inertia
         for child in (*(r.inertia_p for r in self.rotors), *(w.lump_p for w in self.wings)):
@@ -133,7 +133,7 @@ class Vehicle:
         names = [rotor.name for rotor in airframe.rotors]
         spins = _by_name(names, instant.rotor_angles, instant.rotor_rates, instant.rotor_accelerations)
 
-        def rotors_on(link: str, frame: Vector) -> tuple[Rotor, ...]:
+        def rotors_on(link: str, frame: Floats) -> tuple[Rotor, ...]:
             return tuple(_rotor(r, frame, spins[r.name], frames) for r in airframe.rotors if r.link == link)
 
         wings = []
@@ -157,17 +157,17 @@ class Vehicle:
 Motion = tuple[float, float, float]
 
 
-def _by_name(names: list[str], *columns: Vector) -> dict[str, Motion]:
+def _by_name(names: list[str], *columns: Floats) -> dict[str, Motion]:
     rows = zip(*columns, strict=True)
     return {name: (float(a), float(b), float(c)) for name, (a, b, c) in zip(names, rows, strict=True)}
 
 
-def _tensor(six: tuple[float, ...]) -> Vector:
+def _tensor(six: tuple[float, ...]) -> Floats:
     xx, yy, zz, xy, xz, yz = six
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _frame(com: tuple[float, ...], frames: Generator | None) -> Vector:
+def _frame(com: tuple[float, ...], frames: Generator | None) -> Floats:
     """(4, 4) the paper's frame of a child in the file's frame of it."""
     if frames is None:
         return pose(np.eye(3), np.array(com))
@@ -177,14 +177,14 @@ def _frame(com: tuple[float, ...], frames: Generator | None) -> Vector:
 
 
 def _home(
-    parent_frame: Vector, origin: tuple[float, ...], axis: Vector, frame: Vector
-) -> tuple[Vector, Vector]:
+    parent_frame: Floats, origin: tuple[float, ...], axis: Floats, frame: Floats
+) -> tuple[Floats, Floats]:
     """(6,) S_c^{p,p} and (4, 4) T_c^p(0)."""
     to_parent = inverse(parent_frame) @ pose(np.eye(3), np.array(origin))
     return Ad(to_parent) @ np.concatenate([axis, np.zeros(3)]), to_parent @ frame
 
 
-def _rotor(entry: RotorEntry, parent_frame: Vector, motion: Motion, frames: Generator | None) -> Rotor:
+def _rotor(entry: RotorEntry, parent_frame: Floats, motion: Motion, frames: Generator | None) -> Rotor:
     frame = _frame(entry.com, frames)
     screw, home = _home(parent_frame, entry.position, spin_axis(entry), frame)
     inertia = seen_from(rigid_inertia(entry.mass, np.array(entry.com), _tensor(entry.inertia)), frame)
@@ -201,7 +201,7 @@ def _rotor(entry: RotorEntry, parent_frame: Vector, motion: Motion, frames: Gene
     )
 
 
-def _wing(link: Link, frame: Vector, motion: Motion, rotors: tuple[Rotor, ...]) -> Wing:
+def _wing(link: Link, frame: Floats, motion: Motion, rotors: tuple[Rotor, ...]) -> Wing:
     axis = np.zeros(3) if link.joint.fixed or link.joint.axis is None else unit(link.joint.axis)
     screw, home = _home(np.eye(4), link.joint.origin, axis, frame)
     inertia = seen_from(rigid_inertia(link.mass, np.array(link.com), _tensor(link.inertia)), frame)

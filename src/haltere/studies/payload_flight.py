@@ -17,8 +17,8 @@ from haltere.control.compensation import Compensation
 from haltere.estimation.cog_payload import THRUST_CHANGE
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_fusion import whole_vehicle
-from haltere.estimation.payload_record import Numbers
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Numbers
 from haltere.studies.grip_chain import EVERY, GripChain
 from haltere.studies.grip_plant import (
     TICK_RATE,

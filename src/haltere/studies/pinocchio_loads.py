@@ -11,26 +11,24 @@ vectors where the package uses angles: with flow velocity v of a wing frame, V =
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from haltere.airframe import Body, Coefficients, Drag, Link, Rotor, Wing
-
-Vector = NDArray[np.float64]
+from haltere.foundation.numbers import Floats
 
 
 @dataclass(frozen=True)
 class Carrier:
     """Motion of a part's frame against the air, in its own axes: velocity (3,) m/s and angular velocity (3,) rad/s."""
 
-    velocity: Vector
-    angular: Vector
+    velocity: Floats
+    angular: Floats
 
-    def at(self, position: Vector) -> Vector:
+    def at(self, position: Floats) -> Floats:
         """(3,) velocity of a point of the part."""
         return self.velocity + np.cross(self.angular, position)
 
 
-def unit(axis: tuple[float, ...]) -> Vector:
+def unit(axis: tuple[float, ...]) -> Floats:
     """(3,) direction of an axis."""
     vector = np.array(axis, dtype=float)
     return vector / float(np.linalg.norm(vector))
@@ -41,12 +39,12 @@ def spin_sign(rotor: Rotor) -> float:
     return 1.0 if rotor.spin == "ccw" else -1.0
 
 
-def spin_axis(rotor: Rotor) -> Vector:
+def spin_axis(rotor: Rotor) -> Floats:
     """(3,) axis about which the rotor's angle counts positive."""
     return spin_sign(rotor) * unit(rotor.axis)
 
 
-def rotor_wrench(rotor: Rotor, carrier: Carrier, rate: float) -> tuple[Vector, Vector]:
+def rotor_wrench(rotor: Rotor, carrier: Carrier, rate: float) -> tuple[Floats, Floats]:
     """Force and moment (3,) on a rotor at its centre, in its own axes, at `rate` (rad/s) in its spin direction."""
     axis, speed = unit(rotor.axis), abs(rate)
     along = float(axis @ carrier.velocity)
@@ -59,7 +57,7 @@ def rotor_wrench(rotor: Rotor, carrier: Carrier, rate: float) -> tuple[Vector, V
     return force, moment
 
 
-def carrier_wrench(part: Body | Link, carrier: Carrier, density: float) -> tuple[Vector, Vector]:
+def carrier_wrench(part: Body | Link, carrier: Carrier, density: float) -> tuple[Floats, Floats]:
     """Force and moment (3,) of wing and drag on the body or a link, at its origin, in its axes."""
     force, moment = np.zeros(3), np.zeros(3)
     if part.wing is not None:
@@ -71,14 +69,14 @@ def carrier_wrench(part: Body | Link, carrier: Carrier, density: float) -> tuple
     return force, moment
 
 
-def _drag(drag: Drag, carrier: Carrier) -> tuple[Vector, Vector]:
+def _drag(drag: Drag, carrier: Carrier) -> tuple[Floats, Floats]:
     position = np.array(drag.position)
     velocity = carrier.at(position)
     force = -(np.array(drag.linear) + np.array(drag.quadratic) * np.linalg.norm(velocity)) * velocity
     return force, np.cross(position, force) - np.array(drag.angular) * carrier.angular
 
 
-def _wing(wing: Wing, carrier: Carrier, density: float) -> tuple[Vector, Vector]:
+def _wing(wing: Wing, carrier: Carrier, density: float) -> tuple[Floats, Floats]:
     position, R = np.array(wing.frame.position), rotation(wing.frame.wxyz)
     velocity = R.T @ carrier.at(position)
     speed = float(np.linalg.norm(velocity))
@@ -100,7 +98,7 @@ def _wing(wing: Wing, carrier: Carrier, density: float) -> tuple[Vector, Vector]
     return force, moment + np.cross(position, force)
 
 
-def coefficients_at(coefficients: Coefficients, alpha: float, beta: float) -> Vector:
+def coefficients_at(coefficients: Coefficients, alpha: float, beta: float) -> Floats:
     """(6,) coefficients of the file at these angles (rad): three of force, then Cl, Cm, Cn."""
     names = ("CA", "CY", "CN") if coefficients.kind == "body" else ("CD", "CC", "CL")
     return np.array([_entry(coefficients, name, alpha, beta) for name in (*names, "Cl", "Cm", "Cn")])
@@ -116,7 +114,7 @@ def _entry(coefficients: Coefficients, name: str, alpha: float, beta: float) -> 
     return float(np.interp(beta, np.array(coefficients.beta), over_beta))
 
 
-def rotation(wxyz: tuple[float, ...]) -> Vector:
+def rotation(wxyz: tuple[float, ...]) -> Floats:
     """(3, 3) matrix of a unit quaternion."""
     w, x, y, z = wxyz
     v = np.array([x, y, z])

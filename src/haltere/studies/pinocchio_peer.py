@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from haltere.airframe import Airframe, Body, Link, Rotor
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Floats
 from haltere.studies.pinocchio_loads import Carrier, carrier_wrench, rotor_wrench, spin_axis, unit
-
-Vector = NDArray[np.float64]
 
 
 class PeerError(HaltereError):
@@ -46,17 +44,17 @@ class Instant:
     rotor arrays (R,), in rad, rad/s, rad/s2; gravity and wind are world vectors, air density is in kg/m3.
     """
 
-    position: Vector
-    wxyz: Vector
-    twist: Vector
-    joint_angles: Vector
-    joint_rates: Vector
-    joint_accelerations: Vector
-    rotor_angles: Vector
-    rotor_rates: Vector
-    rotor_accelerations: Vector
-    gravity: Vector
-    wind: Vector
+    position: Floats
+    wxyz: Floats
+    twist: Floats
+    joint_angles: Floats
+    joint_rates: Floats
+    joint_accelerations: Floats
+    rotor_angles: Floats
+    rotor_rates: Floats
+    rotor_accelerations: Floats
+    gravity: Floats
+    wind: Floats
     air_density: float
 
 
@@ -64,9 +62,9 @@ class Instant:
 class PeerMotion:
     """What Pinocchio finds: derivative of the twist (6,), torques of joints (J,) and rotors (R,)."""
 
-    acceleration: Vector
-    joint_torques: Vector
-    rotor_torques: Vector
+    acceleration: Floats
+    joint_torques: Floats
+    rotor_torques: Floats
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,11 @@ class PartMotion:
     `wrench` is what the part gets through its joint from its parent, `air` what the air does to it.
     """
 
-    screw: Vector
-    twist: Vector
-    acceleration: Vector
-    wrench: Vector
-    air: Vector
+    screw: Floats
+    twist: Floats
+    acceleration: Floats
+    wrench: Floats
+    air: Floats
 
 
 class Peer:
@@ -123,26 +121,26 @@ class Peer:
                 at = placement * pin.SE3(np.eye(3), np.array(rotor.position))
                 self._hinge(rotor.name, rotor, joint, at, spin_axis(rotor))
 
-    def _hinge(self, name: str, part: Link | Rotor, parent: int, at: Any, axis: Vector) -> None:
+    def _hinge(self, name: str, part: Link | Rotor, parent: int, at: Any, axis: Floats) -> None:
         joint = self.model.addJoint(parent, self.pin.JointModelRevoluteUnaligned(axis), at, name)
         self._add(name, part, joint, self.pin.SE3.Identity())
 
-    def configuration(self, instant: Instant) -> Vector:
+    def configuration(self, instant: Instant) -> Floats:
         """(nq,) configuration in Pinocchio's order; its quaternion has the scalar last."""
         q = np.zeros(self.model.nq)
         q[:3], q[3:7] = instant.position, np.roll(instant.wxyz, -1)
         q[self.angle_index] = np.concatenate([instant.joint_angles, instant.rotor_angles])
         return q
 
-    def velocity(self, instant: Instant) -> Vector:
+    def velocity(self, instant: Instant) -> Floats:
         """(nv,) velocity in Pinocchio's order."""
         return self._scatter(instant.twist, instant.joint_rates, instant.rotor_rates)
 
-    def acceleration(self, instant: Instant, base: Vector) -> Vector:
+    def acceleration(self, instant: Instant, base: Floats) -> Floats:
         """(nv,) acceleration in Pinocchio's order, with `base` (6,) for the body."""
         return self._scatter(base, instant.joint_accelerations, instant.rotor_accelerations)
 
-    def _scatter(self, base: Vector, joints: Vector, rotors: Vector) -> Vector:
+    def _scatter(self, base: Floats, joints: Floats, rotors: Floats) -> Floats:
         values = np.zeros(self.model.nv)
         values[self.velocity_index] = np.concatenate([base, joints, rotors])
         return values
@@ -195,7 +193,7 @@ class Peer:
         ordered = torques[self.velocity_index]
         return PeerMotion(base, ordered[6 : 6 + self.joint_count], ordered[6 + self.joint_count :])
 
-    def locked_inertia(self, instant: Instant) -> Vector:
+    def locked_inertia(self, instant: Instant) -> Floats:
         """(6, 6) M_BB: inertia of the whole vehicle with its joints held, about the body origin, linear first."""
         upper = np.triu(self.pin.crba(self.model, self.data, self.configuration(instant))[:6, :6])
         return np.asarray(upper + np.triu(upper, 1).T)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from haltere.estimation import payload_paper as paper
-from haltere.estimation.payload_record import Numbers
+from haltere.foundation.numbers import Numbers
 from haltere.studies.schmitz_bench import POSES
 from haltere.studies.schmitz_faults import fault_rows
 from haltere.studies.schmitz_limits import limit_rows

@@ -18,8 +18,9 @@ from haltere.airframe import from_catalogue
 from haltere.dynamics.arm import Arm
 from haltere.dynamics.inertia import inertial_parameters
 from haltere.dynamics.servo import Servos
-from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_record import ArmRecord
 from haltere.foundation.gravity import GRAVITY
+from haltere.foundation.numbers import Numbers
 from haltere.simulation.arm import ArmDrive, ArmTrace, arm_tracer, at_rest
 
 VEHICLE = "quad-arm"

@@ -9,9 +9,9 @@ import numpy as np
 from haltere.airframe import from_catalogue
 from haltere.dynamics.arm import Arm
 from haltere.dynamics.servo import Servos, friction_levels
-from haltere.estimation.payload_record import Numbers
 from haltere.estimation.payload_signals import arm_rows
 from haltere.foundation.gravity import GRAVITY
+from haltere.foundation.numbers import Numbers
 from haltere.studies.schmitz_bench import VEHICLE
 
 HEAVIEST = 0.45

@@ -8,9 +8,10 @@ import numpy as np
 
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_model import DriftBudget
-from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_record import ArmRecord
 from haltere.estimation.payload_state import WHILE_SHAKEN, PayloadEstimate
 from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Numbers
 from haltere.studies.payload_flight import flight_rows
 from haltere.studies.schmitz_bench import POSES, Bench, draw
 from haltere.studies.schmitz_series import (

@@ -13,10 +13,11 @@ from haltere.airframe import from_catalogue
 from haltere.estimation import payload_paper as paper
 from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_model import ArmBelief, DriftBudget
-from haltere.estimation.payload_record import ArmRecord, Numbers
+from haltere.estimation.payload_record import ArmRecord
 from haltere.estimation.payload_signals import ArmSignals
 from haltere.estimation.payload_state import BESIDE, PayloadBelief, PayloadEstimate
 from haltere.foundation.gravity import GRAVITY
+from haltere.foundation.numbers import Numbers
 from haltere.identification.servo_calibration import calibrate
 from haltere.studies.schmitz_bench import (
     AMPLITUDE,

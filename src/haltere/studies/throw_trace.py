@@ -14,9 +14,9 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.estimation.excitation import WAIT, excitation_time, order, pace
 from haltere.estimation.thrust_axis import thrust_axis
-from haltere.flight.fault import Values
 from haltere.foundation.arrays import Array, require_x64
 from haltere.foundation.gravity import GRAVITY
+from haltere.foundation.numbers import Floats
 from haltere.studies.throw import Settings, case_of, told
 from haltere.studies.throw_case import NOISES, RATE, TICK, Launch, Noise
 from haltere.studies.throw_chain import HAND, PLACE, launch
@@ -38,14 +38,14 @@ class Trace:
         axis_error: (N,) rad, of the thrust axis.
     """
 
-    time: Values
-    starts: Values
-    command: Values
-    speed: Values
-    accel: Values
-    force: Values
-    truth: Values
-    axis_error: Values
+    time: Floats
+    starts: Floats
+    command: Floats
+    speed: Floats
+    accel: Floats
+    force: Floats
+    truth: Floats
+    axis_error: Floats
 
 
 def throw_trace(airframe: Airframe, seed: int = 0, settings: Settings | None = None) -> Trace:
@@ -60,7 +60,7 @@ def throw_trace(airframe: Airframe, seed: int = 0, settings: Settings | None = N
     numbers = (chosen.height, chosen.spin, chosen.goal, NOISES[chosen.noise])
     height, spin, goal, noise = jax.tree.map(lambda x: jnp.asarray(x, float), numbers)
     seen = _watched(rotors)(vehicle, (place[0], shape[0]), key, height, spin, jnp.stack(goal), noise)
-    found: dict[str, Values] = {name: np.asarray(values) for name, values in seen.items()}
+    found: dict[str, Floats] = {name: np.asarray(values) for name, values in seen.items()}
     after = found["time"] > 0.0
     starts = WAIT + pace(rotors) * np.asarray(order(rotors), float)
     truth = np.asarray(vehicle.force)

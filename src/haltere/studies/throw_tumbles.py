@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from haltere.flight.fault import Values
 from haltere.foundation.gravity import GRAVITY
+from haltere.foundation.numbers import Floats
 from haltere.identification.imu_place import Budget, imu_place
 from haltere.identification.throw_inertia import inertia_shape
 from haltere.identification.tumble import tumble
@@ -27,14 +27,14 @@ AXES = np.eye(3)[:2]
 class Tumbled:
     """What the tumbles gave, IMU axes: places (n, 3) in m, shapes (n, 3, 3) of trace 1."""
 
-    place: Values
-    shape: Values
+    place: Floats
+    shape: Floats
 
 
 def tumbled(
-    inertia: Values,
-    place: Values,
-    turn: Values,
+    inertia: Floats,
+    place: Floats,
+    turn: Floats,
     noise: tuple[float, float],
     rng: np.random.Generator,
     errors: Errors | None = None,
@@ -68,7 +68,7 @@ def tumbled(
     return Tumbled(np.array(places), np.array(shapes))
 
 
-def _sensors(count: int, errors: Errors, rng: np.random.Generator) -> tuple[list[Values], list[Values]]:
+def _sensors(count: int, errors: Errors, rng: np.random.Generator) -> tuple[list[Floats], list[Floats]]:
     """Gains (n, 3, 3) and offsets (n, 3) of gyro and accelerometer, which stay with a vehicle."""
     gains, offsets = [], []
     for bias in (0.0, errors.bias):
@@ -79,8 +79,8 @@ def _sensors(count: int, errors: Errors, rng: np.random.Generator) -> tuple[list
 
 
 def _thrown(
-    inertia: Values, place: Values, axis: Values, drag: float, rng: np.random.Generator
-) -> tuple[Values, Values]:
+    inertia: Floats, place: Floats, axis: Floats, drag: float, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
     """(T, n, 3) true rates and specific forces at the IMU, body axes, of one throw of each vehicle by equation (1)."""
     n, dt = len(place), 1.0 / RATE
     inverse = np.asarray(np.linalg.inv(inertia), np.float64)
@@ -90,10 +90,10 @@ def _thrown(
     v = np.array([0.0, 0.0, RISE]) + 0.3 * rng.normal(size=(n, 3))
     down = np.array([0.0, 0.0, -GRAVITY])
 
-    def apply(matrix: Values, x: Values) -> Values:
+    def apply(matrix: Floats, x: Floats) -> Floats:
         return np.asarray(np.einsum("nij,nj->ni", matrix, x))
 
-    def slope(x: Values) -> Values:
+    def slope(x: Floats) -> Floats:
         return apply(inverse, -np.cross(x, apply(inertia, x)))
 
     rates, forces = [], []

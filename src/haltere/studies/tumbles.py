@@ -16,9 +16,9 @@ from haltere.airframe import Airframe, from_catalogue
 from haltere.airframe.drag import Drag
 from haltere.dynamics import Model, State
 from haltere.dynamics.compact import Compact
-from haltere.flight.fault import Values
 from haltere.foundation.arrays import Array
 from haltere.foundation.gravity import GRAVITY
+from haltere.foundation.numbers import Floats
 from haltere.identification.imu_place import Budget, ImuPlace, imu_place
 from haltere.identification.tumble import Tumble, tumble
 from haltere.lie import so3
@@ -54,7 +54,7 @@ class Errors:
 class TumbleRun:
     """One run: the truth, the throws, and what was found."""
 
-    position: Values
+    position: Floats
     throws: tuple[Tumble, ...]
     found: ImuPlace
 

@@ -19,6 +19,7 @@ from haltere.dynamics import Environment, State
 from haltere.export import Subject, physics
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array
+from haltere.foundation.numbers import Floats
 from haltere.identification.identify import identify
 from haltere.identification.known import Known
 from haltere.identification.result import Identification
@@ -155,7 +156,7 @@ def truth_of(vehicle: Airframe) -> dict[str, float]:
     return told
 
 
-def _named(head: str, tails: Sequence[str], values: physics.Floats) -> dict[str, float]:
+def _named(head: str, tails: Sequence[str], values: Floats) -> dict[str, float]:
     return {f"{head}.{tail}": float(value) for tail, value in zip(tails, values, strict=True)}
 
 

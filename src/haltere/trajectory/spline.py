@@ -16,13 +16,13 @@ and brakes again over its length d:
 
 from dataclasses import dataclass
 from math import perm
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
 from haltere.foundation.arrays import Array, ArrayLike, pytree
+from haltere.foundation.numbers import Floats, Numbers
 from haltere.lie import so3
 from haltere.trajectory.errors import TrajectoryError
 from haltere.trajectory.reference import ORDER, Trajectory
@@ -30,8 +30,6 @@ from haltere.trajectory.reference import ORDER, Trajectory
 DEGREE = 7
 SHORTEST = 0.3
 """Least time of a segment by equation (2), s: two waypoints at one place."""
-
-Numbers = npt.NDArray[np.floating[Any]]
 
 
 @pytree
@@ -94,7 +92,7 @@ def minimum_snap(
     return Spline(jnp.asarray(knots), jnp.asarray(_solve(knots, flat)))
 
 
-def _durations(points: Numbers, speed: float, acceleration: float) -> Numbers:
+def _durations(points: Floats, speed: float, acceleration: float) -> Floats:
     """(N,) times of the waypoints by equation (2)."""
     if speed <= 0.0 or acceleration <= 0.0:
         msg = f"minimum_snap: got speed {speed:g} m/s and acceleration {acceleration:g} m/s2; give both above zero"
@@ -102,16 +100,16 @@ def _durations(points: Numbers, speed: float, acceleration: float) -> Numbers:
     d = np.linalg.norm(np.diff(points, axis=0), axis=1)
     long = d / speed + speed / acceleration
     h = np.where(d > speed**2 / acceleration, long, 2.0 * np.sqrt(d / acceleration))
-    knots: Numbers = np.concatenate([[0.0], np.cumsum(np.maximum(h, SHORTEST))])
+    knots: Floats = np.concatenate([[0.0], np.cumsum(np.maximum(h, SHORTEST))])
     return knots
 
 
-def _given(times: npt.ArrayLike, count: int) -> Numbers:
+def _given(times: npt.ArrayLike, count: int) -> Floats:
     knots = np.asarray(times, float)
     if knots.shape != (count,) or not np.all(np.diff(knots) > 0.0):
         msg = f"times: got {np.array2string(knots, threshold=8)}; give {count} increasing times, one per waypoint, in s"
         raise TrajectoryError(msg)
-    from_zero: Numbers = knots - knots[0]
+    from_zero: Floats = knots - knots[0]
     return from_zero
 
 

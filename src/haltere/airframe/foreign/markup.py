@@ -4,12 +4,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from haltere.airframe.fault import AirframeError
+from haltere.foundation.numbers import Floats
 
-Floats = NDArray[np.float64]
 Element = ElementTree.Element
 LARGEST = 20_000_000
 """Bytes; a longer description of a vehicle is none."""

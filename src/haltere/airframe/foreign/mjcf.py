@@ -12,7 +12,8 @@ from haltere.airframe.airframe import Airframe
 from haltere.airframe.fault import AirframeError
 from haltere.airframe.foreign import markup
 from haltere.airframe.foreign.given import Given
-from haltere.airframe.foreign.tree import Floats, Piece, Propeller, airframe_of
+from haltere.airframe.foreign.tree import Piece, Propeller, airframe_of
+from haltere.foundation.numbers import Floats
 
 NEWTONS = 1e-2
 """Force per control from which the control is not a squared speed, N."""

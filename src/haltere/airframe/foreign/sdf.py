@@ -12,7 +12,8 @@ from haltere.airframe.fault import AirframeError
 from haltere.airframe.foreign import markup
 from haltere.airframe.foreign.given import Given
 from haltere.airframe.foreign.plugin import propellers_of
-from haltere.airframe.foreign.tree import Floats, Piece, airframe_of
+from haltere.airframe.foreign.tree import Piece, airframe_of
+from haltere.foundation.numbers import Floats
 
 SIX = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.fault import AirframeError
 from haltere.airframe.foreign.given import Given
+from haltere.foundation.numbers import Floats
 
-Floats = NDArray[np.float64]
 BODY = "body"
 
 
