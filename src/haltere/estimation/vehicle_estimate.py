@@ -12,9 +12,10 @@ from haltere.estimation.mismatch import Fit
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_filter import Belief
 from haltere.estimation.vehicle_space import Chart
-from haltere.estimation.vehicle_verdicts import Judgement, Verdict, judge, sentences
+from haltere.estimation.vehicle_verdicts import Judgement, judge, sentences
 from haltere.foundation.arrays import Array
 from haltere.foundation.stored import Stored
+from haltere.foundation.verdict import Verdict
 from haltere.lie import so3
 
 INSIDE = 1e-6

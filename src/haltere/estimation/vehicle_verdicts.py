@@ -10,14 +10,14 @@ together with others if they share these directions (mass, inertia and thrust co
 A hand measurement closes a direction as well as a flight does.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_space import Chart
+from haltere.foundation.verdict import Verdict
 
-Verdict = Literal["identified", "weak", "combination", "unobservable"]
 OPEN = 0.5
 """Share of the prior's variance that is left along an open direction; and of a number's that makes it open."""
 TOGETHER = 0.7

@@ -18,7 +18,6 @@ from haltere.foundation.numbers import Floats
 from haltere.identification import laws
 from haltere.identification.doctor_model import nominal_of
 from haltere.identification.excerpt import Excerpt
-from haltere.identification.judgement import parameter, together, unknown
 from haltere.identification.known import Known, of_rotors
 from haltere.identification.result import Parameter
 from haltere.identification.rotor_rows import TELLING, RotorRows
@@ -67,12 +66,14 @@ def absolute(
         relative = float(np.sqrt(scatter**2 + (MISFIT * misfit) ** 2 + floor**2 + given**2))
         value = 1.0 / gain
         scale = float(np.hypot(given, floor))
-        found.append(parameter("mass", value, relative * value, "kg", "", True))
+        found.append(Parameter.measured("mass", value, relative * value, "kg", "", True))
         for path, c in zip(paths, coefficients, strict=True):
-            found.append(parameter(path, c.value, c.sigma or 1e-3 * c.value, K_UNIT, "", True))
+            found.append(Parameter.given(path, *c, K_UNIT))
         if mass is not None:
             extra, sigma = value - mass.value, float(np.hypot(relative * value, mass.sigma))
-            found.append(parameter("payload.mass", extra, sigma, "kg", "weigh the vehicle without payload"))
+            found.append(
+                Parameter.measured("payload.mass", extra, sigma, "kg", "weigh the vehicle without payload")
+            )
             if extra > 2.5 * sigma:
                 notes.append(
                     f"the vehicle carries {1e3 * extra:.2g} g (sigma {1e3 * sigma:.2g} g) more than its mass"
@@ -80,7 +81,7 @@ def absolute(
     elif mass is not None:
         gain = laws.pull(rows.signals, np.nan_to_num(upright))[0]
         relative = float(np.sqrt((mass.sigma / mass.value) ** 2 + floor**2))
-        found.append(parameter("mass", mass.value, mass.sigma or 1e-3 * mass.value, "kg", "", True))
+        found.append(Parameter.given("mass", *mass, "kg"))
         k = np.asarray(mass.value * rows.force[2] / upright)
         single = rows.sigma[2] / np.maximum(np.abs(rows.force[2]), 1e-300)
         if float(np.max(single)) > 0.5:
@@ -89,13 +90,15 @@ def absolute(
             notes.append("the rotors are taken for alike, because they were always driven alike")
         for path, x, s in zip(paths, k, single, strict=True):
             found.append(
-                parameter(path, float(x), float(np.hypot(relative, s) * abs(x)), K_UNIT, EXCITE, True)
+                Parameter.measured(
+                    path, float(x), float(np.hypot(relative, s) * abs(x)), K_UNIT, EXCITE, True
+                )
             )
         scale = relative
     else:
         fix = "give --known mass=... (weighed) or --known rotors.*.thrust_coefficient=... (thrust stand)"
-        found.append(together("mass", "kg", paths, fix))
-        found += [together(path, K_UNIT, ("mass",), fix) for path in paths]
+        found.append(Parameter.combination("mass", "kg", paths, fix))
+        found += [Parameter.combination(path, K_UNIT, ("mass",), fix) for path in paths]
     _inertia(found, notes, part, rows, airframe, known, k, scale)
 
 
@@ -115,10 +118,10 @@ def _inertia(
         name = f"inertia.{moment}"
         if name in known:
             given = known[name]
-            found.append(parameter(name, given.value, given.sigma or 1e-3 * given.value, I_UNIT, "", True))
+            found.append(Parameter.given(name, *given, I_UNIT))
             continue
         if rows.told[3 + axis] < TELLING:
-            found.append(unknown(name, I_UNIT, EXCITE))
+            found.append(Parameter.unobservable(name, I_UNIT, EXCITE))
             continue
         arms = arms_of(names, axis, airframe, known, np.sign(rows.torque))
         if arms is None or k is None:
@@ -127,15 +130,15 @@ def _inertia(
             fix = f"give --airframe or --known rotors.*.{last}=..." + (
                 " and --known mass=..." if k is None else ""
             )
-            found.append(together(name, I_UNIT, partners, fix))
+            found.append(Parameter.combination(name, I_UNIT, partners, fix))
             continue
         value, sigma = _moment(rows, axis, k * arms, k, scale, float(np.max(np.abs(arms))))
         if sigma < GUESS * value:
             moments[name] = value, sigma
         else:
-            found.append(unknown(name, I_UNIT, EXCITE))
+            found.append(Parameter.unobservable(name, I_UNIT, EXCITE))
     for name, (value, sigma) in physical(moments, notes).items():
-        found.append(parameter(name, value, sigma, I_UNIT, EXCITE, True))
+        found.append(Parameter.measured(name, value, sigma, I_UNIT, EXCITE, True))
 
 
 def nominal_mass(airframe: Airframe | None, known: Mapping[str, Known]) -> tuple[Known | None, bool]:

@@ -24,7 +24,6 @@ from haltere.identification.command_rows import (
     pulled,
 )
 from haltere.identification.excerpt import Excerpt, IdentifyError
-from haltere.identification.judgement import parameter, together, unknown
 from haltere.identification.known import Known, of_rotors
 from haltere.identification.result import Parameter, Prediction
 from haltere.identification.rotor_method import AXES, LIVELY, SLOW, Told
@@ -112,9 +111,9 @@ def _motors(part: Excerpt, found: list[Form], halves: list[list[Form]]) -> list[
     for rotor in part.names:
         path = f"rotors.{rotor}"
         parameters += [
-            parameter(f"{path}.curve", float(numbers[0]), float(sigma[0]), "1", LOG),
-            parameter(f"{path}.time_constant", float(numbers[1]), float(sigma[1]), "s", LOG, True),
-            parameter(f"{path}.delay", float(numbers[2]), float(sigma[2]), "s", LOG, True),
+            Parameter.measured(f"{path}.curve", float(numbers[0]), float(sigma[0]), "1", LOG),
+            Parameter.measured(f"{path}.time_constant", float(numbers[1]), float(sigma[1]), "s", LOG, True),
+            Parameter.measured(f"{path}.delay", float(numbers[2]), float(sigma[2]), "s", LOG, True),
         ]
     return parameters
 
@@ -139,7 +138,9 @@ def _authority(
             axis = AXES["pqr".index(row)] if row != "fz" else "thrust"
             fix = LIVELY.format(axis)
             parameters.append(
-                parameter(name, float(value), float(sigma), unit, fix) if enough else unknown(name, unit, fix)
+                Parameter.measured(name, float(value), float(sigma), unit, fix)
+                if enough
+                else Parameter.unobservable(name, unit, fix)
             )
         for row in (*ROWS, "p_dot", "q_dot", "r_dot"):
             name = f"rotors.{rotor}.effectiveness.{row}"
@@ -149,27 +150,27 @@ def _authority(
                 w = top[i].value
                 relative = np.hypot(sigma / max(abs(value), 1e-300), 2.0 * top[i].sigma / w)
                 parameters.append(
-                    parameter(name, float(value / w**2), float(relative * abs(value) / w**2), unit, LOG)
+                    Parameter.measured(
+                        name, float(value / w**2), float(relative * abs(value) / w**2), unit, LOG
+                    )
                 )
             elif row in numbers:
-                parameters.append(together(name, unit, (f"rotors.{rotor}.max_speed",), LOG))
+                parameters.append(Parameter.combination(name, unit, (f"rotors.{rotor}.max_speed",), LOG))
             else:
-                parameters.append(unknown(name, unit, LOG))
+                parameters.append(Parameter.unobservable(name, unit, LOG))
         speed = f"rotors.{rotor}.max_speed"
         if top is not None:
-            parameters.append(
-                parameter(speed, top[i].value, top[i].sigma or 1e-3 * top[i].value, "rad/s", "", True)
-            )
+            parameters.append(Parameter.given(speed, *top[i], "rad/s"))
         else:
             partners = tuple(f"rotors.{rotor}.effectiveness.{r}" for r in ("fz", "p", "q", "r"))
-            parameters.append(together(speed, "rad/s", partners, LOG))
-        parameters.append(unknown(f"rotors.{rotor}.idle_speed", "rad/s", LOG))
+            parameters.append(Parameter.combination(speed, "rad/s", partners, LOG))
+        parameters.append(Parameter.unobservable(f"rotors.{rotor}.idle_speed", "rad/s", LOG))
     total, sigma = _both(found, halves, lambda f: np.sum(f.lift) / STANDARD_GRAVITY)
     spread = float(np.hypot(sigma, FLOOR * total))
     parameters.append(
-        parameter("thrust_to_weight", float(total), spread, "1", "fly with more throttle", True)
+        Parameter.measured("thrust_to_weight", float(total), spread, "1", "fly with more throttle", True)
     )
-    return parameters + [unknown(f"imu.position.{axis}", "m", LOG) for axis in "xyz"]
+    return parameters + [Parameter.unobservable(f"imu.position.{axis}", "m", LOG) for axis in "xyz"]
 
 
 def _absolute(
@@ -185,9 +186,9 @@ def _absolute(
     paths = tuple(f"rotors.{r}.thrust_coefficient" for r in names)
     fix = "give --known mass=... (weighed)"
     if mass is None:
-        told.parameters.append(together("mass", "kg", paths, fix))
+        told.parameters.append(Parameter.combination("mass", "kg", paths, fix))
     elif firm:
-        told.parameters.append(parameter("mass", mass.value, mass.sigma or 1e-3 * mass.value, "kg", "", True))
+        told.parameters.append(Parameter.given("mass", *mass, "kg"))
     else:
         told.parameters.append(
             Parameter("mass", mass.value, mass.sigma, (None, None), "kg", "combination", paths, fix)
@@ -197,14 +198,14 @@ def _absolute(
     for i, path in enumerate(paths):
         if mass is None or top is None:
             partners = tuple(n for n in ("mass", f"rotors.{names[i]}.max_speed") if n not in known)
-            told.parameters.append(together(path, K_UNIT, partners, f"{fix}, and {LOG}"))
+            told.parameters.append(Parameter.combination(path, K_UNIT, partners, f"{fix}, and {LOG}"))
             continue
         value, sigma = _both(found, halves, partial(_lift, i))
         share = np.sqrt(
             (sigma / value) ** 2 + relative**2 + 0.15**2 + (2.0 * top[i].sigma / top[i].value) ** 2
         )
         k = mass.value * float(value) / top[i].value ** 2
-        told.parameters.append(parameter(path, k, float(share) * k, K_UNIT, LOG, True))
+        told.parameters.append(Parameter.measured(path, k, float(share) * k, K_UNIT, LOG, True))
     share = _clear(found)
     moments: dict[str, tuple[float, float]] = {}
     signs = np.sign(_mean(found, lambda f: f.turns))
@@ -212,23 +213,23 @@ def _absolute(
         name = f"inertia.{moment}"
         if name in known:
             given = known[name]
-            told.parameters.append(
-                parameter(name, given.value, given.sigma or 1e-3 * given.value, I_UNIT, "", True)
-            )
+            told.parameters.append(Parameter.given(name, *given, I_UNIT))
             continue
         arms = arms_of(names, axis, airframe, known, signs)
         if share[1 + axis] < CLEAR:
-            told.parameters.append(unknown(name, I_UNIT, LIVELY.format(AXES[axis])))
+            told.parameters.append(Parameter.unobservable(name, I_UNIT, LIVELY.format(AXES[axis])))
         elif mass is None or arms is None:
             last = ("position.y", "position.x", "torque_ratio")[axis]
             partners = ("mass", *(f"rotors.{r}.{last}" for r in names))
             told.parameters.append(
-                together(name, I_UNIT, partners, f"give --airframe or --known rotors.*.{last}=..., mass=...")
+                Parameter.combination(
+                    name, I_UNIT, partners, f"give --airframe or --known rotors.*.{last}=..., mass=..."
+                )
             )
         else:
             moments[name] = _moment(found, halves, axis, arms, mass.value, float(share[1 + axis]), relative)
     for name, (moment_, spread) in physical(moments, told.notes).items():
-        entry = parameter(
+        entry = Parameter.measured(
             name, moment_, spread, I_UNIT, f"{LOG}; the form of the thrust curve is not known", True
         )
         if not firm:

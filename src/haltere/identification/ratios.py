@@ -14,7 +14,6 @@ from scipy import optimize
 from haltere.foundation.gravity import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification import laws
-from haltere.identification.judgement import parameter, unknown
 from haltere.identification.result import Parameter
 from haltere.identification.rotor_rows import RotorRows
 
@@ -33,7 +32,7 @@ def inertia_ratios(rows: RotorRows) -> list[Parameter]:
     sigma[:2] = np.hypot(sigma[:2], _carried(rows))
     names = ("inertia.yy/inertia.xx", "inertia.zz/inertia.xx")
     if not (np.isfinite(Q).all() and np.isfinite(sigma).all()):
-        return [unknown(name, "1", FIX) for name in names]
+        return [Parameter.unobservable(name, "1", FIX) for name in names]
 
     def left(x: Floats) -> Floats:
         return np.concatenate([(swirl_of(x) - Q) / sigma, x / LOOSE])
@@ -47,7 +46,9 @@ def inertia_ratios(rows: RotorRows) -> list[Parameter]:
     )
     spread = np.sqrt(np.diagonal(slope @ cov @ slope.T) * worse)
     return [
-        parameter(name, float(v), float(s), "1", FIX, True) if s < TELLING * v else unknown(name, "1", FIX)
+        Parameter.measured(name, float(v), float(s), "1", FIX, True)
+        if s < TELLING * v
+        else Parameter.unobservable(name, "1", FIX)
         for name, v, s in zip(names, values, spread, strict=True)
     ]
 
@@ -82,11 +83,11 @@ def thrust_to_weight(rows: RotorRows) -> Parameter:
     """Thrust of all rotors at full command over weight."""
     name, fix = "thrust_to_weight", "log the motor commands and fly with more throttle"
     if not rows.motors or min(fit.explained for fit in rows.motors) < 0.5:
-        return unknown(name, "1", fix)
+        return Parameter.unobservable(name, "1", fix)
     tops = np.array([fit.top for fit in rows.motors])
     gain, scatter, misfit = laws.pull(rows.signals, np.ones(len(tops)))
     beyond = max(1.0 - max(fit.reach[1] for fit in rows.motors), 0.0)
     top = float(np.mean([fit.sigma[0] / max(fit.top, 1.0) for fit in rows.motors]))
     relative = float(np.sqrt(scatter**2 + misfit**2 + (2.0 * top) ** 2 + (0.04 + 0.3 * beyond) ** 2))
     value = float(gain * np.sum(tops**2) / STANDARD_GRAVITY)
-    return parameter(name, value, relative * value, "1", fix, True)
+    return Parameter.measured(name, value, relative * value, "1", fix, True)

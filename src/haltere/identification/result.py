@@ -5,24 +5,22 @@ so that export and report need no flight.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from haltere.airframe import Airframe, AirframeError
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
-
-if TYPE_CHECKING:  # JAX takes a second to import, and logs without pose can do without it
-    from haltere.estimation.vehicle_verdicts import Verdict
+from haltere.foundation.verdict import NORMAL, VERDICTS, Verdict, judge
 
 FORMAT = "haltere-result-1"
 PRINCIPAL = "principal_axes"
 """In `fit`: the principal axes in body axes, as columns, where places and inertia are told along them."""
-VERDICTS: "tuple[Verdict, ...]" = ("identified", "weak", "combination", "unobservable")
 
 
 class ResultError(HaltereError):
@@ -49,9 +47,54 @@ class Parameter:
     sigma: float | None
     interval: tuple[float | None, float | None]
     unit: str
-    verdict: "Verdict"
+    verdict: Verdict
     partners: tuple[str, ...] = ()
     fix: str = ""
+
+    @classmethod
+    def measured(
+        cls,
+        name: str,
+        value: float,
+        sigma: float,
+        unit: str,
+        fix: str = "",
+        positive: bool = False,
+        least: float = 0.0,
+    ) -> Self:
+        """A number that the log tells, or an unobservable one if it is not finite.
+
+        Args:
+            name: Of the number.
+            value: SI.
+            sigma: Its deviation, systematic part included.
+            unit: Of both.
+            fix: What would make it better, if it is weak.
+            positive: Whether it cannot be below `least`: then its interval is cut there.
+            least: Lowest value there can be, if `positive`.
+        """
+        if not (math.isfinite(value) and math.isfinite(sigma)) or sigma <= 0.0:
+            return cls.unobservable(name, unit, fix)
+        low, high = value - NORMAL * sigma, value + NORMAL * sigma
+        if positive and low < least:
+            low = least
+        verdict = judge(value, (low, high))
+        return cls(name, value, sigma, (low, high), unit, verdict, (), fix if verdict == "weak" else "")
+
+    @classmethod
+    def given(cls, name: str, value: float, sigma: float, unit: str) -> Self:
+        """A number above zero that the user gave; one part in a thousand where no deviation was given."""
+        return cls.measured(name, value, sigma or 1e-3 * value, unit, positive=True)
+
+    @classmethod
+    def unobservable(cls, name: str, unit: str, fix: str) -> Self:
+        """A number that the log does not tell."""
+        return cls(name, None, None, (None, None), unit, "unobservable", (), fix)
+
+    @classmethod
+    def combination(cls, name: str, unit: str, partners: tuple[str, ...], fix: str) -> Self:
+        """A number that is known only together with others."""
+        return cls(name, None, None, (None, None), unit, "combination", partners, fix)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""

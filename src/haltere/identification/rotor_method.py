@@ -11,7 +11,6 @@ from haltere.identification import laws
 from haltere.identification.absolute import absolute
 from haltere.identification.doctor_model import nominal_of
 from haltere.identification.excerpt import Excerpt
-from haltere.identification.judgement import parameter, unknown
 from haltere.identification.known import Known
 from haltere.identification.motor_fit import MotorFit
 from haltere.identification.ratios import inertia_ratios, thrust_to_weight
@@ -104,17 +103,19 @@ def effectiveness(part: Excerpt, rows: RotorRows) -> list[Parameter]:
                     )
                 )  # fmt: skip
             elif k >= 3 and rows.told[k] < TELLING:
-                found.append(unknown(name, UNITS[k], LIVELY.format(AXES[k - 3])))
+                found.append(Parameter.unobservable(name, UNITS[k], LIVELY.format(AXES[k - 3])))
             else:
                 axis = AXES[k - 3] if k >= 3 else "all axes"
-                found.append(parameter(name, value, sigma, UNITS[k], LIVELY.format(axis)))
+                found.append(Parameter.measured(name, value, sigma, UNITS[k], LIVELY.format(axis)))
         for k, row in enumerate(("p", "q", "r")):
             name = f"rotors.{rotor}.effectiveness.{row}_dot"
             value, sigma = float(rows.spin[k, i]), float(rows.sigma[6 + k, i])
             if rows.told[3 + k] < TELLING or not np.isfinite(value):
-                found.append(unknown(name, "1", "log at 200 Hz or more and " + LIVELY.format(AXES[k])))
+                found.append(
+                    Parameter.unobservable(name, "1", "log at 200 Hz or more and " + LIVELY.format(AXES[k]))
+                )
             else:
-                found.append(parameter(name, value, sigma, "1", LIVELY.format(AXES[k])))
+                found.append(Parameter.measured(name, value, sigma, "1", LIVELY.format(AXES[k])))
     return found
 
 
@@ -146,7 +147,7 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
             for last, unit in (
                 ("max_speed", "rad/s"), ("idle_speed", "rad/s"), ("curve", "1"), ("time_constant", "s"), ("delay", "s")
             ):  # fmt: skip
-                found.append(unknown(f"rotors.{rotor}.{last}", unit, fix))
+                found.append(Parameter.unobservable(f"rotors.{rotor}.{last}", unit, fix))
         return found
     for rotor, fit in zip(names, motors, strict=True):
         path = f"rotors.{rotor}"
@@ -155,7 +156,9 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
             for last, unit in (("max_speed", "rad/s"), ("idle_speed", "rad/s"), ("curve", "1"), ("time_constant", "s"),
                                ("delay", "s")):  # fmt: skip
                 found.append(
-                    unknown(f"{path}.{last}", unit, "the speeds do not follow the commands; check the order")
+                    Parameter.unobservable(
+                        f"{path}.{last}", unit, "the speeds do not follow the commands; check the order"
+                    )
                 )
             continue
         beyond = max(1.0 - fit.reach[1], 0.0)
@@ -166,13 +169,19 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
         tau = float(np.sqrt(fit.sigma[3] ** 2 + (0.05 * fit.time_constant) ** 2 + (0.3 * grain) ** 2))
         dead = float(np.sqrt(fit.sigma[4] ** 2 + (0.3 * grain) ** 2 + 5e-4**2))
         found += [
-            parameter(f"{path}.max_speed", fit.top, top, "rad/s", reach + "fly with more throttle", True),
-            parameter(f"{path}.idle_speed", fit.idle, idle, "rad/s", reach + "fly with less throttle", True),
-            parameter(f"{path}.curve", fit.share, shape, "1", reach + "use the whole range of the throttle"),
-            parameter(
+            Parameter.measured(
+                f"{path}.max_speed", fit.top, top, "rad/s", reach + "fly with more throttle", True
+            ),
+            Parameter.measured(
+                f"{path}.idle_speed", fit.idle, idle, "rad/s", reach + "fly with less throttle", True
+            ),
+            Parameter.measured(
+                f"{path}.curve", fit.share, shape, "1", reach + "use the whole range of the throttle"
+            ),
+            Parameter.measured(
                 f"{path}.time_constant", fit.time_constant, tau, "s", "log faster, excite with steps", True
             ),
-            parameter(f"{path}.delay", fit.delay, dead, "s", "log commands and speeds faster", True),
+            Parameter.measured(f"{path}.delay", fit.delay, dead, "s", "log commands and speeds faster", True),
         ]
     return found
 
@@ -184,7 +193,11 @@ def places(rows: RotorRows) -> list[Parameter]:
     for k, axis in enumerate("xyz"):
         value, sigma = float(rows.place[k]), float(rows.place_sigma[k])
         name = f"imu.position.{axis}"
-        found.append(unknown(name, "m", fix) if sigma > 0.02 else parameter(name, value, sigma, "m", fix))
+        found.append(
+            Parameter.unobservable(name, "m", fix)
+            if sigma > 0.02
+            else Parameter.measured(name, value, sigma, "m", fix)
+        )
     return found
 
 

@@ -19,9 +19,9 @@ from haltere.estimation.payload import PayloadFilter
 from haltere.estimation.payload_model import DIRECTION, PAYLOAD, ArmBelief, coefficients
 from haltere.estimation.payload_record import ArmRecord, PayloadError
 from haltere.estimation.payload_state import PayloadSettings
-from haltere.estimation.vehicle_verdicts import Verdict
 from haltere.foundation.files import check_free, write_text
 from haltere.foundation.numbers import Numbers
+from haltere.foundation.verdict import NORMAL, Verdict, judge
 from haltere.identification.result import Parameter
 
 EXACT = 1e-9
@@ -158,10 +158,9 @@ def parameters(found: ServoCalibration) -> list[Parameter]:
         if last in {"voltage_scale", "rest"}:
             continue
         value, told = float(found.belief.mean[i]), bool(sigma[i] < 0.5 * before[i])
-        verdict: Verdict = (
-            "unobservable" if not told else "weak" if 3.92 * sigma[i] > 0.5 * value else "identified"
-        )
-        interval = (value - 1.96 * float(sigma[i]), value + 1.96 * float(sigma[i]))
+        half = NORMAL * float(sigma[i])
+        interval = (value - half, value + half)
+        verdict: Verdict = judge(value, interval) if told else "unobservable"
         unit = "N m" if last == "coulomb" else "1"
         fix = "" if told else "heavier weights, or wider and faster sweeps; the airframe file's value is kept"
         rows.append(Parameter(name, value, float(sigma[i]), interval, unit, verdict, fix=fix))

@@ -17,7 +17,6 @@ from haltere.foundation.numbers import Floats
 from haltere.identification import laws
 from haltere.identification.absolute import absolute
 from haltere.identification.excerpt import HELD_OUT, Excerpt
-from haltere.identification.judgement import parameter
 from haltere.identification.known import Known
 from haltere.identification.result import Parameter, Prediction
 from haltere.identification.rotor_method import Told, effectiveness, effectiveness_covariance, places
@@ -153,11 +152,17 @@ def _motors(names: tuple[str, ...], motors: list[LogMotor]) -> list[Parameter]:
             np.sqrt((0.04 * motor.time_constant) ** 2 + 1.2e-3**2 + (rough * motor.time_constant) ** 2)
         )
         found += [
-            parameter(f"{path}.max_speed", top, (0.03 + rough) * top, "rad/s", "use more throttle", True),
-            parameter(f"{path}.idle_speed", motor.idle_speed, (0.03 + rough) * top, "rad/s", "", True),
-            parameter(f"{path}.curve", motor.curve, 0.06 + rough, "1", "use the whole range of the throttle"),
-            parameter(f"{path}.time_constant", motor.time_constant, tau, "s", "log faster", True),
-            parameter(f"{path}.delay", motor.delay, 7e-4, "s", "log faster", True),
+            Parameter.measured(
+                f"{path}.max_speed", top, (0.03 + rough) * top, "rad/s", "use more throttle", True
+            ),
+            Parameter.measured(
+                f"{path}.idle_speed", motor.idle_speed, (0.03 + rough) * top, "rad/s", "", True
+            ),
+            Parameter.measured(
+                f"{path}.curve", motor.curve, 0.06 + rough, "1", "use the whole range of the throttle"
+            ),
+            Parameter.measured(f"{path}.time_constant", motor.time_constant, tau, "s", "log faster", True),
+            Parameter.measured(f"{path}.delay", motor.delay, 7e-4, "s", "log faster", True),
         ]
     return found
 

@@ -5,7 +5,7 @@ import numpy as np
 from haltere.estimation import VehicleEstimate
 from haltere.estimation.vehicle_estimate import Row
 from haltere.foundation.numbers import Floats
-from haltere.identification.judgement import NORMAL, WIDE
+from haltere.foundation.verdict import NORMAL, Verdict, judge
 from haltere.identification.result import Covariance, Parameter
 
 FLOOR = 0.02
@@ -72,13 +72,18 @@ def vehicle_covariance(estimate: VehicleEstimate, parameters: list[Parameter], g
 
 
 def _entry(
-    name: str, value: float, sigma: float, verdict: str, partners: tuple[str, ...], unit: str | None = None
+    name: str,
+    value: float,
+    sigma: float,
+    verdict: Verdict,
+    partners: tuple[str, ...],
+    unit: str | None = None,
 ) -> Parameter:
     kind = next((part for part in reversed(name.split(".")) if part in UNITS), "position")
     low, high = value - NORMAL * sigma, value + NORMAL * sigma
     positive = kind in ("mass", "inertia", "thrust_coefficient", "torque_ratio", "time_constant")
-    if positive and verdict == "identified" and high - low > WIDE * abs(value):
-        verdict = "weak"
+    if positive and verdict == "identified":
+        verdict = judge(value, (low, high))
     fix = {
         "identified": "",
         "weak": "fly longer and livelier (haltere design)",
@@ -87,4 +92,4 @@ def _entry(
     }[verdict]
     if positive:
         low = max(low, 0.0)
-    return Parameter(name, value, sigma, (low, high), unit or UNITS[kind], verdict, partners, fix)  # type: ignore[arg-type]
+    return Parameter(name, value, sigma, (low, high), unit or UNITS[kind], verdict, partners, fix)

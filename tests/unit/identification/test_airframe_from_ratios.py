@@ -5,7 +5,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.identification.airframe_from_ratios import told_airframe
-from haltere.identification.judgement import parameter
+from haltere.identification.result import Parameter
 
 MOTOR = {"max_speed": 1200.0, "idle_speed": 50.0, "curve": 0.4, "time_constant": 0.02}
 
@@ -32,7 +32,9 @@ def told(airframe, *, across="identified"):
         numbers |= {f"{head}.{n}": x for n, x in MOTOR.items()}
     wide = ("effectiveness.fx", "effectiveness.fy") if across == "weak" else ()
     return [
-        parameter(n, float(x), (1.0 if n.endswith(wide or ("-",)) else 0.01) * max(abs(x), 1e-12), "")
+        Parameter.measured(
+            n, float(x), (1.0 if n.endswith(wide or ("-",)) else 0.01) * max(abs(x), 1e-12), ""
+        )
         for n, x in numbers.items()
     ]
 

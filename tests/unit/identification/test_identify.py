@@ -13,18 +13,18 @@ from haltere.identification.absolute import physical
 from haltere.identification.amended import with_numbers
 from haltere.identification.excerpt import IdentifyError
 from haltere.identification.identify import finite, identify
-from haltere.identification.judgement import parameter, together, unknown
 from haltere.identification.ratios import moments_of, swirl_of
+from haltere.identification.result import Parameter
 from haltere.identification.thrown_method import throw_window
 
 
 def test_verdicts_are_those_of_the_contract():
-    assert parameter("mass", 1.0, 0.1, "kg").verdict == "identified"
-    assert parameter("mass", 1.0, 0.13, "kg", "weigh it").verdict == "weak"
-    assert parameter("mass", 1.0, 0.9, "kg", positive=True).interval[0] == 0.0
-    assert parameter("mass", np.nan, 0.1, "kg").verdict == "unobservable"
-    assert unknown("mass", "kg", "weigh it").value is None
-    assert together("mass", "kg", ("a",), "weigh it").partners == ("a",)
+    assert Parameter.measured("mass", 1.0, 0.1, "kg").verdict == "identified"
+    assert Parameter.measured("mass", 1.0, 0.13, "kg", "weigh it").verdict == "weak"
+    assert Parameter.measured("mass", 1.0, 0.9, "kg", positive=True).interval[0] == 0.0
+    assert Parameter.measured("mass", np.nan, 0.1, "kg").verdict == "unobservable"
+    assert Parameter.unobservable("mass", "kg", "weigh it").value is None
+    assert Parameter.combination("mass", "kg", ("a",), "weigh it").partners == ("a",)
 
 
 def test_moments_always_belong_to_a_body():
@@ -44,11 +44,11 @@ def test_moments_always_belong_to_a_body():
 def test_numbers_are_put_into_an_airframe():
     nominal = from_catalogue("crazyflie")
     told = [
-        parameter("mass", 0.03, 0.001, "kg"),
-        parameter("inertia.xx", 2e-5, 1e-6, "kg m2"),
-        parameter("rotors.m1.thrust_coefficient", 3e-8, 1e-9, "N/(rad/s)2"),
-        parameter("rotors.m2.max_speed", 2500.0, 50.0, "rad/s"),
-        unknown("inertia.zz", "kg m2", "fly"),
+        Parameter.measured("mass", 0.03, 0.001, "kg"),
+        Parameter.measured("inertia.xx", 2e-5, 1e-6, "kg m2"),
+        Parameter.measured("rotors.m1.thrust_coefficient", 3e-8, 1e-9, "N/(rad/s)2"),
+        Parameter.measured("rotors.m2.max_speed", 2500.0, 50.0, "rad/s"),
+        Parameter.unobservable("inertia.zz", "kg m2", "fly"),
     ]
     found = with_numbers(nominal, told, {}, [])
     assert found.body.mass == 0.03
@@ -57,7 +57,7 @@ def test_numbers_are_put_into_an_airframe():
     assert found.rotors[0].thrust_coefficient == 3e-8
     assert found.rotors[1].speed_limits == (0.0, 2500.0)
     notes = []
-    kept = with_numbers(nominal, [*told, parameter("inertia.yy", 1e-3, 1e-5, "kg m2")], {}, notes)
+    kept = with_numbers(nominal, [*told, Parameter.measured("inertia.yy", 1e-3, 1e-5, "kg m2")], {}, notes)
     assert kept.body.inertia == nominal.body.inertia, "no body has that inertia"
     assert notes
 
