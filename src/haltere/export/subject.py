@@ -17,9 +17,8 @@ from haltere.airframe import Airframe
 from haltere.airframe.inertia import tensor
 from haltere.dynamics import Model
 from haltere.dynamics.rest import at_rest
-from haltere.export.fault import ExportError
 from haltere.foundation.arrays import require_x64
-from haltere.identification.result import Identification, Parameter
+from haltere.identification.result import Identification, Parameter, ResultError
 
 SIX = ("xx", "yy", "zz", "xy", "xz", "yz")
 XYZ = ("x", "y", "z")
@@ -58,7 +57,7 @@ class Subject:
     def from_airframe(cls, airframe: Airframe) -> Self:
         """All that the file says, taken as given."""
         if not airframe.rotors:
-            raise ExportError(f"{airframe.name}: it has no rotor; add a [[rotors]] table")
+            raise ResultError(f"{airframe.name}: it has no rotor; add a [[rotors]] table")
         names = tuple(rotor.name for rotor in airframe.rotors)
         return cls(airframe.name, names, _numbers(airframe), _curves(airframe), {}, (), airframe)
 
@@ -75,7 +74,7 @@ class Subject:
         told = [p.name.split(".")[1] for p in result.parameters if p.name.startswith("rotors.")]
         rotors = rotors or tuple(dict.fromkeys(told))
         if not rotors:
-            raise ExportError(
+            raise ResultError(
                 f"{result.source}: the result speaks of no rotor; identify a log with motor commands or speeds"
             )
         for p in result.parameters:

@@ -24,8 +24,7 @@ from haltere.dynamics.tree import kinematics
 from haltere.foundation.arrays import Array, require_x64
 from haltere.lie import so3
 from haltere.observability.coordinates import BASE, MOTION
-from haltere.simulation import Command, Trace
-from haltere.simulation.sensors import sensor_frame, specific_force_and_rate
+from haltere.simulation.sensors import felt, sensor_frame
 from haltere.simulation.step import rate_of_change
 
 #: Places of each sensor's readings among the outputs.
@@ -94,9 +93,7 @@ def equations(z: Array, wrench: Array, spin: Array, u: Array, u_imu: Array) -> A
     slope = rate_of_change(state, motion(model, state, u, gravity, wrench))
     _, p_MP = sensor_frame(model, state, 0, z[13:16], so3.from_wxyz(z[16:20]))
     sensed = motion(model, state, u_imu, gravity, wrench)
-    force, rate = specific_force_and_rate(
-        model, _instant(state, sensed), gravity, 0, z[20:23], so3.from_wxyz(z[23:27])
-    )
+    force, rate = felt(model, state, sensed, gravity, 0, z[20:23], so3.from_wxyz(z[23:27]))
     return jnp.concatenate(
         [
             slope.position,
@@ -105,17 +102,10 @@ def equations(z: Array, wrench: Array, spin: Array, u: Array, u_imu: Array) -> A
             slope.twist[3:],
             state.position + state.R_WB @ p_MP,
             so3.multiply_wxyz(state.wxyz, z[16:20]),
-            force[0] + z[27:30],
-            rate[0] + z[30:33],
+            force + z[27:30],
+            rate + z[30:33],
         ]
     )
-
-
-def _instant(state: State, motion: Motion) -> Trace:
-    """A flight of one sample."""
-    one = jax.tree.map(lambda x: x[None], (state, motion))
-    none = jnp.zeros((1, 0))
-    return Trace(jnp.zeros(1), one[0], one[1], Command(none, none), jnp.zeros((1, 3)), jnp.ones(1))
 
 
 @lru_cache(maxsize=16)

@@ -72,7 +72,7 @@ def record(
         if isinstance(sensor, Imu):
             time, sampled = clock.sample(rate)
             read = partial(imu_readings, imu=sensor, rate=rate, errors=sensing.imu)
-            found = jax.jit(read)(model, sampled, gravity, key=next(keys))
+            found = jax.jit(read)(model, sampled.state, sampled.motion, gravity, key=next(keys))
             for name, unit in (("accel", "m/s2"), ("gyro", "rad/s")):
                 channels.append(_channel(f"{sensor.name}.{name}", time, found[name], unit, sensor.name))
                 bias = found[f"{name}_bias"]
@@ -80,7 +80,7 @@ def record(
         else:
             time, sampled = clock.sample(rate, sensing.pose_latency)
             read = partial(pose_readings, sensor=sensor)
-            for name, values in jax.jit(read)(model, sampled, key=next(keys)).items():
+            for name, values in jax.jit(read)(model, sampled.state, key=next(keys)).items():
                 unit = "m" if name == "position" else "1"
                 channels.append(_channel(f"{sensor.name}.{name}", time, values, unit, "world"))
     channels += _actuators(model, clock, sensing, next(keys))
@@ -118,7 +118,7 @@ def _actuators(model: Model, clock: _Clock, sensing: Sensing, key: Array) -> lis
     if topology.rotors:
         time, sampled = clock.sample(sensing.rotor_rate, sensing.rotor_latency)
         _, now = clock.sample(sensing.rotor_rate)
-        speed = rotor_readings(sampled, sensing.rotor_resolution, sensing.rotor_sigma, key)
+        speed = rotor_readings(sampled.state.rotor_rates, sensing.rotor_resolution, sensing.rotor_sigma, key)
         rotors = topology.rotor_names
         channels.append(_channel("rotors.speed", time, speed, "rad/s", "", rotors))
         channels.append(_channel("rotors.command", time, now.command.rotors, "1", "", rotors))

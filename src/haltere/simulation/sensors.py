@@ -16,7 +16,6 @@ from haltere.dynamics.solve import spatial_accelerations
 from haltere.dynamics.tree import kinematics
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
-from haltere.simulation.fly import Trace
 from haltere.simulation.noise import sample_sigma, walk, white
 
 
@@ -40,14 +39,20 @@ def sensor_frame(
 
 
 def specific_force_and_rate(
-    model: Model, trace: Trace, gravity: Array, link: int, position: Array, rotation: Array
+    model: Model,
+    states: State,
+    motions: Motion,
+    gravity: Array,
+    link: int,
+    position: Array,
+    rotation: Array,
 ) -> tuple[Array, Array]:
-    """(T, 3) specific force in m/s2 and (T, 3) angular rate in rad/s in sensor axes."""
+    """(T, 3) specific force in m/s2 and (T, 3) angular rate in rad/s in sensor axes, at T instants."""
 
     def one(state: State, motion: Motion) -> tuple[Array, Array]:
         return felt(model, state, motion, gravity, link, position, rotation)
 
-    return jax.vmap(one)(trace.state, trace.motion)
+    return jax.vmap(one)(states, motions)
 
 
 def felt(
@@ -65,18 +70,19 @@ def felt(
 
 def imu_readings(
     model: Model,
-    trace: Trace,
+    states: State,
+    motions: Motion,
     gravity: Array,
     imu: Imu,
     rate: float,
     key: Array,
     errors: ImuErrors | None = None,
 ) -> dict[str, Array]:
-    """Readings `accel` and `gyro` (T, 3) of an IMU at every sample of the trace, with `*_bias` (T, 3) beside."""
+    """Readings `accel` and `gyro` (T, 3) of an IMU at T instants, with `*_bias` (T, 3) beside."""
     errors = errors or ImuErrors()
     link = model.topology.link_names.index(imu.link)
     rotation = so3.from_wxyz(jnp.asarray(imu.wxyz))
-    true = specific_force_and_rate(model, trace, gravity, link, jnp.asarray(imu.position), rotation)
+    true = specific_force_and_rate(model, states, motions, gravity, link, jnp.asarray(imu.position), rotation)
     keys = jax.random.split(key, 8)
     readings: dict[str, Array] = {}
     specification = (
@@ -112,7 +118,7 @@ def imu_readings(
 
 
 def pose_readings(
-    model: Model, trace: Trace, sensor: PoseSensor | PositionSensor, key: Array
+    model: Model, states: State, sensor: PoseSensor | PositionSensor, key: Array
 ) -> dict[str, Array]:
     """Readings `position` (T, 3) in the world, m, and for a pose sensor `wxyz` (T, 4)."""
     link = model.topology.link_names.index(sensor.link)
@@ -122,7 +128,7 @@ def pose_readings(
         R, p = sensor_frame(model, state, link, jnp.asarray(sensor.position), so3.from_wxyz(wxyz))
         return state.position + state.R_WB @ p, state.R_WB @ R
 
-    position, R = jax.vmap(one)(trace.state)
+    position, R = jax.vmap(one)(states)
     keys = jax.random.split(key)
     readings = {"position": position + white(keys[0], len(position), 3, sensor.sigma_position or 0.0)}
     if isinstance(sensor, PoseSensor):
@@ -131,9 +137,8 @@ def pose_readings(
     return readings
 
 
-def rotor_readings(trace: Trace, resolution: float, sigma: float, key: Array) -> Array:
+def rotor_readings(speed: Array, resolution: float, sigma: float, key: Array) -> Array:
     """(T, R) rotor speeds in rad/s as telemetry reports them: noisy and in steps of `resolution`."""
-    speed = trace.state.rotor_rates
     return quantised(speed + white(key, speed.shape[0], speed.shape[1], sigma), resolution)
 
 

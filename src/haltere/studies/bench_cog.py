@@ -1,6 +1,5 @@
 """One tick of the centre-of-gravity filter, the compensation and the controller's allocation, timed on the Neo."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from haltere.estimation.cog import CogFilter
 from haltere.estimation.cog_belief import CogEstimate, CogReading
 from haltere.foundation.arrays import Array
 from haltere.foundation.flat import FlatStep
+from haltere.studies.bench_throw import best_call
 from haltere.trajectory import hover
 
 BOUND = 1000.0
@@ -89,15 +89,3 @@ def _best(
         return np.asarray(said)
 
     return best_call(tick, (), calls)
-
-
-def best_call(function: Any, given: Any, calls: int, rounds: int = 5) -> float:
-    """Seconds of CPU time of one call that waits for its result, best of several rounds."""
-    jax.block_until_ready(function(*given))
-    found = []
-    for _ in range(rounds):
-        begin = time.process_time()
-        for _ in range(calls):
-            jax.block_until_ready(function(*given))
-        found.append((time.process_time() - begin) / calls)
-    return min(found)

@@ -26,7 +26,7 @@ from haltere.dynamics import Environment, State
 from haltere.foundation.arrays import Array, pytree
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
-from haltere.simulation import Gusts, Trace, Vehicle, along_wind, step
+from haltere.simulation import Gusts, Vehicle, along_wind, step
 from haltere.simulation.noise import walk, white
 from haltere.simulation.sensors import specific_force_and_rate
 from haltere.simulation.step import accelerations
@@ -187,9 +187,10 @@ def _one(
     sampled = (states, motions, speeds, times, air, rattle)
     states, motions, speeds, times, air, rattle = jax.tree.map(lambda x: x[lead:], sampled)
     samples = samples - lead
-    trace = Trace(times, states, motions, None, air, jnp.ones(samples, bool))  # type: ignore[arg-type]
     rotation = so3.from_wxyz(jnp.asarray(imu.wxyz))
-    force, rate = specific_force_and_rate(model, trace, gravity, 0, jnp.asarray(imu.position), rotation)
+    force, rate = specific_force_and_rate(
+        model, states, motions, gravity, 0, jnp.asarray(imu.position), rotation
+    )
     walks = [
         walk(keys[1], samples, 3, imu.sigma_accel_walk or 0.0, wanted.rate, jnp.asarray(ACCEL_BIAS)),
         walk(keys[2], samples, 3, imu.sigma_gyro_walk or 0.0, wanted.rate, jnp.zeros(3)),

@@ -115,7 +115,9 @@ def tumble_runs(
             rest = State.rest(vehicle.model)
             start = replace(rest, wxyz=q, twist=jnp.concatenate([v_B, spin]))
             trace = fly(vehicle, start, lambda c, t, s: (c, Command(still, jnp.zeros(0))), 0.0, timing)
-            force, turn = specific_force_and_rate(vehicle.model, trace, gravity, 0, place, jnp.eye(3))
+            force, turn = specific_force_and_rate(
+                vehicle.model, trace.state, trace.motion, gravity, 0, place, jnp.eye(3)
+            )
             return _read(keys[2], part[3], turn, force, sigmas, sizes)
 
         return place, *jax.vmap(throw)(jnp.asarray([AXES[name] for name in axes]), jnp.arange(len(axes)))

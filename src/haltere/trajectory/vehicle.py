@@ -17,13 +17,17 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.dynamics import Compact, Model
+from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
-from haltere.trajectory.errors import TrajectoryError
 
 HEADROOM = 1.5
 """Highest speed over mean hover speed of a rotor whose file names no limits."""
+
+
+class VehicleError(HaltereError):
+    """An airframe that is no vehicle with rotors."""
 
 
 @pytree
@@ -74,7 +78,7 @@ class VehicleNumbers:
     ) -> Self:
         """The numbers of an airframe; a rotor without limits turns up to 1.5 times the mean hover speed."""
         if not airframe.rotors:
-            raise TrajectoryError(
+            raise VehicleError(
                 f"{airframe.name}: it has no rotor, at least one is expected; add a [[rotors]] table"
             )
         return cls.from_model(

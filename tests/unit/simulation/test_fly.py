@@ -47,7 +47,9 @@ def test_imu_reads_the_second_derivative_of_its_own_place() -> None:
     model = vehicle.model
     place, turn = jnp.asarray([0.03, -0.02, 0.05]), so3.exp(jnp.asarray([0.3, -0.5, 0.8]))
     link = 1
-    force, rate = jax.jit(lambda t: specific_force_and_rate(model, t, GRAVITY, link, place, turn))(trace)
+    force, rate = jax.jit(
+        lambda t: specific_force_and_rate(model, t.state, t.motion, GRAVITY, link, place, turn)
+    )(trace)
 
     def frame(state: State) -> tuple[jax.Array, jax.Array]:
         R, p = sensor_frame(model, state, link, place, turn)
@@ -81,7 +83,14 @@ def test_range_and_errors_of_an_imu() -> None:
     imu = Imu(position=(0.0, 0.0, 0.0), accel_range=10.0, gyro_range=0.3)
     read = jax.jit(
         lambda t: imu_readings(
-            vehicle.model, t, GRAVITY, imu, 1000.0, jax.random.key(0), ImuErrors(accel_bias=0.5)
+            vehicle.model,
+            t.state,
+            t.motion,
+            GRAVITY,
+            imu,
+            1000.0,
+            jax.random.key(0),
+            ImuErrors(accel_bias=0.5),
         )
     )(trace)
     assert float(jnp.abs(read["accel"]).max()) == 10.0, "full thrust must clip at the range"
