@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
+from haltere.dynamics.integrator import STAGES
 from haltere.observability import Question, Subject, exact, observe
 from haltere.observability.coordinates import MOTION
 from haltere.observability.system import OUTPUTS, equations
-from haltere.simulation.step import STAGES
 
 SUBJECTS = {
     "generic": lambda: Subject.generic(4, np.random.default_rng(1)),

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from haltere.dynamics.integrator import STAGES
 from haltere.dynamics.sensing import specific_force_at
 from haltere.estimation.space import Mean
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
-from haltere.simulation.step import STAGES
 
 TINY = 1e-12
 """Keeps the speed of still air differentiable, m/s."""

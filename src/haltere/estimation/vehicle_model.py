@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 
 from haltere.algebra import as_one_kernel, join_single, product, soa, split_single
+from haltere.dynamics.integrator import STAGES
 from haltere.dynamics.sensing import specific_force_at
 from haltere.dynamics.solve import ldl_solve, newton_euler
 from haltere.estimation.space import CURVED, Mean, Space
@@ -38,7 +39,6 @@ from haltere.estimation.vehicle_effects import (
 from haltere.estimation.vehicle_space import Chart
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
-from haltere.simulation.step import STAGES
 
 
 class Effort(NamedTuple):

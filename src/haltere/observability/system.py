@@ -17,6 +17,7 @@ import numpy as np
 
 from haltere.algebra.program import Program
 from haltere.dynamics import Drive, Environment, Model, Motion, State, Topology
+from haltere.dynamics.integrator import rate_of_change
 from haltere.dynamics.model import DragNumbers, Links, Rotors
 from haltere.dynamics.rotor import rotor_wrenches
 from haltere.dynamics.solve import gravity_in_body, solve_forward
@@ -25,7 +26,6 @@ from haltere.foundation.arrays import Array, require_x64
 from haltere.lie import so3
 from haltere.observability.coordinates import BASE, MOTION
 from haltere.simulation.sensors import felt, sensor_frame
-from haltere.simulation.step import rate_of_change
 
 #: Places of each sensor's readings among the outputs.
 POSITION, ATTITUDE, ACCEL, GYRO = range(3), range(3, 7), range(7, 10), range(10, 13)

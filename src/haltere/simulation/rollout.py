@@ -23,9 +23,10 @@ import numpy as np
 
 from haltere.algebra import as_one_kernel, join_single, soa, split_single
 from haltere.dynamics import Environment, Model, State
+from haltere.dynamics.integrator import STAGES
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
-from haltere.simulation.step import STAGES, Vehicle, accelerations_and_slope, step
+from haltere.simulation.step import Vehicle, accelerations_and_slope, step
 
 WIDEST = 128
 """Vehicles of a batch that fly together: enough to fill the vector registers, few enough for the cache."""

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from haltere.airframe import Airframe
 from haltere.algebra import join_single, soa, split_single
 from haltere.dynamics import Drive, Environment, Model, Motion, State, forward_dynamics
+from haltere.dynamics.integrator import STAGES, rate_of_change
 from haltere.foundation.arrays import Array, pytree
-from haltere.lie import so3
 from haltere.simulation.motors import Motors
 
 
@@ -93,20 +93,6 @@ def accelerations(
     return forward_dynamics(model, state, drive, environment, link_wrenches)
 
 
-def rate_of_change(state: State, motion: Motion) -> State:
-    """Time derivative of every entry of the state, as a `State`."""
-    spin = jnp.concatenate([jnp.zeros(1, state.twist.dtype), state.twist[3:]])
-    return State(
-        position=state.R_WB @ state.twist[:3],
-        wxyz=0.5 * so3.multiply_wxyz(state.wxyz, spin),
-        twist=motion.acceleration,
-        joint_angles=state.joint_rates,
-        joint_rates=motion.joint_accelerations,
-        rotor_angles=state.rotor_rates,
-        rotor_rates=motion.rotor_accelerations,
-    )
-
-
 def step(
     vehicle: Vehicle,
     state: State,
@@ -166,7 +152,3 @@ def accelerations_and_slope(
     """`accelerations` and, from it, the `rate_of_change` of the state."""
     motion = accelerations(vehicle, state, speed_target, joint_target, environment, link_wrenches)
     return motion, rate_of_change(state, motion)
-
-
-STAGES = ((0.0, 1.0 / 6.0), (0.5, 1.0 / 3.0), (0.5, 1.0 / 3.0), (1.0, 1.0 / 6.0))
-"""Runge-Kutta of fourth order: where each stage stands on the last slope, and what it weighs."""

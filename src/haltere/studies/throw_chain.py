@@ -20,6 +20,7 @@ import jax.numpy as jnp
 
 from haltere.control.indi import HoverController
 from haltere.dynamics import Environment, Motion, State
+from haltere.dynamics.integrator import rate_of_change
 from haltere.dynamics.model import Model
 from haltere.dynamics.sensing import lever_force, specific_force_at
 from haltere.dynamics.solve import gravity_in_body
@@ -34,7 +35,6 @@ from haltere.estimation.track import Track, about_up, level, turned
 from haltere.foundation.arrays import Array, pytree
 from haltere.foundation.gravity import GRAVITY
 from haltere.lie import so3
-from haltere.simulation.step import rate_of_change
 from haltere.studies.throw_case import DT, RATE, SAMPLES, TICK, Case, Fixes, Launch, Noise
 from haltere.studies.throw_vehicle import Thrown
 
