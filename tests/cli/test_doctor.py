@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.unit.identification import faults
+from tests.unit.doctor import faults
 from tests.unit.identification.made_flight import made
 
 from haltere.cli.app import main

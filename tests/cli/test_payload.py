@@ -8,11 +8,11 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.cli.app import main
-from haltere.estimation.payload_model import ArmBelief
-from haltere.identification.servo_calibration import to_dict
+from haltere.estimation.payload.model import ArmBelief
+from haltere.identification.payload.calibration import to_dict
+from haltere.papers.schmitz import series
+from haltere.papers.schmitz.bench import RATE, draw, sweep, trace
 from haltere.report import browser
-from haltere.studies import schmitz_series as series
-from haltere.studies.schmitz_bench import RATE, draw, sweep, trace
 
 JOINTS = ("upper_arm", "forearm")
 

@@ -140,8 +140,8 @@ def campaign(monkeypatch):
     """Fly no real flights: the results are given."""
     import numpy as np
 
-    from haltere.studies import campaign_flights
-    from haltere.studies.campaign import CampaignInterrupted, CampaignResult
+    from haltere.campaign.runner import CampaignInterrupted, CampaignResult
+    from haltere.scenarios import flights as campaign_flights
 
     calls = []
 

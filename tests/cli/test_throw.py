@@ -7,7 +7,7 @@ import pytest
 
 from haltere.cli.app import main
 from haltere.cli.throw import summary
-from haltere.studies.throw import Settings, Throws
+from haltere.scenarios.throw.throws import Settings, Throws
 
 
 def call(capsys, *words):
@@ -35,7 +35,7 @@ def test_the_summary_has_the_keys_of_the_contract():
 
 
 def test_it_prints_one_json_object(capsys, monkeypatch):
-    monkeypatch.setattr("haltere.studies.throw.throw_vehicles", lambda *_, **__: made())
+    monkeypatch.setattr("haltere.scenarios.throw.throws.throw_vehicles", lambda *_, **__: made())
     code, out, _ = call(capsys, "throw", "--runs", "3", "--json")
     assert code == 0
     assert json.loads(out)["vehicle"] == "random-quad"

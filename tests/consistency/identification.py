@@ -8,9 +8,9 @@ how far from it the least squares lie, not the way there.
 import numpy as np
 
 from haltere.algebra.series import Reals, Tape
-from haltere.observability import system
-from haltere.observability.coordinates import MOTION
-from haltere.observability.information import ERRORS, RATE, WINDOW
+from haltere.observability.information.fisher import ERRORS, RATE, WINDOW
+from haltere.observability.rank import system
+from haltere.observability.rank.coordinates import MOTION
 
 
 def chart(q):

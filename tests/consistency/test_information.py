@@ -11,8 +11,8 @@ from tests.consistency.identification import Flights
 
 from haltere.airframe import from_catalogue
 from haltere.observability import ObservabilityError, Question, Subject, observe
-from haltere.observability.information import RATE, Information, Noise
-from haltere.observability.nominal import Limits, Pilot, sampled
+from haltere.observability.information.fisher import RATE, Information, Noise
+from haltere.observability.manoeuvres.flat_flight import Limits, Pilot, sampled
 from haltere.trajectory import periodic
 
 RUNS = 100

@@ -14,12 +14,12 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.estimation import VehicleFilter
-from haltere.estimation.cog import CogFilter
-from haltere.estimation.cog_belief import CogReading
-from haltere.estimation.cog_settings import CogSettings
-from haltere.estimation.vehicle_description import describe_vehicle
-from haltere.studies.boehm_flights import SPEED_SIGMA, Conditions, fly
-from haltere.studies.boehm_series import frames_of, paper_hands
+from haltere.estimation.cog.belief import CogReading
+from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.settings import CogSettings
+from haltere.estimation.vehicle.description import describe_vehicle
+from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, fly
+from haltere.papers.boehm.series import frames_of, paper_hands
 
 FILE = from_catalogue("hummingbird")
 SHIFT = np.array([0.006, -0.004, 0.0])

@@ -8,7 +8,7 @@ import pytest
 from haltere.foundation import HaltereError
 from haltere.report import browser, picture
 from haltere.report.demo import write_demo
-from haltere.studies.unknown import truth_of, unknown_vehicle
+from haltere.scenarios.demo import truth_of, unknown_vehicle
 
 needs_browser = pytest.mark.skipif(
     browser.find() is None,

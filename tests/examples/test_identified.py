@@ -14,7 +14,7 @@ from haltere.report import browser, fits
 from haltere.report.fleet import outliers
 from haltere.report.fleet import page as fleet_page
 from haltere.report.identified import page
-from haltere.report.verdicts import brief, interval, number, pair
+from haltere.report.tables import brief, interval, number, pair
 
 needs_browser = pytest.mark.skipif(
     browser.find() is None,

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from haltere.airframe import resolve
+from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.scenarios.scenario_flight import simulate
 from haltere.simulation.scenario import load_scenario
-from haltere.studies.scenario import simulate
-from haltere.trajectory import VehicleNumbers, can_hover
+from haltere.trajectory import can_hover
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(FOLDER.glob("*.toml"))

@@ -34,7 +34,7 @@ SAMPLES = 20
 def identified(*args, **options):
     """What `identify` says, or that it refused."""
     from haltere.foundation import HaltereError
-    from haltere.identification.identify import identify
+    from haltere.identification.pipeline import identify
 
     try:
         result = identify(*args, **options)
@@ -82,8 +82,8 @@ def observe():
     from haltere.airframe import from_catalogue
     from haltere.foundation import HaltereError
     from haltere.observability import Question, Subject
-    from haltere.observability.observe import as_mapping
-    from haltere.observability.observe import observe as ask
+    from haltere.observability.answer import as_mapping
+    from haltere.observability.answer import observe as ask
 
     for name in WITHOUT_POSE:
         try:
@@ -101,7 +101,7 @@ def observe():
 
 def flight():
     """The channels of one simulated flight at a few instants, and their root mean square."""
-    from haltere.studies.scenario import simulate
+    from haltere.scenarios.scenario_flight import simulate
 
     found = simulate(ROOT / "examples" / "lissajous.toml")
     for name in found.names:

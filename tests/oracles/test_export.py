@@ -10,8 +10,9 @@ import pytest
 
 from haltere.airframe import Airframe, from_catalogue
 from haltere.dynamics import Drive, Environment, Model, State, forward_dynamics
-from haltere.export import Subject, render
-from haltere.export.rigid import turns
+from haltere.exporters import render
+from haltere.exporters.tree import turns
+from haltere.identification.described import Subject
 
 from .loads import rotation_matrix
 
@@ -159,7 +160,7 @@ def test_mjcf_falls_turns_and_is_pushed_by_its_rotors_as_we_say(name):
 def test_a_result_without_mass_is_refused_by_name():
     from dataclasses import replace as changed
 
-    from haltere.export import ExportError
+    from haltere.exporters import ExportError
     from haltere.identification.result import Identification, Parameter
 
     airframe = from_catalogue("x500")

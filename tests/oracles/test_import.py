@@ -9,7 +9,8 @@ import pytest
 from haltere.airframe import AirframeError, from_catalogue
 from haltere.airframe.foreign import Given, read_foreign
 from haltere.dynamics import Compact, Model
-from haltere.export import Subject, render
+from haltere.exporters import render
+from haltere.identification.described import Subject
 
 from .test_export import in_vacuum
 

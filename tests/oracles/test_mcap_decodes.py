@@ -48,7 +48,7 @@ def flight():
 @pytest.fixture(scope="module")
 def file(flight, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("haltere.flight.writer.CHUNK_SIZE", 20_000)
+        patch.setattr("haltere.flight.mcap.writer.CHUNK_SIZE", 20_000)
         path = tmp_path_factory.mktemp("mcap") / "f.mcap"
         write_mcap(flight, path)
     return path

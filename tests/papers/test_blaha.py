@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.report import blaha as report
-from haltere.studies import blaha
-from haltere.studies.throw import Throws
-from haltere.studies.throw_trace import Trace, throw_trace
+from haltere.papers.blaha import page as report
+from haltere.papers.blaha import tables as blaha
+from haltere.papers.blaha.figures import Trace, throw_trace
+from haltere.scenarios.throw.throws import Throws
 
 
 def made(axis_deg):

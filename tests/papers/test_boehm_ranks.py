@@ -5,7 +5,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.observability import Question, Subject, counted, exact_matrices, observe
-from haltere.studies import boehm_ranks
+from haltere.papers.boehm import ranks as boehm_ranks
 
 SETS = [Question(s) for s in (("pose", "imu"), ("position", "imu"), ("pose",), ("position",), ("imu",))]
 SETS.append(Question(("imu",), frozen=True))

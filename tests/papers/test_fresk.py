@@ -9,11 +9,24 @@ import pytest
 from scipy.stats import chi2
 
 from haltere.cli.reproduce import outside
-from haltere.estimation.cog_settings import Reason
-from haltere.studies import fresk, fresk_fit, fresk_step, fresk_sweep, fresk_vehicles
-from haltere.studies.cog_case import Source
-from haltere.studies.cog_loop import RATE, flights
-from haltere.studies.fresk_step import AFTER, BEFORE, DROP, PRODUCTS, keys, step_case, step_loop, step_result
+from haltere.estimation.cog.settings import Reason
+from haltere.papers.fresk import experiments as fresk_step
+from haltere.papers.fresk import fit as fresk_fit
+from haltere.papers.fresk import sweep as fresk_sweep
+from haltere.papers.fresk import tables as fresk
+from haltere.papers.fresk import vehicles as fresk_vehicles
+from haltere.papers.fresk.case import Source
+from haltere.papers.fresk.experiments import (
+    AFTER,
+    BEFORE,
+    DROP,
+    PRODUCTS,
+    keys,
+    step_case,
+    step_loop,
+    step_result,
+)
+from haltere.papers.fresk.loop import RATE, flights
 
 NOISY, QUIET, FAULTY = 12, 6, 3
 

@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("pinocchio")
 
 from haltere.foundation import HaltereError
-from haltere.studies import hong, pinocchio_peer
+from haltere.papers.hong import pinocchio as pinocchio_peer
+from haltere.papers.hong import tables as hong
 
 RUNS, SEED = 10, 0
 BOUND = 1e-9

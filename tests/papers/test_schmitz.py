@@ -5,11 +5,11 @@ import html
 import numpy as np
 import pytest
 
-from haltere.report.schmitz import write
-from haltere.studies import schmitz
-from haltere.studies.payload_trial import trial
-from haltere.studies.schmitz_limits import shares, workspace
-from haltere.studies.schmitz_runs import SHAKEN, measure_all
+from haltere.papers.schmitz import tables as schmitz
+from haltere.papers.schmitz.limits import shares, workspace
+from haltere.papers.schmitz.page import write
+from haltere.papers.schmitz.runs import SHAKEN, measure_all
+from haltere.papers.schmitz.trial import trial
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haltere.airframe import from_catalogue
+from haltere.doctor.diagnosis import diagnose
 from haltere.flight import Channel, Flight
 from haltere.foundation import HaltereError
-from haltere.identification.doctor import diagnose
-from haltere.identification.identify import identify
+from haltere.identification.pipeline import identify
 
 KINDS = {
     "imu.accel": (3, "m/s2"),

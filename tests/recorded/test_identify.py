@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from haltere.airframe import resolve
-from haltere.identification.identify import identify
 from haltere.identification.known import parse_known
+from haltere.identification.pipeline import identify
 from haltere.logs import read_log
 
 TABLE = "px4/gazebo_x500_mass_vertical.csv"

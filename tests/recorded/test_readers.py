@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from haltere.identification.doctor import diagnose
+from haltere.doctor.diagnosis import diagnose
 from haltere.logs import read_log
 
 THROWS = [f"throw_real/LOG00{n}.BFL" for n in (257, 262, 267, 272)] + [

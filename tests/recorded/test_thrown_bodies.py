@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from haltere.identification.imu_place import imu_place
-from haltere.identification.throw_inertia import spin_up, throw_inertia
-from haltere.identification.tumble import tumble
+from haltere.identification.tumble.imu_position import imu_place
+from haltere.identification.tumble.inertia import spin_up, throw_inertia
+from haltere.identification.tumble.tumble import tumble
 from haltere.logs import read_log
 
 MOUNT = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])

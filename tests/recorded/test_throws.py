@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from haltere.estimation.thrust_axis import thrust_axis
-from haltere.identification.throw_log import log_rows, predicted
-from haltere.identification.throw_motors import log_motors
-from haltere.identification.throw_signals import thrown_window
+from haltere.estimation.throw.thrust_axis import thrust_axis
+from haltere.identification.methods.throw.motors import log_motors
+from haltere.identification.methods.throw.rows import log_rows, predicted
+from haltere.identification.methods.throw.signals import thrown_window
 from haltere.logs import read_log
 
 SIMULATED = ["throw_sim/LOG00158.BFL", "throw_sim/LOG00165.BFL"]

@@ -44,8 +44,8 @@ def vehicle(number):
 def simulated(number):
     """The airframe, and a flight with it that has a length of its own."""
     from haltere.airframe import dumps
+    from haltere.scenarios.scenario_flight import simulate
     from haltere.simulation.scenario import Scenario
-    from haltere.studies.scenario import simulate
 
     airframe = vehicle(number)
     with tempfile.TemporaryDirectory() as folder:
@@ -62,8 +62,8 @@ def simulated(number):
 
 def identified(airframe, flight):
     """The method, and what it identifies: value and sigma by name."""
-    from haltere.identification.identify import identify
     from haltere.identification.known import Known
+    from haltere.identification.pipeline import identify
 
     known = {"mass": Known(airframe.total_mass, 1e-3 * airframe.total_mass)}
     result = identify(flight, airframe, known)

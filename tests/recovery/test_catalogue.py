@@ -16,12 +16,12 @@ from tests.recovery.row_bound import row_bound
 from tests.unit.logs import writers
 
 from haltere.airframe import from_catalogue
+from haltere.doctor.diagnosis import diagnose
 from haltere.flight import Channel, write_mcap
-from haltere.identification.doctor import diagnose
-from haltere.identification.excerpt import IdentifyError
-from haltere.identification.identify import identify
+from haltere.flight.window import IdentifyError
 from haltere.identification.imu_turn import mounted, turn_of
 from haltere.identification.known import Known
+from haltere.identification.pipeline import identify
 from haltere.logs import read_log
 
 WINGED = ("hong-fixed-wing", "hong-tilt-wing")

@@ -4,12 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from tests.unit.identification.faults import FAULTS
+from tests.unit.doctor.faults import FAULTS
 
+from haltere.doctor.diagnosis import diagnose
 from haltere.flight import read_mcap
-from haltere.identification.doctor import diagnose
+from haltere.scenarios.flights import fly_many
 from haltere.simulation.scenario import scenario_from_text
-from haltere.studies.campaign_flights import fly_many
 
 RUNS = 10
 TEXT = """

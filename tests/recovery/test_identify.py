@@ -8,8 +8,8 @@ from tests.unit.identification.made_vehicle import NAMES, draw, record
 from tests.unit.logs import writers
 
 from haltere.flight import Channel, write_mcap
-from haltere.identification.identify import identify
 from haltere.identification.known import Known
+from haltere.identification.pipeline import identify
 from haltere.logs import read_log
 
 

@@ -5,14 +5,14 @@ import pytest
 from tests.unit.logs import writers
 
 from haltere.airframe import from_catalogue
-from haltere.estimation.vehicle_description import describe_vehicle
-from haltere.estimation.vehicle_prior import flat
+from haltere.estimation.vehicle.description import describe_vehicle
+from haltere.estimation.vehicle.prior import flat
 from haltere.flight import Channel, write_mcap
-from haltere.identification.identify import identify
 from haltere.identification.known import Known
+from haltere.identification.pipeline import identify
 from haltere.logs import read_log
+from haltere.scenarios.scenario_flight import simulate
 from haltere.simulation.scenario import Scenario
-from haltere.studies.scenario import simulate
 
 
 def nominal(airframe):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from haltere.airframe import catalogue_names, dumps
+from haltere.scenarios.flights import prepared
+from haltere.scenarios.scenario_flight import described
 from haltere.simulation.scenario import Scenario
-from haltere.studies.campaign_flights import prepared
-from haltere.studies.scenario import described
 
 LARGEST = 0.3
 """m, from the trajectory as it was slowed to what the vehicle can give."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from haltere.studies.payload_flight import flight_rows
+from haltere.papers.schmitz.grip_flights import flight_rows
 
 INTERVALS = (
     "payload mass outside its 95 % interval",

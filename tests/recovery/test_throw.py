@@ -6,7 +6,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.foundation import HaltereError
-from haltere.studies.throw import Settings, throw_vehicles
+from haltere.scenarios.throw.throws import Settings, throw_vehicles
 
 
 def test_settings_say_what_they_want():

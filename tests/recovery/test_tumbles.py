@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from haltere.identification.throw_inertia import inertia_shape
-from haltere.studies.tumbles import thrown_vehicle, tumble_runs
+from haltere.identification.tumble.inertia import inertia_shape
+from haltere.scenarios.throw.simulated_tumbles import thrown_vehicle, tumble_runs
 
 
 @pytest.fixture(scope="module")

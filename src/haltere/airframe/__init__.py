@@ -2,16 +2,16 @@
 
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.body import Body
-from haltere.airframe.catalogue import catalogue_names, catalogue_text, from_catalogue, resolve
+from haltere.airframe.catalogue.entries import catalogue_names, catalogue_text, from_catalogue, resolve
 from haltere.airframe.coefficients import Coefficients
 from haltere.airframe.drag import Drag
-from haltere.airframe.fault import AirframeError
+from haltere.airframe.errors import AirframeError
 from haltere.airframe.joint import Joint
 from haltere.airframe.link import Link
-from haltere.airframe.reader import load, loads
 from haltere.airframe.rotor import Curve, Inflow, Rotor
-from haltere.airframe.sensor import Imu, PoseSensor, PositionSensor
+from haltere.airframe.sensors import Imu, PoseSensor, PositionSensor
 from haltere.airframe.servo import Servo
+from haltere.airframe.toml import load, loads
 from haltere.airframe.wing import Frame, Wing
 from haltere.airframe.writer import dumps, save
 

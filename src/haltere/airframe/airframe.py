@@ -6,12 +6,12 @@ from typing import Any, Self, TypeVar
 from pydantic import Field, field_validator, model_validator
 
 from haltere.airframe.body import Body
-from haltere.airframe.fault import AirframeError, closest
+from haltere.airframe.errors import AirframeError, closest
+from haltere.airframe.fields import Title
 from haltere.airframe.link import Link
 from haltere.airframe.part import Part
-from haltere.airframe.quantity import Title
 from haltere.airframe.rotor import Rotor
-from haltere.airframe.sensor import Imu, PoseSensor, PositionSensor
+from haltere.airframe.sensors import Imu, PoseSensor, PositionSensor
 from haltere.airframe.tree import BODY, Named, check_carriers, check_names, check_parents, depth_first
 
 _Entry = TypeVar("_Entry", bound=Named)

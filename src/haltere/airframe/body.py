@@ -5,10 +5,10 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from haltere.airframe.drag import Drag
-from haltere.airframe.fault import fault, say
+from haltere.airframe.errors import fault, say
+from haltere.airframe.fields import Positive, Vector
 from haltere.airframe.inertia import Inertia, principal_moments
 from haltere.airframe.part import Part
-from haltere.airframe.quantity import Positive, Vector
 from haltere.airframe.wing import Wing
 
 _FLAT = 1e-12

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from haltere.airframe.fault import fault, say
+from haltere.airframe.errors import fault, say
+from haltere.airframe.fields import entries, number, row
 from haltere.airframe.part import Part
-from haltere.airframe.quantity import entries, number, row
 
 FORCES = {"body": ("CA", "CY", "CN"), "wind": ("CD", "CC", "CL")}
 MOMENTS = ("Cl", "Cm", "Cn")

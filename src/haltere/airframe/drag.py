@@ -9,8 +9,8 @@ Both only ever take power out.
 
 from pydantic import Field
 
+from haltere.airframe.fields import Loads, Vector
 from haltere.airframe.part import Part
-from haltere.airframe.quantity import Loads, Vector
 
 
 class Drag(Part):

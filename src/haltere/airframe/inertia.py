@@ -16,8 +16,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator
 
-from haltere.airframe.fault import fault, say
-from haltere.airframe.quantity import vector
+from haltere.airframe.errors import fault, say
+from haltere.airframe.fields import vector
 
 _TOLERANCE = 1e-9
 

@@ -4,9 +4,9 @@ from typing import Self
 
 from pydantic import Field, StrictBool, model_validator
 
-from haltere.airframe.fault import fault
+from haltere.airframe.errors import fault
+from haltere.airframe.fields import Direction, Interval, Vector
 from haltere.airframe.part import Part
-from haltere.airframe.quantity import Direction, Interval, Vector
 from haltere.airframe.servo import Servo
 
 

@@ -5,10 +5,10 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from haltere.airframe.drag import Drag
+from haltere.airframe.fields import Name, NonNegative, Vector
 from haltere.airframe.inertia import ZERO, Inertia, check_has_mass
 from haltere.airframe.joint import Joint
 from haltere.airframe.part import Part
-from haltere.airframe.quantity import Name, NonNegative, Vector
 from haltere.airframe.wing import Wing
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from haltere.airframe.fault import AirframeError, describe
+from haltere.airframe.errors import AirframeError, describe
 
 
 class Part(BaseModel):

@@ -18,10 +18,10 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from haltere.airframe.fault import fault, say
+from haltere.airframe.errors import fault, say
+from haltere.airframe.fields import Direction, Name, NonNegative, Number, Positive, Share, Speeds, Vector
 from haltere.airframe.inertia import ZERO, Inertia, check_has_mass
 from haltere.airframe.part import Part
-from haltere.airframe.quantity import Direction, Name, NonNegative, Number, Positive, Share, Speeds, Vector
 
 
 class Curve(Part):

@@ -14,8 +14,8 @@ change by `ripple` over the angle. [Schmitz] gives stall torques and resolutions
 
 from pydantic import Field
 
+from haltere.airframe.fields import NonNegative, Positive, Share
 from haltere.airframe.part import Part
-from haltere.airframe.quantity import NonNegative, Positive, Share
 
 
 class Servo(Part):

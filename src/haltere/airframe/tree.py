@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from haltere.airframe.fault import closest, fault
+from haltere.airframe.errors import closest, fault
 from haltere.airframe.link import Link
 
 BODY = "body"

@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from haltere.airframe.coefficients import Coefficients
+from haltere.airframe.fields import Positive, Rotation, Vector
 from haltere.airframe.part import Part
-from haltere.airframe.quantity import Positive, Rotation, Vector
 
 
 class Frame(Part):

@@ -8,7 +8,7 @@ from typing import Any
 import tomli_w
 
 from haltere.airframe.airframe import Airframe
-from haltere.airframe.fault import AirframeError
+from haltere.airframe.errors import AirframeError
 from haltere.foundation.files import check_free, write_text
 
 _SENSORS = ("imu", "pose", "position")

@@ -2,13 +2,7 @@
 
 from haltere.algebra.arithmetic import Algebra
 from haltere.algebra.batch import Elements, batched, join, join_single, soa, split, split_single
-from haltere.algebra.interpreter import (
-    Traced,
-    UnsupportedPrimitiveError,
-    interpret,
-    primitives_of,
-    trace,
-)
+from haltere.algebra.interpreter import Traced, UnsupportedPrimitiveError, interpret, primitives_of, trace
 from haltere.algebra.kernel import as_one_kernel, product
 from haltere.algebra.symbolic import c_source, casadi_function
 

@@ -11,7 +11,7 @@ def bench(json: JsonFlag = False) -> None:
     The peers that are installed are measured in the same run, on this machine.
     """
     prepare_jax()
-    from haltere.studies.bench import run_bench
+    from haltere.bench.bench import run_bench
 
     with progress("measuring") as report:
         results = run_bench(report)

@@ -70,10 +70,10 @@ def _calibrated(
     data: Path, vehicle: str, mapping: Path | None, out: Path | None, overwrite: bool
 ) -> dict[str, Any]:
     from haltere.airframe import resolve
-    from haltere.estimation.payload_model import ArmBelief
-    from haltere.identification.payload_log import arm_log, weighings
-    from haltere.identification.servo_calibration import calibrate as fit
-    from haltere.identification.servo_calibration import parameters, save_calibration
+    from haltere.estimation.payload.model import ArmBelief
+    from haltere.identification.payload.calibration import calibrate as fit
+    from haltere.identification.payload.calibration import parameters, save_calibration
+    from haltere.identification.payload.log import arm_log, weighings
     from haltere.logs import read_log
 
     airframe = resolve(vehicle)

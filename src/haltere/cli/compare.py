@@ -24,7 +24,7 @@ def compare(
     prepare_jax()
     with progress(f"comparing {a} and {b}"):
         from haltere.cli.export import subject_of
-        from haltere.studies.compare import compare as compared
+        from haltere.identification.comparison import compare as compared
 
         rows = compared(subject_of(a), subject_of(b))
     apart = [row for row in rows if row.differs]

@@ -96,8 +96,8 @@ def design(
         return
     from numpy.random import default_rng
 
-    from haltere.observability.nominal import Limits
-    from haltere.observability.plan import plan
+    from haltere.observability.manoeuvres.flat_flight import Limits
+    from haltere.observability.manoeuvres.plan import plan
 
     centre = (0.0, 0.0, max(1.5, box[2] + 0.5))
     with progress(f"preparing {vehicle.name}") as report:
@@ -125,7 +125,7 @@ def design(
 
 def plan_throws(vehicle: Any, rate: float, *, json: bool) -> None:
     """Print how many throws about which axes the IMU's position takes."""
-    from haltere.observability.throws import throw_plans
+    from haltere.observability.manoeuvres.throws import throw_plans
 
     with progress(f"throws of {vehicle.name}"):
         plans = throw_plans(vehicle, rate)
@@ -153,7 +153,7 @@ def plan_poses(
     """Print which arm poses tell the mass of a payload and where its weight acts."""
     from numpy import rad2deg
 
-    from haltere.observability.payload import payload_plan
+    from haltere.observability.manoeuvres.arm_poses import payload_plan
 
     with progress(f"arm poses of {vehicle.name}"):
         found = payload_plan(vehicle, None, gripper, sigma, most)
@@ -274,7 +274,7 @@ def show(result: dict[str, Any]) -> None:
         for name, s in result["predicted_sigma"].items()
     ]
     emit_table("Predicted deviation", ("parameter", "sigma", "% of value", "median Lissajous"), rows)
-    from haltere.observability.excitation import UNITS
+    from haltere.observability.information.excitation import UNITS
 
     shaken = ", ".join(f"{kind} {size:.2g} {UNITS[kind]}" for kind, size in result["excitation"].items())
     typer.echo(f"excitation, rms: {shaken}")

@@ -68,8 +68,8 @@ def examine(
 ) -> dict[str, Any]:
     """The result of the command as plain data."""
     from haltere.airframe import resolve
+    from haltere.doctor.diagnosis import diagnose
     from haltere.flight import write_mcap
-    from haltere.identification.doctor import diagnose
     from haltere.logs import read_log
 
     nominal = resolve(airframe) if airframe is not None else None

@@ -61,7 +61,7 @@ def evaluate(vehicle: Any, source: str) -> dict[str, Any]:
     import jax
 
     from haltere.dynamics import Model, forward_dynamics, rate_warnings
-    from haltere.dynamics.statefile import parse_state, read_state
+    from haltere.dynamics.state_file import parse_state, read_state
 
     model = Model.from_airframe(vehicle)
     state, drive, environment, wrenches = (

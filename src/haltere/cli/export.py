@@ -8,7 +8,8 @@ import typer
 from haltere.cli.output import JsonFlag, emit_json, prepare_jax, progress
 
 if TYPE_CHECKING:
-    from haltere.export import Certificate, Subject
+    from haltere.exporters import Certificate
+    from haltere.identification.described import Subject
 
 EXAMPLE = "Example: haltere export result.json --to px4 --out vehicle.params"
 
@@ -65,7 +66,7 @@ def write(
     report: Any,
 ) -> dict[str, Any]:
     """The result of the command as plain data."""
-    from haltere.export import TARGETS, ExportError, render, save
+    from haltere.exporters import TARGETS, ExportError, render, save
 
     target = next((name for name in TARGETS if name == to), None)
     if target is None:
@@ -91,7 +92,7 @@ def write(
 def subject_of(vehicle: str) -> "Subject":
     """What the argument names: a result if it is a JSON file, else an airframe."""
     from haltere.airframe import resolve
-    from haltere.export import Subject
+    from haltere.identification.described import Subject
     from haltere.identification.result import read_result
 
     path = Path(vehicle)
@@ -101,7 +102,7 @@ def subject_of(vehicle: str) -> "Subject":
 
 
 def _flown(subject: "Subject", draws: int, seed: int, report: Any) -> "Certificate":
-    from haltere.studies.gate import certify
+    from haltere.gate.hover_test import certify
 
     report(f"flying {draws} vehicles drawn from what is known")
     return certify(subject, draws, seed)

@@ -9,11 +9,11 @@ import typer
 
 from haltere.cli.identify import FILES, claim, put, run, write
 from haltere.cli.output import emit_json, emit_table, plain, progress
-from haltere.identification.excerpt import IdentifyError
+from haltere.flight.window import IdentifyError
 
 if TYPE_CHECKING:
+    from haltere.campaign.runner import Case
     from haltere.identification.result import Identification
-    from haltere.studies.campaign import Case
 
 SUMMARY = "fleet.json"
 PAGE = "fleet.html"
@@ -27,9 +27,9 @@ def fleet(
     import json as writer
 
     from haltere.airframe import resolve
+    from haltere.campaign.runner import run_campaign
     from haltere.identification.known import parse_known
     from haltere.report.fleet import page
-    from haltere.studies.campaign import run_campaign
 
     parse_known(options["known"])
     if options["airframe"] is not None:

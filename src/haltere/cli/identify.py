@@ -59,7 +59,7 @@ def identify(
     unobservable, with what to fly, measure or log instead. Writes result.json, report.html and, if a whole vehicle
     can be described, airframe.toml. Several logs are identified side by side, with one summary.
     """
-    from haltere.identification.identify import METHODS
+    from haltere.identification.pipeline import METHODS
 
     if method not in METHODS:
         raise typer.BadParameter(f"{method!r}; give one of {', '.join(METHODS)}", param_hint="--method")
@@ -90,8 +90,8 @@ def identify(
 def run(path: Path, options: dict[str, Any], report: Any) -> "Identification":
     """The result of one log."""
     from haltere.airframe import resolve
-    from haltere.identification.identify import identify
     from haltere.identification.known import parse_known
+    from haltere.identification.pipeline import identify
     from haltere.logs import read_log
 
     known = parse_known(options["known"])
@@ -103,7 +103,7 @@ def run(path: Path, options: dict[str, Any], report: Any) -> "Identification":
 
 def claim(out: Path | None, stem: str, overwrite: bool, files: tuple[str, ...] = FILES) -> Path:
     """The folder to write to; it is not made yet."""
-    from haltere.identification.excerpt import IdentifyError
+    from haltere.flight.window import IdentifyError
 
     if out is None:
         folder, number = Path(f"{stem}-identified"), 2

@@ -121,7 +121,7 @@ def observe_flight(
 
     from haltere.logs import read_log
     from haltere.observability import information_of_flight
-    from haltere.observability.recorded import as_mapping
+    from haltere.observability.information.recorded import as_mapping
 
     with progress(f"reading {flight}") as report:
         record = read_log(flight, mapping)
@@ -132,7 +132,7 @@ def observe_flight(
     if json:
         emit_json({**result, "flight": flight})
         return
-    from haltere.observability.excitation import UNITS
+    from haltere.observability.information.excitation import UNITS
 
     typer.echo(
         f"{flight}: {result['duration']:.3g} s of {result['airframe']}, {' + '.join(result['sensors'])}"

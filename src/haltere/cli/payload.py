@@ -9,7 +9,7 @@ import typer
 from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
 
 if TYPE_CHECKING:
-    from haltere.estimation.payload_state import PayloadEstimate
+    from haltere.estimation.payload.state import PayloadEstimate
 
 EXAMPLE = "Example: haltere payload --simulate --mass 0.273 --pose 45,45 --json"
 
@@ -116,7 +116,7 @@ def _simulated(
     uncalibrated: bool,
     page: Path | None,
 ) -> dict[str, Any]:
-    from haltere.studies.payload_trial import trial
+    from haltere.papers.schmitz.trial import trial
 
     try:
         angles = [[float(word) for word in one.split(",")] for one in poses]
@@ -133,10 +133,9 @@ def _simulated(
         "notes": [],
     }
     if page is not None:
-        from haltere.report.payload import Story
         from haltere.report.payload import page as drawn
 
-        result["report"] = str(drawn(Story.of_trial(found), "A simulated grip").write(page))
+        result["report"] = str(drawn(found.story, "A simulated grip").write(page))
     return result
 
 
@@ -151,9 +150,9 @@ def _logged(
     page: Path | None,
 ) -> dict[str, Any]:
     from haltere.airframe import resolve
-    from haltere.estimation.payload_model import ArmBelief, DriftBudget
-    from haltere.identification.payload_reading import read_payload
-    from haltere.identification.servo_calibration import load_calibration
+    from haltere.estimation.payload.model import ArmBelief, DriftBudget
+    from haltere.identification.payload.calibration import load_calibration
+    from haltere.identification.payload.reading import read_payload
     from haltere.logs import read_log
 
     airframe = resolve(vehicle)

@@ -77,7 +77,7 @@ def reproduce(
         elif paper is Paper.SCHMITZ and report is not None:
             result = _schmitz(number, seed, report, say)
         else:
-            study = import_module(f"haltere.studies.{paper.value}")
+            study = import_module(f"haltere.papers.{paper.value}")
             result = study.reproduce(runs=number, seed=seed, progress=say)
     tables = result["tables"]
     if json:
@@ -98,7 +98,7 @@ def reproduce(
 
 
 def _fresk(runs: int, seed: int, page: Path | None, say: Callable[[str], None]) -> dict[str, Any]:
-    from haltere.studies.fresk import fly_all, tables
+    from haltere.papers.fresk.tables import fly_all, tables
 
     if page is not None:
         from haltere.report.page import check_replaceable
@@ -107,15 +107,16 @@ def _fresk(runs: int, seed: int, page: Path | None, say: Callable[[str], None]) 
     found = fly_all(runs, seed, say)
     result = tables(found)
     if page is not None:
-        from haltere.report.fresk import write
+        from haltere.papers.fresk.page import write
 
         result["report"] = str(write(found, result, page))
     return result
 
 
 def _boehm(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    from haltere.papers.boehm import figures as boehm_courses
+    from haltere.papers.boehm import tables as boehm
     from haltere.report.page import check_replaceable
-    from haltere.studies import boehm, boehm_courses
 
     check_replaceable(page)
     result = boehm.reproduce(runs=runs, seed=seed, progress=say)
@@ -124,7 +125,7 @@ def _boehm(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict
         number: boehm_courses.courses(figure, seeds, progress=say)
         for number, figure in boehm_courses.figures().items()
     }
-    from haltere.report.boehm import write
+    from haltere.papers.boehm.page import write
 
     result["report"] = str(write(found, result, page))
     return result
@@ -132,10 +133,10 @@ def _boehm(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict
 
 def _blaha(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict[str, Any]:
     from haltere.airframe import from_catalogue
+    from haltere.papers.blaha import tables as blaha
+    from haltere.papers.blaha.figures import throw_trace
+    from haltere.papers.blaha.timings import axis_cost
     from haltere.report.page import check_replaceable
-    from haltere.studies import blaha
-    from haltere.studies.bench_throw import axis_cost
-    from haltere.studies.throw_trace import throw_trace
 
     check_replaceable(page)
     result = blaha.reproduce(runs=runs, seed=seed, progress=say)
@@ -145,22 +146,22 @@ def _blaha(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict
         for kind, name in (("quadrotor", "indiflight-3inch"), ("hexarotor", "hexa-tilted"))
     }
     costs = {rotors: axis_cost(rotors) for rotors in blaha.COUNTS}
-    from haltere.report.blaha import write
+    from haltere.papers.blaha.page import write
 
     result["report"] = str(write(traces, costs, result, page))
     return result
 
 
 def _schmitz(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    from haltere.papers.schmitz.runs import SHAKEN, measure_all
+    from haltere.papers.schmitz.tables import tables
+    from haltere.papers.schmitz.trial import trial
     from haltere.report.page import check_replaceable
-    from haltere.studies.payload_trial import trial
-    from haltere.studies.schmitz import tables
-    from haltere.studies.schmitz_runs import SHAKEN, measure_all
 
     check_replaceable(page)
     found = measure_all(runs, seed, say)
     result = tables(found)
-    from haltere.report.schmitz import write
+    from haltere.papers.schmitz.page import write
 
     result["report"] = str(write(found, trial(SHAKEN, [(45.0, 45.0)], seed=seed), result, page))
     return result

@@ -12,7 +12,7 @@ from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, pro
 from haltere.foundation import HaltereError
 
 if TYPE_CHECKING:
-    from haltere.studies.campaign import CampaignResult
+    from haltere.campaign.runner import CampaignResult
 
 EXAMPLE = "Example: haltere simulate scenario.toml --out flight.mcap"
 SHOWN = 5
@@ -108,7 +108,7 @@ def fly_once(scenario: str, out: Path, seed: int | None, overwrite: bool) -> dic
         raise NotFlownError(f"{out}: there is no folder {out.parent}; make it first")
     prepare_jax()
     from haltere.flight import write_mcap
-    from haltere.studies.scenario import simulate as fly
+    from haltere.scenarios.scenario_flight import simulate as fly
 
     with progress(f"preparing {scenario}") as report:
         flight = fly(scenario, report, seed)
@@ -139,9 +139,9 @@ def fly_many_times(
 ) -> dict[str, Any]:
     """Fly a scenario file as a campaign in the folder `out`, and summarise it."""
     prepare_jax()
+    from haltere.campaign.runner import CampaignInterrupted
+    from haltere.scenarios.flights import fly_many
     from haltere.simulation.scenario import load_scenario
-    from haltere.studies.campaign import CampaignInterrupted
-    from haltere.studies.campaign_flights import fly_many
 
     with progress(f"preparing {scenario}") as report:
         described, text = load_scenario(scenario)

@@ -8,7 +8,7 @@ import typer
 from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
 
 if TYPE_CHECKING:
-    from haltere.studies.throw import Settings, Throws
+    from haltere.scenarios.throw.throws import Settings, Throws
 
 EXAMPLE = "Example: haltere throw --vehicle random-quad --runs 20 --json"
 SHOWN = 20
@@ -71,7 +71,7 @@ def throw(
     import jax
 
     from haltere.airframe import resolve
-    from haltere.studies.throw import KINDS, Settings, throw_vehicles
+    from haltere.scenarios.throw.throws import KINDS, Settings, throw_vehicles
 
     chosen = vehicle if vehicle in KINDS else resolve(vehicle)
     settings = Settings(height, spin, noise.value, heading.value, prior_throws=not no_prior_throws)

@@ -1,9 +1,9 @@
 """The controller of a vehicle that carries something: where servos, hover thrust and the CoG filter meet.
 
-Servos tell mass M and centre of mass c of the whole vehicle (`haltere.estimation.payload_fusion`). The CoG filter says
+Servos tell mass M and centre of mass c of the whole vehicle (`haltere.estimation.payload.fusion`). The CoG filter says
 what the flight shows: M from thrust and specific force, c across the thrust. `carried` weighs the three by their
 covariances and tells how far each is from the others. Mass, centre and relative thrust s of every rotor are known only
-together (`haltere.control.compensation`), so with M and c the rotors' thrust follows from the filter's belief, whose
+together (`haltere.control.trim`), so with M and c the rotors' thrust follows from the filter's belief, whose
 covariance P holds what the flight has shown of s and u = (mu, offset) together:
 
     s = E s + P_su P_uu^-1 (u - E u),   mu = m / M - 1,   offset = c - c_0                                      (1)
@@ -14,11 +14,11 @@ with nominal mass m and centre c_0. The allocation is then K diag(1 + s) about c
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.control.compensation import Trim
-from haltere.estimation.cog import CogFilter
-from haltere.estimation.cog_belief import MASS, THRUST, CogBelief, CogEstimate
-from haltere.estimation.cog_payload import TOLD, as_told
-from haltere.estimation.payload_fusion import Source, Whole, centre_filter, fused
+from haltere.control.trim import Trim
+from haltere.estimation.cog.belief import MASS, THRUST, CogBelief, CogEstimate
+from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.payload import TOLD, as_told
+from haltere.estimation.payload.fusion import Source, Whole, centre_filter, fused
 from haltere.foundation.arrays import Array
 
 

@@ -10,8 +10,9 @@ from haltere.airframe import Airframe
 from haltere.control.errors import ControlError
 from haltere.control.gains import Bandwidths, Gains, check_bandwidths, lead_ratio
 from haltere.dynamics import Model
+from haltere.dynamics.vehicle import VehicleNumbers
 from haltere.foundation.arrays import Array, ArrayLike, pytree
-from haltere.trajectory import HoverPoint, TrajectoryError, VehicleNumbers, hover_fault, hover_point
+from haltere.trajectory import HoverPoint, TrajectoryError, hover_fault, hover_point
 
 TILT_LIMIT = 1.2
 """Largest angle between the wanted force and the vertical, rad."""

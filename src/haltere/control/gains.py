@@ -26,8 +26,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from haltere.control.errors import ControlError
+from haltere.dynamics.vehicle import VehicleNumbers
 from haltere.foundation.arrays import Array, ArrayLike, pytree
-from haltere.trajectory import VehicleNumbers
 
 MOST_LEAD = 4.0
 """Largest r of equation (3): it multiplies the noise of measured speeds."""

@@ -26,8 +26,8 @@ from typing import Self
 import jax.numpy as jnp
 
 from haltere.control.allocation import allocate_bounded, priority_weights
-from haltere.estimation.effectiveness import Effectiveness
-from haltere.estimation.thrust_axis import ThrustAxis
+from haltere.estimation.throw.effectiveness import Effectiveness
+from haltere.estimation.throw.thrust_axis import ThrustAxis
 from haltere.foundation.arrays import Array, pytree
 from haltere.lie import s2, so3
 

@@ -1,17 +1,17 @@
 """The centre-of-gravity filter beside a controller: readings in, a controller for the vehicle as it is now out.
 
-One step is filter, estimate and compensation (`haltere.estimation.cog`, `haltere.control.compensation`); what is kept
+One step is filter, estimate and compensation (`haltere.estimation.cog.filter`, `haltere.control.trim`); what is kept
 between steps is a `Trimmed`. Steps can be compiled, mapped and scanned.
 """
 
 from dataclasses import dataclass, field, replace
 
-from haltere.control.compensation import Compensation, Limits, Trim, renewed
 from haltere.control.controller import GeometricController
-from haltere.estimation.cog import CogFilter
-from haltere.estimation.cog_belief import CogBelief, CogEstimate, CogReading
+from haltere.control.trim import Compensation, Limits, Trim, renewed
+from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.estimation.cog.belief import CogBelief, CogEstimate, CogReading
+from haltere.estimation.cog.filter import CogFilter
 from haltere.foundation.arrays import Array, ArrayLike, pytree
-from haltere.trajectory import VehicleNumbers
 
 
 @pytree

@@ -1,10 +1,10 @@
 """Exact dynamics of any multirotor: the one physics source of the package."""
 
-from haltere.dynamics.compact import Compact, allocation_matrix
 from haltere.dynamics.derivatives import Derivatives, acceleration_derivatives
 from haltere.dynamics.energy import PowerFlow, kinetic_energy, momentum, power_flow
 from haltere.dynamics.model import Model, Topology
 from haltere.dynamics.regressor import BaseParameters, base_parameters, regressor, regressor_names
+from haltere.dynamics.rigid import Compact, allocation_matrix
 from haltere.dynamics.solve import core_dynamics, forward_dynamics, inverse_dynamics
 from haltere.dynamics.state import Drive, Environment, Motion, State
 from haltere.dynamics.wing import rate_warnings

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from haltere.dynamics.compact import Compact
 from haltere.dynamics.model import Model, locked_rotors
+from haltere.dynamics.rigid import Compact
 from haltere.dynamics.state import State
 from haltere.dynamics.tree import kinematics
 from haltere.foundation.arrays import Array
-from haltere.foundation.stored import Stored
+from haltere.foundation.programs import Stored
 
 
 def _at_rest(model: Model, angles: Array) -> tuple[Array, Array, Array, Array, Array]:

@@ -2,13 +2,13 @@
 
 from haltere.flight.channel import Channel
 from haltere.flight.delay import Delay, estimate_delay
-from haltere.flight.derivative import Derivative, angular_velocity, derivative
+from haltere.flight.derivatives import Derivative, angular_velocity, derivative
 from haltere.flight.fault import FlightError, nanoseconds
 from haltere.flight.filters import Butterworth
 from haltere.flight.flight import Flight
-from haltere.flight.reader import read_mcap
-from haltere.flight.resample import common_clock, resample, resample_flight
-from haltere.flight.writer import write_mcap
+from haltere.flight.mcap.reader import read_mcap
+from haltere.flight.mcap.writer import write_mcap
+from haltere.flight.resampling import common_clock, resample, resample_flight
 
 __all__ = [
     "Butterworth",

@@ -7,10 +7,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from haltere.airframe import Airframe
+from haltere.airframe.rigid import nominal_of
+from haltere.doctor.diagnosis import Diagnosis
 from haltere.flight import Channel, Flight
 from haltere.foundation.numbers import Floats
-from haltere.identification.doctor import Diagnosis
-from haltere.identification.doctor_model import nominal_of
 
 TURNED = "imu-rotated"
 """The doctor's finding that the IMU is turned against the attitude's body."""

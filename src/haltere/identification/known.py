@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from haltere.identification.excerpt import IdentifyError
+from haltere.flight.window import IdentifyError
 
 WHOLE = (
     "mass",

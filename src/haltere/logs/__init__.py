@@ -2,7 +2,7 @@
 
 from haltere.logs.fault import LogError
 from haltere.logs.mapping import Mapping, load_mapping
-from haltere.logs.read import read_log
+from haltere.logs.registry import read_log
 from haltere.logs.sniff import Kind, sniff
 
 __all__ = ["Kind", "LogError", "Mapping", "load_mapping", "read_log", "sniff"]

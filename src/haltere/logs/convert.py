@@ -5,7 +5,7 @@ from collections.abc import Mapping as Lookup
 import numpy as np
 
 from haltere.flight import Channel
-from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats, Times
 from haltere.logs.builder import Builder
 from haltere.logs.fault import LogError

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.logs.builder import GAUSS, RPM
 
 DEGREE = np.pi / 180.0

@@ -15,11 +15,11 @@ from haltere.flight import Flight
 from haltere.foundation.arrays import require_x64
 from haltere.lie import so3
 from haltere.report import charts, theme
+from haltere.report.drawing.scene import path_figure
+from haltere.report.drawing.vehicle import draw
 from haltere.report.identified import page
 from haltere.report.page import Page, Picture, Section, check_replaceable
-from haltere.report.scene import path_figure
-from haltere.report.vehicle import draw
-from haltere.studies.unknown import DURATION, VEHICLE, Unknown, meet
+from haltere.scenarios.demo import DURATION, VEHICLE, Unknown, meet
 
 SHOWN = 5
 """Postures of the vehicle along its path."""

@@ -7,7 +7,7 @@ import numpy as np
 from haltere.identification.result import Identification, Parameter
 from haltere.report import fits
 from haltere.report.page import Fact, Mark, Page, Picture, Section, Table
-from haltere.report.verdicts import labelled, pair
+from haltere.report.tables import labelled, pair
 
 MOST_ROWS = 400
 SPREAD = 3.0

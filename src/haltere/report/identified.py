@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from haltere.foundation.gravity import STANDARD_GRAVITY
+from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.identification.result import Identification
 from haltere.report import fits
-from haltere.report.above import effectiveness, from_above
 from haltere.report.page import Fact, Page, Picture, Section, Table
-from haltere.report.verdicts import nice, number, tables
+from haltere.report.rotors_from_above import effectiveness, from_above
+from haltere.report.tables import nice, number, tables
 
 METHODS = {
     "effectiveness": "from rotor speeds and IMU, without pose",
@@ -91,7 +91,7 @@ def _picture(result: Identification) -> Picture | None:
     """The vehicle in 3D, or its rotors from above; None if the result has neither."""
     if result.airframe is None:
         return from_above(result)
-    from haltere.report.belief import picture  # noqa: PLC0415 - JAX takes a second to import
+    from haltere.report.vehicle_picture import picture  # noqa: PLC0415 - JAX takes a second to import
 
     return picture(result, result.airframe)
 

@@ -8,18 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import plotly.graph_objects as go
 
+from haltere.doctor.finding import Finding
 from haltere.dynamics.state import State
 from haltere.dynamics.tree import kinematics
-from haltere.estimation.payload import PayloadFilter
-from haltere.estimation.payload_events import PayloadEvent
-from haltere.estimation.payload_signals import ArmSignals
-from haltere.estimation.payload_state import PayloadEstimate
+from haltere.estimation.payload.events import PayloadEvent
+from haltere.estimation.payload.filter import PayloadFilter
+from haltere.estimation.payload.signals import ArmSignals
+from haltere.estimation.payload.state import PayloadEstimate
 from haltere.foundation.numbers import Numbers
-from haltere.identification.doctor_finding import Finding
-from haltere.identification.payload_reading import PayloadReading
+from haltere.identification.payload.reading import PayloadReading
 from haltere.report import charts, theme
 from haltere.report.page import Fact, Page, Picture, Section, Table
-from haltere.studies.payload_trial import Trial
 
 WIDE = 1.96
 """Deviations to either side of a 95 % interval."""
@@ -52,14 +51,6 @@ class Story:
         return cls(
             found.filter, found.signals, x, *values, found.estimate, course.events, found.findings, None
         )
-
-    @classmethod
-    def of_trial(cls, found: Trial) -> "Story":
-        """Of a simulated grip."""
-        course, x = found.found, found.filter.posterior(found.belief)[0]
-        mass = np.where(found.estimate.observable, course.mass, np.nan)
-        values = (course.time, mass, course.sigma, course.held)
-        return cls(found.filter, found.signals, x, *values, found.estimate, (), found.findings, found.truth)
 
 
 def page(story: Story, title: str) -> Page:

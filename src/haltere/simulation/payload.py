@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from haltere.airframe import Airframe, Joint, Link
 from haltere.dynamics.inertia import inertial_parameters, unpacked
 from haltere.foundation.arrays import Array, ArrayLike
-from haltere.simulation.fly import Change
-from haltere.simulation.step import Servos, Vehicle
+from haltere.simulation.closed_loop import Change
+from haltere.simulation.plant import Servos, Vehicle
 
 GONE = 1e-9
 """Share of the mass of a swinging payload that stays after it was dropped."""
@@ -81,7 +81,7 @@ def loose(vehicle: Vehicle, payloads: tuple[Payload, ...]) -> Vehicle:
 
 
 def loading(payloads: tuple[Payload, ...]) -> Change:
-    """Equation (1) as a function of (vehicle, time), for `haltere.simulation.fly`."""
+    """Equation (1) as a function of (vehicle, time), for `haltere.simulation.closed_loop`."""
 
     def change(vehicle: Vehicle, time: Array) -> Vehicle:
         model, links = vehicle.model, vehicle.model.links

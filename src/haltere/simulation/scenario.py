@@ -7,7 +7,7 @@
     kind = "lissajous"
     cycles = [1, 2, 3, 1]
 
-Everything else has a default. The description only; `haltere.studies.scenario` flies it.
+Everything else has a default. The description only; `haltere.scenarios.scenario_flight` flies it.
 """
 
 import tomllib
@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from haltere.airframe.fault import describe
+from haltere.airframe.errors import describe
+from haltere.airframe.fields import Interval, NonNegative, Number, Positive, Rotation, Vector, number
 from haltere.airframe.part import Part
-from haltere.airframe.quantity import Interval, NonNegative, Number, Positive, Rotation, Vector, number
 from haltere.foundation import HaltereError
 
 Four = tuple[Number, Number, Number, Number]
@@ -111,7 +111,7 @@ class WindPart(Part):
 
 
 class NoisePart(Part):
-    """What sensors do beyond the airframe file; see `haltere.simulation.record.Sensing`."""
+    """What sensors do beyond the airframe file; see `haltere.simulation.recording.Sensing`."""
 
     enabled: bool = Field(True, description="false: sensors without noise")
     accel_bias: NonNegative = Field(0.0, description="size of the first bias, m/s2")

@@ -6,13 +6,12 @@ from haltere.trajectory.flatness import FlatMotion, attitude, flat_motion, flat_
 from haltere.trajectory.harmonic import Harmonic, circle, lissajous, multisine, periodic, random_lissajous
 from haltere.trajectory.hovering import HoverPoint, can_hover, hover_fault, hover_point, lift_share
 from haltere.trajectory.limits import Needs, bounded, needs
+from haltere.trajectory.manoeuvres import Step, hover, step
 from haltere.trajectory.pace import Holding, Paced, paced
 from haltere.trajectory.reference import Reference, Trajectory
 from haltere.trajectory.spline import Spline, minimum_snap
-from haltere.trajectory.step import Step, hover, step
 from haltere.trajectory.table import trajectory_from_table
 from haltere.trajectory.throw import Throw, throw
-from haltere.trajectory.vehicle import VehicleNumbers, speed_limits
 
 __all__ = [
     "Chirp",
@@ -28,7 +27,6 @@ __all__ = [
     "Throw",
     "Trajectory",
     "TrajectoryError",
-    "VehicleNumbers",
     "attitude",
     "bounded",
     "can_hover",
@@ -48,7 +46,6 @@ __all__ = [
     "periodic",
     "random_lissajous",
     "reference_tilt",
-    "speed_limits",
     "step",
     "throw",
     "trajectory_from_table",

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from haltere.dynamics.vehicle import VehicleNumbers
 from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 from haltere.trajectory.hovering import HoverPoint
 from haltere.trajectory.reference import Reference, yaw_wxyz
-from haltere.trajectory.vehicle import VehicleNumbers
 
 
 @pytree

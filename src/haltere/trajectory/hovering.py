@@ -23,8 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import linprog
 
+from haltere.dynamics.vehicle import VehicleNumbers
 from haltere.foundation.arrays import Array, pytree
-from haltere.trajectory.vehicle import VehicleNumbers
 
 DIRECTIONS = 24
 """Sideways directions in which the lateral force is tried."""

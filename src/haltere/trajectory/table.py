@@ -18,10 +18,10 @@ from haltere.foundation.arrays import Array
 from haltere.trajectory.chirp import chirp
 from haltere.trajectory.errors import TrajectoryError
 from haltere.trajectory.harmonic import circle, lissajous, multisine, periodic, random_lissajous
+from haltere.trajectory.manoeuvres import hover, step
 from haltere.trajectory.pace import Holding, paced
 from haltere.trajectory.reference import Trajectory
 from haltere.trajectory.spline import minimum_snap
-from haltere.trajectory.step import hover, step
 from haltere.trajectory.throw import Throw, throw
 
 Shape = tuple[int | None, ...]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from haltere.airframe import Airframe, AirframeError, loads
-from haltere.airframe.fault import model_at
+from haltere.airframe.errors import model_at
 from haltere.airframe.part import Part
 
 PAGE = Path(__file__).parents[3] / "docs" / "airframe.md"

@@ -9,11 +9,11 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.control.carrying import carried, trim_of
-from haltere.estimation.cog import CogFilter
-from haltere.estimation.cog_belief import FIXED, MASS, OFFSET, THRUST
-from haltere.estimation.cog_numbers import answer
-from haltere.estimation.cog_payload import TOLD, gripped, told, under_load
-from haltere.estimation.payload_fusion import Source
+from haltere.estimation.cog.belief import FIXED, MASS, OFFSET, THRUST
+from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.payload import TOLD, gripped, told, under_load
+from haltere.estimation.cog.vehicle import answer
+from haltere.estimation.payload.fusion import Source
 
 AT = np.asarray(TOLD)
 

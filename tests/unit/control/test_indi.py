@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from haltere.control.indi import HoverController, motor_command
-from haltere.estimation.effectiveness import Effectiveness
-from haltere.estimation.thrust_axis import thrust_axis
+from haltere.estimation.throw.effectiveness import Effectiveness
+from haltere.estimation.throw.thrust_axis import thrust_axis
 
 K, MASS, LAG = 2.66e-7, 0.428, 0.02
 PLACES = np.array([[-0.0455, -0.0635], [0.0455, -0.0635], [-0.0455, 0.0635], [0.0455, 0.0635]])

@@ -10,7 +10,7 @@ import pytest
 from haltere.airframe import from_catalogue
 from haltere.dynamics.arm import Arm, joint_torques
 from haltere.dynamics.servo import Servos, ServoState, duty, reported, servo_step
-from haltere.estimation.payload_signals import arm_rows
+from haltere.estimation.payload.signals import arm_rows
 
 DT = 1e-3
 

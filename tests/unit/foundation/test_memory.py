@@ -10,7 +10,7 @@ import pytest
 
 from haltere.foundation import memory
 from haltere.foundation.memory import bound_programs, count_maps, count_programs, release_programs
-from haltere.foundation.stored import Stored
+from haltere.foundation.programs import Stored
 
 on_linux = pytest.mark.skipif(not count_maps(), reason="the system does not tell its memory maps")
 

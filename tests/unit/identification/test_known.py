@@ -2,7 +2,7 @@
 
 import pytest
 
-from haltere.identification.excerpt import IdentifyError
+from haltere.flight.window import IdentifyError
 from haltere.identification.known import Known, check_rotors, of_rotors, parse_known
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Environment, State
+from haltere.dynamics.vehicle import VehicleNumbers
 from haltere.foundation import HaltereError
+from haltere.scenarios.flights import fly_many
+from haltere.scenarios.scenario_flight import payload_notes, simulate
 from haltere.simulation import Vehicle
 from haltere.simulation.payload import Payload, hung, loading, loose
+from haltere.simulation.plant import accelerations
 from haltere.simulation.scenario import scenario_from_text
-from haltere.simulation.step import accelerations
-from haltere.studies.campaign_flights import fly_many
-from haltere.studies.scenario import payload_notes, simulate
-from haltere.trajectory import VehicleNumbers
 
 NEO = from_catalogue("neo")
 TABLE_II = (Payload(0.053, (0.610, -0.279, 0.0)), Payload(0.036, (0.905, -0.386, 0.0), drop=5.0))

@@ -9,16 +9,9 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
+from haltere.dynamics.vehicle import VehicleNumbers
 from haltere.lie import so3
-from haltere.trajectory import (
-    Holding,
-    VehicleNumbers,
-    attitude,
-    flat_motion,
-    flat_wrench,
-    hover_point,
-    lissajous,
-)
+from haltere.trajectory import Holding, attitude, flat_motion, flat_wrench, hover_point, lissajous
 
 PATH = lissajous((3.0, 4.0, 5.0, 6.0), 30.0)
 MOMENTS = (0.0, 1.7, 5.3, 11.1)

@@ -10,11 +10,11 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Compact, Model
+from haltere.dynamics.vehicle import VehicleNumbers, speed_limits
 from haltere.lie import so3
 from haltere.trajectory import (
     Holding,
     TrajectoryError,
-    VehicleNumbers,
     bounded,
     can_hover,
     hover,
@@ -24,7 +24,6 @@ from haltere.trajectory import (
     lissajous,
     needs,
     paced,
-    speed_limits,
 )
 
 FAST = lissajous((8.0, 7.0, 6.0, 5.0), 12.0)

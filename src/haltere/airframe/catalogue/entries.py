@@ -6,8 +6,8 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from haltere.airframe.airframe import Airframe
-from haltere.airframe.fault import AirframeError, closest
-from haltere.airframe.reader import load, loads
+from haltere.airframe.errors import AirframeError, closest
+from haltere.airframe.toml import load, loads
 
 _SUFFIX = ".toml"
 

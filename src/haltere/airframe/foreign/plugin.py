@@ -6,7 +6,7 @@
 
 from collections.abc import Sequence
 
-from haltere.airframe.foreign import markup
+from haltere.airframe.foreign import xml as markup
 from haltere.airframe.foreign.given import Given
 from haltere.airframe.foreign.tree import Piece, Propeller
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe.airframe import Airframe
-from haltere.airframe.fault import AirframeError
+from haltere.airframe.errors import AirframeError
 from haltere.airframe.foreign.given import Given
 
 MOST = 12

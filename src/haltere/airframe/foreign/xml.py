@@ -1,0 +1,74 @@
+"""Reading XML: numbers, poses and inertia as URDF, SDF and MJCF write them."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from haltere.airframe.errors import AirframeError
+from haltere.foundation.numbers import Floats
+
+Element = ElementTree.Element
+LARGEST = 20_000_000
+"""Bytes; a longer description of a vehicle is none."""
+
+
+def root_of(path: Path) -> Element:
+    """The outermost element; entities of other files are not read."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise AirframeError(f"{path}: cannot be read ({error.strerror})") from None
+    if len(text) > LARGEST or b"<!ENTITY" in text:
+        raise AirframeError(f"{path}: too large, or with entities of its own; give a plain description")
+    try:
+        return ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise AirframeError(
+            f"{path}: is no XML ({error}); expand macros such as xacro or ERB first"
+        ) from None
+
+
+def numbers(text: str | None, count: int, default: tuple[float, ...]) -> Floats:
+    """`count` numbers, or the default where there is no text."""
+    if text is None or not text.strip():
+        return np.asarray(default, float)
+    try:
+        found = np.array([float(word) for word in text.split()])
+    except ValueError:
+        raise AirframeError(f"got {text.strip()!r}; {count} numbers are expected") from None
+    if len(found) != count or not np.all(np.isfinite(found)):
+        raise AirframeError(f"got {text.strip()!r}; {count} finite numbers are expected")
+    return found
+
+
+def number(text: str | None, default: float) -> float:
+    """One number, or the default."""
+    return float(numbers(text, 1, (default,))[0])
+
+
+def rpy_matrix(rpy: Floats) -> Floats:
+    """(3, 3) of fixed-axis roll, pitch and yaw in rad."""
+    return np.asarray(Rotation.from_euler("xyz", rpy).as_matrix(), float)
+
+
+def quaternion_matrix(wxyz: Floats) -> Floats:
+    """(3, 3) of a quaternion."""
+    return np.asarray(Rotation.from_quat(np.roll(wxyz, -1)).as_matrix(), float)
+
+
+def six_matrix(six: Floats) -> Floats:
+    """(3, 3) of xx yy zz xy xz yz."""
+    xx, yy, zz, xy, xz, yz = six
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def axis_of(element: Element | None) -> Floats:
+    """(3,) unit axis of a joint; x where none is named, as URDF has it."""
+    text = None if element is None else element.get("xyz") or element.findtext("xyz")
+    found = numbers(text, 3, (1.0, 0.0, 0.0))
+    length = float(np.linalg.norm(found))
+    if length == 0.0:
+        raise AirframeError("a joint's axis is (0, 0, 0); give a direction")
+    return np.asarray(found / length)

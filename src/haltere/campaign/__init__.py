@@ -1,0 +1,1 @@
+"""Many numbered cases over many workers: resumable, none lost."""

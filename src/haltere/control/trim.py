@@ -1,0 +1,136 @@
+"""A controller that flies with an estimated centre of mass: limits, plausibility, and the last good estimate.
+
+The allocation about the centre of mass, with its hover point, is made anew from the estimate at every tick
+([Fresk2017] Section III-B.2): with the estimated centre c, mass m and relative thrust s of every rotor,
+
+    K = K_nominal diag(1 + s),  taken about c,  lifting m g                                               (1)
+
+Only all three together are what the flight has shown: at hover their shares cannot be told apart, their sum can. An
+estimate reaches the mixer only if it is finite, sure enough, near enough to the nominal one and leaves the vehicle able
+to hover; otherwise the last good one stays and a `Reason` is raised. The centre that the mixer uses follows the
+estimate no faster than `Limits.speed`.
+"""
+
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+
+from haltere.control.controller import GeometricController
+from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.estimation.cog.belief import CogEstimate
+from haltere.estimation.cog.settings import Reason
+from haltere.foundation.arrays import Array, ArrayLike, pytree
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What counts as plausible; lengths in levers of the vehicle."""
+
+    offset: float = 0.5
+    """Largest distance from the nominal centre of mass."""
+    sigma: float = 0.05
+    """Largest deviation of a component across the thrust."""
+    speed: float = 1.0
+    """Fastest change of what the mixer uses, per s."""
+    mass: tuple[float, float] = (0.5, 2.0)
+    """Limits of the mass over the nominal one."""
+    thrust: float = 0.3
+    """Largest relative thrust of a rotor beyond the nominal one."""
+    torque: float = 0.01
+    """Largest torque left over at hover, weight times lever."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Compensation:
+    """The controller in use: that of the last good estimate."""
+
+    controller: GeometricController
+    reason: Array
+    """() `Reason` of this tick, 0 where the estimate was used."""
+    counts: Array
+    """(reasons,) how often each was raised."""
+
+    @classmethod
+    def of(cls, controller: GeometricController, offset: ArrayLike = 0.0) -> "Compensation":
+        """Begin with the numbers of a controller and an offset (3,) of its centre of mass, m."""
+        vehicle = controller.vehicle
+        moved = controller.with_vehicle(
+            replace(vehicle, com=vehicle.com + jnp.asarray(offset, vehicle.com.dtype))
+        )
+        return cls(moved, jnp.zeros((), int), jnp.zeros(len(Reason), int))
+
+
+@pytree
+@dataclass(frozen=True)
+class Trim:
+    """What a controller is told of its vehicle, from whichever estimator."""
+
+    com: Array
+    """(3,) centre of mass, body axes, m."""
+    sigma: Array
+    """() its largest deviation across the thrust, m."""
+    mass: Array
+    """() kg."""
+    thrust: Array
+    """(R,) relative thrust of each rotor beyond the nominal."""
+
+    @classmethod
+    def of(cls, said: CogEstimate) -> "Trim":
+        """All that the centre-of-gravity filter has found."""
+        return cls(said.com, said.sigma_across, said.mass, said.thrust_scale)
+
+
+def renewed(
+    last: Compensation, nominal: VehicleNumbers, said: Trim, dt: float, limits: Limits | None = None
+) -> Compensation:
+    """The controller after an estimate.
+
+    Args:
+        last: the one before.
+        nominal: the vehicle without any estimate.
+        said: the estimate.
+        dt: time since the last estimate, s.
+        limits: what counts as plausible.
+    """
+    bound, before = limits or Limits(), last.controller.vehicle
+    lever = nominal.lever
+    finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(said)]))
+    com, mass = jnp.where(finite, said.com, before.com), jnp.where(finite, said.mass, before.mass)
+    thrust = jnp.where(finite, said.thrust, 0.0)
+    low, high = bound.mass
+    far = jnp.linalg.norm(com - nominal.com) > bound.offset * lever
+    far = far | (mass < low * nominal.mass) | (mass > high * nominal.mass)
+    far = far | (jnp.max(jnp.abs(thrust)) > bound.thrust)
+    unsure = said.sigma > bound.sigma * lever
+    step = com - before.com
+    length = jnp.sqrt(jnp.maximum(step @ step, 1e-24))
+    nearer = before.com + step * jnp.minimum(1.0, bound.speed * lever * dt / length)
+    stronger = nominal.allocation * (1.0 + thrust)
+    candidate = last.controller.with_vehicle(replace(nominal, com=nearer, mass=mass, allocation=stronger))
+    reason = jnp.select(
+        [~finite, far, unsure, ~hovers(candidate, bound.torque)],
+        [
+            Reason.ESTIMATE_NOT_FINITE,
+            Reason.ESTIMATE_TOO_FAR,
+            Reason.ESTIMATE_UNSURE,
+            Reason.ESTIMATE_NOT_FLYABLE,
+        ],
+        Reason.NONE,
+    )
+    good = reason == Reason.NONE
+    flying = jax.tree.map(lambda new, old: jnp.where(good, new, old), candidate, last.controller)
+    return Compensation(flying, reason, last.counts.at[reason].add(1))
+
+
+def hovers(controller: GeometricController, torque: float) -> Array:
+    """() whether the hover point within the limits lifts the weight and leaves little torque across it.
+
+    `torque` counts in weights times levers, and in a tenth of the weight for the lift.
+    """
+    vehicle, point = controller.vehicle, controller.hover
+    left = point.allocation(vehicle) @ point.command
+    lift = jnp.abs(left[2] - vehicle.weight) / (0.1 * vehicle.weight)
+    across = jnp.max(jnp.abs(left[3:5])) / (vehicle.weight * vehicle.lever)
+    return jnp.maximum(lift, across) < torque

@@ -1,0 +1,268 @@
+"""Checks of single channels: missing values, a stuck or dead axis, dropouts, clipping, vibration.
+
+Vibration is the root mean square of the accelerometer above 5 Hz, median over windows of a second; ArduPilot's
+documentation calls levels below 30 m/s2 acceptable, and that is the limit here. It is a measure always and a
+finding beyond the limit.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from scipy import signal
+
+from haltere.airframe import Airframe
+from haltere.doctor.finding import Finding, Mend, Unknown
+from haltere.flight import Channel, Flight
+from haltere.foundation.numbers import Bools
+
+MISSING_SHARE = 0.01
+STUCK_SECONDS = 0.5
+STUCK_SAMPLES = 25
+CLIP_COUNT = 6
+"""Samples at the very same extreme value that count as clipped at least."""
+CLIP_FACTOR = 12.0
+VIBRATION_LIMIT = 30.0
+SENSORS = {"accel", "gyro", "position", "wxyz", "speed", "field"}
+
+
+def check_signals(
+    flight: Flight, _: Airframe | None, measures: dict[str, float]
+) -> Iterator[Finding | Unknown]:
+    """Yield what is wrong with single channels."""
+    for channel in flight.channels.values():
+        last = channel.name.rsplit(".", 1)[-1]
+        if last not in SENSORS or len(channel) < STUCK_SAMPLES or channel.values.ndim != 2:
+            continue
+        yield from _missing(channel)
+        yield from _stuck(flight, channel)
+        if last in {"accel", "gyro"}:
+            yield from _clipped(channel)
+        if last == "speed":
+            yield from _dropouts(channel)
+    if "imu.accel" in flight:
+        yield from _vibration(flight["imu.accel"], measures)
+
+
+def _missing(channel: Channel) -> Iterator[Finding]:
+    share = 1.0 - float(np.mean(channel.finite))
+    if share > MISSING_SHARE:
+        bad = np.mean(~np.isfinite(channel.values), axis=0)
+        worst = ", ".join(f"{_label(channel, i)} {100 * bad[i]:.1f} %" for i in np.flatnonzero(bad).tolist())
+        yield Finding(
+            "broken-channel",
+            f"{channel.name}: no number in {100 * share:.1f} % of the samples ({worst})",
+            "these samples are left out; check the sensor and its cable",
+            True,
+            (channel.name,),
+        )
+
+
+def _label(channel: Channel, column: int) -> str:
+    if channel.columns:
+        return channel.columns[column]
+    return (
+        "wxyz"[column]
+        if channel.values.shape[1] == 4
+        else "xyz"[column]
+        if channel.values.shape[1] == 3
+        else str(column)
+    )
+
+
+def _stuck(flight: Flight, channel: Channel) -> Iterator[Finding]:
+    """Yield a finding for a sensor that stands still while the vehicle moves: one axis, or a whole pose."""
+    last = channel.name.rsplit(".", 1)[-1]
+    values = channel.values
+    if channel.name.startswith("estimate.") or np.all(np.nan_to_num(np.ptp(values, axis=0)) == 0.0):
+        return
+    needed = max(STUCK_SAMPLES, int(STUCK_SECONDS * channel.rate)) if last not in {"position", "wxyz"} else 8
+    moves = _moving(flight, channel)
+    whole = last in {"position", "wxyz"}
+    still = np.diff(values, axis=0) == 0.0
+    columns = [np.all(still, axis=1)] if whole else list(still.T)
+    for column, flags in enumerate(columns):
+        for start, stop in _runs(flags):
+            length = (channel.time[stop] - channel.time[start]) * 1e-9
+            if stop - start < needed or length < STUCK_SECONDS:
+                continue
+            if not _suspect(flight, channel, column, (start, stop), moves):
+                continue
+            which = "" if whole else f"{_label(channel, column)} "
+            at = (channel.time[start] - flight.start) * 1e-9
+            yield Finding(
+                "broken-channel",
+                f"{channel.name}: {which}stands still for {length:.2f} s from {at:.2f} s while the vehicle moves",
+                "leave that stretch out; check the sensor and its cable",
+                True,
+                (channel.name,),
+                _blanked(channel.name, start, stop),
+            )
+            break
+
+
+def _suspect(flight: Flight, channel: Channel, column: int, run: tuple[int, int], moves: Bools) -> bool:
+    """Whether it is odd that a column (a pose: all of them) stands still in a run of samples."""
+    last, (start, stop) = channel.name.rsplit(".", 1)[-1], run
+    if last in {"position", "wxyz"}:
+        return bool(moves[start : stop + 1].mean() > 0.9)
+    others = np.delete(channel.values[start : stop + 1], column, axis=1)
+    if others.size == 0 or np.any(np.mean(np.diff(others, axis=0) == 0.0, axis=0) > 0.5):
+        return False
+    if last == "speed":
+        whole = stop - start > 0.95 * len(channel)  # a column that is none: the count of motors tells
+        return (
+            not whole
+            and moves[start : stop + 1].mean() > 0.9
+            and _commanded(flight, channel, column, start, stop)
+        )
+    line = channel.values[:, column]
+    levels = np.unique(line[np.isfinite(line)])
+    quantum = float(np.min(np.diff(levels), initial=np.inf))
+    return bool(len(levels) > 40 and np.all(np.ptp(others, axis=0) > 20.0 * quantum))
+
+
+def _commanded(flight: Flight, channel: Channel, column: int, start: int, stop: int) -> bool:
+    """Whether the command of a rotor moved while its speed stood still; True if there is no command to ask."""
+    command = flight.channels.get("rotors.command")
+    if command is None or command.values.shape[1:] != channel.values.shape[1:]:
+        return True
+    asked = command.between(int(channel.time[start]), int(channel.time[stop])).values[:, column]
+    return len(asked) > 2 and float(np.ptp(asked)) > 0.02
+
+
+def _blanked(name: str, start: int, stop: int) -> Mend:
+    def mend(flight: Flight) -> Flight:
+        values = np.array(flight[name].values)
+        values[start : stop + 1] = np.nan
+        return flight.with_channel(replace(flight[name], values=values))
+
+    return mend
+
+
+def _moving(flight: Flight, channel: Channel) -> Bools:
+    """Where the vehicle turns or its motors are worked, at the samples of a channel."""
+    moves = np.zeros(len(channel), bool)
+    for name, least in (("imu.gyro", 0.05), ("rotors.command", 5e-3)):
+        if name not in flight or name == channel.name or len(flight[name]) < 30:
+            continue
+        other = flight[name]
+        values = np.nan_to_num(other.values)
+        window = max(int(0.25 * other.rate), 3)
+        mean = np.apply_along_axis(np.convolve, 0, values, np.ones(window) / window, mode="same")
+        lively = np.max(np.abs(values - mean), axis=1) > least
+        if name == "imu.gyro":
+            lively |= np.max(np.abs(values), axis=1) > 2.0 * least
+        share = np.convolve(lively, np.ones(window) / window, mode="same")
+        moves |= np.interp(channel.time, other.time, share) > 0.2
+    return moves
+
+
+def _runs(flags: Bools) -> list[tuple[int, int]]:
+    """Return first and last place of each run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _clipped(channel: Channel) -> Iterator[Finding]:
+    """Yield a finding if an axis has its very largest value far more often than the values next to it.
+
+    The end of a range piles up there whatever lay beyond. The top of a smooth peak in steps of one quantum also holds
+    more than the steps below it, about five times; hence the factor.
+    """
+    values = channel.values[channel.finite]
+    if len(values) < 50:
+        return
+    values = values[np.concatenate([[True], np.any(np.diff(values, axis=0) != 0.0, axis=1)])]
+    largest = float(np.max(np.abs(values)))
+    found = []
+    for column in range(values.shape[1]):
+        line = values[:, column]
+        steps = np.diff(np.unique(line))
+        if not len(steps):
+            continue
+        quantum = float(steps.min())
+        for extreme in (float(line.max()), float(line.min())):
+            apart = np.abs(line - extreme)
+            there = int(np.sum(apart == 0.0))
+            near = float(np.sum((apart > 0.0) & (apart < 20.5 * quantum))) / 20.0
+            if (
+                abs(extreme) > 0.9 * largest
+                and there >= CLIP_COUNT
+                and there > CLIP_FACTOR * near
+                and len(steps) > 40
+            ):
+                found.append((_label(channel, column), extreme, there))
+    if found:
+        said = ", ".join(
+            f"{axis} at {extreme:.5g} {channel.unit} ({count} samples)" for axis, extreme, count in found
+        )
+        yield Finding(
+            "clipping",
+            f"{channel.name}: piles up at the end of its range: {said}",
+            "leave these stretches out; choose a wider range of the sensor, or mount it softer",
+            True,
+            (channel.name,),
+        )
+
+
+def _dropouts(channel: Channel) -> Iterator[Finding]:
+    """Yield a finding if a rotor's speed falls to zero for moments, which no rotor does."""
+    found, names = 0, []
+    for column in range(channel.values.shape[1]):
+        values = channel.values[:, column]
+        usual = float(np.nanmedian(values[values > 0.0])) if np.any(values > 0.0) else 0.0
+        inner = [
+            (a, b)
+            for a, b in _runs(values <= 0.02 * usual)
+            if a > 0 and b < len(values) and (b - a) <= max(0.05 * channel.rate, 1)
+        ]
+        sudden = [
+            (a, b) for a, b in inner if min(values[a - 1], values[min(b, len(values) - 1)]) > 0.5 * usual
+        ]
+        if sudden:
+            found += len(sudden)
+            names.append(_label(channel, column))
+    if found:
+        yield Finding(
+            "dropout",
+            f"{channel.name}: the speed of {', '.join(names)} falls to zero for a moment {found} time(s)",
+            "these samples count as missing",
+            True,
+            (channel.name,),
+            _without_zeros(channel.name),
+        )
+
+
+def _without_zeros(name: str) -> Mend:
+    def mend(flight: Flight) -> Flight:
+        channel = flight[name]
+        usual = np.nanmedian(np.where(channel.values > 0.0, channel.values, np.nan), axis=0)
+        good = np.all(channel.values > 0.02 * usual, axis=1) | np.all(channel.values <= 0.02 * usual, axis=1)
+        return flight.with_channel(replace(channel, time=channel.time[good], values=channel.values[good]))
+
+    return mend
+
+
+def _vibration(channel: Channel, measures: dict[str, float]) -> Iterator[Finding]:
+    values = channel.values[channel.finite]
+    rate = channel.rate
+    if len(values) < 2 * rate or rate < 40.0:
+        return
+    sections = signal.butter(2, 5.0, "highpass", output="sos", fs=rate)
+    fast = signal.sosfiltfilt(sections, values, axis=0)
+    window = int(rate)
+    count = len(fast) // window
+    levels = np.sqrt(np.mean(fast[: count * window].reshape(count, window, 3) ** 2, axis=1))
+    level = np.median(levels, axis=0)
+    measures["imu.accel.vibration"] = float(level.max())
+    if level.max() > VIBRATION_LIMIT:
+        axis = "xyz"[int(np.argmax(level))]
+        yield Finding(
+            "vibration",
+            f"imu.accel: {level.max():.1f} m/s2 rms above 5 Hz on {axis} (median over seconds); beyond "
+            f"{VIBRATION_LIMIT:g} estimates suffer",
+            "balance the propellers, mount the controller softer, and low-pass before identification",
+            True,
+            ("imu.accel",),
+        )

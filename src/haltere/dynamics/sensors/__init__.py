@@ -1,0 +1,1 @@
+"""What the sensors of a moving vehicle read, and with which noise."""

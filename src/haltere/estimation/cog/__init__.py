@@ -1,0 +1,1 @@
+"""The centre of gravity from IMU and rotor speeds, in flight."""

@@ -1,0 +1,156 @@
+"""What a centre-of-gravity filter knows of a vehicle, and what its rotors then make it do.
+
+With mass m, nominal centre of mass c_0, inertia I about it, allocation K about the body origin and spin H of
+`haltere.dynamics.Compact`, the filter lets the centre of mass stand at c = c_0 + `offset`, each rotor push (1 + s_i)
+times as strong, the mass be m / (1 + mu), and a torque I d act. The compact equation of motion of that vehicle, at
+velocity zero and against free fall, gives
+
+    (a, alpha) = Compact(c, mu).acceleration(w, Omega, Omega', I d)                                       (1)
+    f at the place of the IMU, from `haltere.dynamics.sensors.imu`                                            (2)
+
+which is equation (10) of [Fresk2017] ((9) in (1) there, divided by m and I) with the gyroscopic terms it leaves out;
+its Delta l is -`offset`.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax.numpy as jnp
+
+from haltere.airframe import Airframe, Imu
+from haltere.dynamics import Compact, Environment, Model, State
+from haltere.dynamics.inertia import generalized_inertia, inertial_parameters
+from haltere.dynamics.motors import Motors
+from haltere.dynamics.sensors.imu import specific_force_at
+from haltere.dynamics.sensors.noise import sample_sigma
+from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.foundation import HaltereError
+from haltere.foundation.arrays import Array, ArrayLike, pytree
+from haltere.lie import so3
+from haltere.trajectory import hover_point
+
+SIGMA_ACCEL = 0.1
+"""Noise of an accelerometer sample whose file names none, m/s2."""
+SIGMA_GYRO = 0.005
+"""The same for a gyroscope, rad/s."""
+
+
+class CogError(HaltereError):
+    """A filter that cannot be made for this vehicle."""
+
+
+@pytree
+@dataclass(frozen=True)
+class CogNumbers:
+    """A vehicle whose links are held, with its motors and one IMU."""
+
+    vehicle: VehicleNumbers
+    spin: Array
+    """(6, R) momentum per rotor speed about the body origin."""
+    lag: Array
+    """(R,) time constant of the motors, s."""
+    top_speed: Array
+    """(R,) rad/s."""
+    imu_position: Array
+    """(3,) p, body axes, m."""
+    imu_rotation: Array
+    """(3, 3) R_BI."""
+    sigma_gyro: Array
+    """() of one sample, rad/s."""
+    sigma_accel: Array
+    """() of one sample, m/s2."""
+    model: Model | None = None
+    """The whole tree, kept where joints move."""
+
+    @classmethod
+    def from_airframe(
+        cls, airframe: Airframe, joint_angles: ArrayLike | None = None, imu: Imu | None = None
+    ) -> "CogNumbers":
+        """The numbers of an airframe held at `joint_angles` (J,) rad, with its first IMU unless one is given."""
+        if not airframe.rotors:
+            raise CogError(
+                f"{airframe.name}: it has no rotor, at least one is expected; add a [[rotors]] table"
+            )
+        sensor = imu or (airframe.imu[0] if airframe.imu else Imu(position=(0.0, 0.0, 0.0)))
+        if sensor.link != "body":
+            raise CogError(
+                f"imu {sensor.name!r}: it sits on {sensor.link!r}, expected on the body; give an IMU of the body"
+            )
+        rate = sensor.rate or 200.0
+        model, motors = Model.from_airframe(airframe), Motors.from_airframe(airframe)
+        angles = None if joint_angles is None else jnp.asarray(joint_angles, float)
+        return cls(
+            vehicle=VehicleNumbers.from_airframe(airframe, angles),
+            spin=Compact.from_model(model, angles).spin,
+            lag=motors.time_constant,
+            top_speed=motors.max_speed,
+            imu_position=jnp.asarray(sensor.position, float),
+            imu_rotation=so3.from_wxyz(jnp.asarray(sensor.wxyz, float)),
+            sigma_gyro=jnp.asarray(
+                sample_sigma(sensor.sigma_gyro, sensor.sigma_gyro_density, rate) or SIGMA_GYRO
+            ),
+            sigma_accel=jnp.asarray(
+                sample_sigma(sensor.sigma_accel, sensor.sigma_accel_density, rate) or SIGMA_ACCEL
+            ),
+            model=model if model.topology.joints else None,
+        )
+
+    @property
+    def rotors(self) -> int:
+        """Number of rotors."""
+        return int(self.lag.shape[0])
+
+    def posed(self, joint_angles: Array | None) -> "CogNumbers":
+        """The numbers with the joints at other angles (J,) rad; the same where none move or none are given."""
+        if self.model is None or joint_angles is None:
+            return self
+        compact = Compact.from_model(self.model, joint_angles)
+        mass, com, inertia = compact.mass_properties
+        vehicle = replace(self.vehicle, mass=mass, com=com, inertia=inertia, allocation=compact.allocation)
+        return replace(self, vehicle=vehicle, spin=compact.spin)
+
+    def hover_speeds(self) -> Array:
+        """(R,) rotor speeds at hover, rad/s."""
+        return jnp.sqrt(jnp.maximum(hover_point(self.vehicle).command, 0.0))
+
+
+def answer(
+    numbers: CogNumbers,
+    rate: Array,
+    offset: Array,
+    mass_scale: Array,
+    torque: Array,
+    scale: Array,
+    speeds: Array,
+    speed_rates: Array,
+) -> tuple[Array, Array]:
+    """Equations (1) and (2): (3,) angular acceleration in rad/s2, (3,) specific force at the IMU in m/s2, body axes.
+
+    Args:
+        numbers: the vehicle.
+        rate: (3,) w, body axes, rad/s.
+        offset: (3,) of the centre of mass from its nominal place, body axes, m.
+        mass_scale: () mu.
+        torque: (3,) d, rad/s2.
+        scale: (R,) s.
+        speeds: (R,) Omega, rad/s.
+        speed_rates: (R,) Omega', rad/s2.
+    """
+    known = numbers.vehicle
+    bodies = inertial_parameters(known.mass / (1.0 + mass_scale), known.com + offset, known.inertia)
+    compact = Compact(generalized_inertia(bodies), known.allocation * (1.0 + scale), numbers.spin)
+    none = jnp.zeros(3, rate.dtype)
+    empty: Any = jnp.zeros(0, rate.dtype)
+    level = jnp.asarray([1.0, 0.0, 0.0, 0.0], rate.dtype)
+    state = State(none, level, jnp.concatenate([none, rate]), empty, empty, jnp.zeros_like(speeds), speeds)
+    push = jnp.concatenate([none, known.inertia @ torque])
+    A = compact.acceleration(_Plain(rate.dtype), state, speed_rates, Environment(gravity=none), push)  # type: ignore[arg-type]
+    felt, _ = specific_force_at(A, state.twist, jnp.eye(3, dtype=rate.dtype), numbers.imu_position)
+    return A[3:], felt
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """All of a model that the compact equation asks for when gravity is given."""
+
+    dtype: Any

@@ -1,0 +1,1 @@
+"""What every filter here stands on: manifolds, Kalman updates, consistency, least squares."""

@@ -1,0 +1,1 @@
+"""A payload on an arm from the loads of its servos."""

@@ -1,0 +1,242 @@
+"""What each rotor does to the vehicle, learnt at the rate of the gyro while the rotors are excited one after the other.
+
+In IMU axes, about the centre of mass, with squared rotor speeds u = w^2, rotor accelerations w', body rate W, inertia I
+known up to scale (from the tumbles, `haltere.identification.tumble.inertia`), the laws are
+
+    f = F u + X(W, W') r + c                                       specific force                          (1)
+    W' + I^-1 (W x I W) = T u + sum_i b_i w_i' + I^-1 (W x I b_i) w_i      angular acceleration            (2)
+    w = a d + c sqrt(d) + w_0 - tau w'                             motor, d = command                      (3)
+
+X r = force of what the tumbles left wrong of the IMU's place, c = bias, both small and with priors (`solve`);
+F, T (3, m) = `force`, `torque`; b_i (3, m) = `spin`: the reaction to a rotor's acceleration, and with W the gyroscopic
+torque of its momentum, both of the same three numbers because b_i = -I^-1 h_i / w_i. The scale of I drops out of (2).
+[Blaha2024] and its method paper fit increments without the gyroscopic and the W x I W terms. (3) is theirs:
+w_max = a + c + w_0. The same low-pass on both sides of each law. Where nobody knows I (`Learner.products`), a ball is
+taken for it and six products of rates are added to each row of (2).
+
+It is recursive least squares in information form: R <- l R + phi phi^T, s <- l s + phi y. Nothing can wind up,
+because no covariance is propagated; `solve` inverts once, with a prior so weak that it only decides what was never
+excited.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+
+from haltere.dynamics.sensors.imu import lever_force
+from haltere.estimation.core.low_pass import LowPass, State
+from haltere.foundation.arrays import Array, ArrayLike, pytree
+from haltere.lie import so3
+
+SPEED = 1000.0
+"""rad/s: speeds are counted in it, accelerations of rotors in `SPIN_UP`, so that regressors are of order one."""
+SPIN_UP = 1e5
+PLACE = 1e-2
+"""m, in which the correction of the place is counted."""
+PRODUCT = 100.0
+"""(rad/s)^2, in which products of rates are counted."""
+CUTOFF = 20.0
+MOTOR_CUTOFF = 40.0
+WEAK = 1e-6
+"""Prior information, relative to the largest."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Learning:
+    """Filters and sums; everything starts at zero at release."""
+
+    signals: State
+    motors: State
+    last: Array
+    """(6 + 2 m,) body rate, specific force, rotor speeds and command of the sample before."""
+    R_force: Array
+    s_force: Array
+    R_turn: Array
+    s_turn: Array
+    R_motor: Array
+    s_motor: Array
+    count: Array
+    e_turn: Array
+    """() sum of squares of the left side of (2)."""
+
+    @classmethod
+    def begin(cls, rotors: int, products: bool = False) -> Self:
+        """Nothing seen; `products` as the learner has it."""
+        m, zeros = rotors, jnp.zeros
+        signals, motors, n = zeros(22 + 5 * m), zeros((5, m)), 3 * m + 6
+        k = 6 * m + (18 if products else 0)
+        return cls(
+            (signals, signals), (motors, motors), zeros(6 + 2 * m), zeros((n, n)), zeros(n),
+            zeros((k, k)), zeros(k), zeros((m, 4, 4)), zeros((m, 4)), zeros(()), zeros(()),
+        )  # fmt: skip
+
+
+@pytree
+@dataclass(frozen=True)
+class Effectiveness:
+    """What was learnt; rotors along the last axis, IMU axes."""
+
+    force: Array
+    """(3, m) F, m/s2 per (rad/s)^2."""
+    torque: Array
+    """(3, m) T, rad/s2 per (rad/s)^2."""
+    spin: Array
+    """(3, m) b, rad/s2 per rad/s2 of the rotor."""
+    max_speed: Array
+    """(m,) rad/s."""
+    linear: Array
+    """(m,) a of equation (3), rad/s."""
+    root: Array
+    """(m,) c of equation (3), rad/s."""
+    idle_speed: Array
+    """(m,) rad/s."""
+    time_constant: Array
+    """(m,) s."""
+    shift: Array | float = 0.0
+    """(3,) to add to the IMU's place that was given, m."""
+    left: Array | float = 0.0
+    """() sum of squares that the torque rows leave."""
+
+
+@dataclass(frozen=True)
+class Learner:
+    """How to learn: sampling rate, cutoffs in Hz, forgetting per sample (1: nothing is forgotten), unknown inertia."""
+
+    rate: float
+    cutoff: float = CUTOFF
+    motor_cutoff: float = MOTOR_CUTOFF
+    forgetting: float = 1.0
+    products: bool = False
+
+    def update(
+        self,
+        now: Learning,
+        gyro: Array,
+        accel: Array,
+        speeds: Array,
+        command: Array,
+        place: Array,
+        shape: Array,
+        inverse: Array,
+    ) -> Learning:
+        """One sample.
+
+        Args:
+            now: what was learnt until now.
+            gyro: (3,) rad/s, IMU axes.
+            accel: (3,) m/s2, IMU axes.
+            speeds: (m,) rad/s.
+            command: (m,) in 0..1, in force from this sample to the next.
+            place: (3,) of the IMU from the centre of mass, IMU axes, m.
+            shape: (3, 3) inertia up to scale, IMU axes.
+            inverse: (3, 3) of it.
+        """
+        m = speeds.shape[0]
+        fresh = now.count == 0
+        last = jnp.concatenate([gyro, accel, speeds, command])
+        before = jnp.where(fresh, last, now.last)
+        # Slopes are those half a sample ago: so is everything else.
+        slopes, mean = (last - before) * self.rate, 0.5 * (last + before)
+        turn, rise, rate, middle = slopes[:3], slopes[6 : 6 + m], mean[:3], mean[6 : 6 + m]
+        coriolis = inverse @ jnp.cross(rate, shape @ rate)
+        lever = lever_force(rate, turn, place)
+        levers = ((so3.hat(turn) + so3.hat(rate) @ so3.hat(rate)) * PLACE).ravel()
+        crossing = jnp.outer(middle, rate).ravel() / SPIN_UP
+        raw = jnp.concatenate(
+            [
+                mean[3:6] - lever,
+                turn + coriolis,
+                (middle / SPEED) ** 2,
+                rise / SPIN_UP,
+                crossing,
+                jnp.outer(rate, rate)[jnp.triu_indices(3)] / PRODUCT,
+                levers,
+                jnp.ones(1),
+            ]
+        )
+        signals, y = LowPass(self.cutoff, self.rate).step(now.signals, raw)
+        squares, rises, crossed = y[6 : 6 + m], y[6 + m : 6 + 2 * m], y[6 + 2 * m : 6 + 5 * m].reshape(m, 3)
+        turned = jax.vmap(lambda c: inverse @ so3.hat(c) @ shape)(crossed)
+        gyroscopic = turned + rises[:, None, None] * jnp.eye(3)
+        of_spin = gyroscopic.transpose(1, 2, 0).reshape(3, 3 * m)
+        rows = jnp.concatenate([jnp.kron(jnp.eye(3), squares), of_spin], axis=1)
+        if self.products:
+            rows = jnp.concatenate([rows, jnp.kron(jnp.eye(3), y[6 + 5 * m : 12 + 5 * m])], axis=1)
+        of_place = jnp.concatenate([y[-10:-1].reshape(3, 3), y[-1] * jnp.eye(3)], axis=1)
+        pushes = jnp.concatenate([jnp.kron(jnp.eye(3), squares), of_place], axis=1)
+        d = jnp.clip(before[6 + m :], 0.0, 1.0)
+        motor = jnp.stack([d, jnp.sqrt(d), jnp.ones(m), -rise / SPIN_UP, middle / SPEED])
+        motors, z = LowPass(self.motor_cutoff, self.rate).step(now.motors, motor)
+        regressors = z[:4].T
+        keep = self.forgetting
+        return Learning(
+            signals,
+            motors,
+            last,
+            keep * now.R_force + pushes.T @ pushes,
+            keep * now.s_force + pushes.T @ y[:3],
+            keep * now.R_turn + rows.T @ rows,
+            keep * now.s_turn + rows.T @ y[3:6],
+            keep * now.R_motor + regressors[:, :, None] * regressors[:, None, :],
+            keep * now.s_motor + regressors * z[4][:, None],
+            now.count + 1.0,
+            keep * now.e_turn + y[3:6] @ y[3:6],
+        )
+
+
+def solve(
+    learnt: Learning, noise: ArrayLike = 0.1, place: ArrayLike = 2e-4, bias: ArrayLike = 0.02
+) -> Effectiveness:
+    """The parameters, from the sums.
+
+    Args:
+        learnt: the sums.
+        noise: of one sample of the accelerometer, m/s2.
+        place: deviation of the IMU's place that was given, m; large if it was a guess.
+        bias: deviation of the accelerometer's bias, m/s2.
+    """
+    m = learnt.s_motor.shape[0]
+    strength = jnp.maximum(noise, 0.05) ** 2
+    prior = jnp.zeros(3 * m + 6).at[3 * m : 3 * m + 3].set((PLACE / jnp.asarray(place)) ** 2)
+    prior = prior.at[3 * m + 3 :].set(jnp.asarray(bias) ** -2.0)
+
+    def solved(R: Array, s: Array) -> Array:
+        scale = jnp.sqrt(jnp.maximum(jnp.diagonal(R), 1e-30))
+        unit = R / jnp.outer(scale, scale) + WEAK * jnp.eye(R.shape[0])
+        return solve_definite(unit, s / scale) / scale
+
+    pushes = solved(learnt.R_force + strength * jnp.diag(prior), learnt.s_force)
+    force = pushes[: 3 * m].reshape(3, m) / SPEED**2
+    both = solved(learnt.R_turn, learnt.s_turn)
+    motor = jax.vmap(solved)(learnt.R_motor, learnt.s_motor)
+    motor = motor * jnp.asarray([SPEED, SPEED, SPEED, SPEED / SPIN_UP])
+    linear, root, idle, lag = motor.T
+    return Effectiveness(
+        force,
+        both[: 3 * m].reshape(3, m) / SPEED**2,
+        both[3 * m : 6 * m].reshape(3, m) / SPIN_UP,
+        linear + root + idle,
+        linear,
+        root,
+        idle,
+        lag,
+        PLACE * pushes[3 * m : 3 * m + 3],
+        learnt.e_turn - learnt.s_turn @ both,
+    )
+
+
+def solve_definite(A: Array, b: Array) -> Array:
+    """(n,) x of A x = b for A (n, n) symmetric and positive definite, by elimination.
+
+    No library call: several of those at once, in a batch, were seen to wait for each other for ever on two cores.
+    """
+    both = jnp.concatenate([A, b[:, None]], axis=1)
+
+    def clear(k: Array, M: Array) -> Array:
+        row = M[k] / M[k, k]
+        return (M - jnp.outer(M[:, k], row)).at[k].set(row)
+
+    return jnp.asarray(jax.lax.fori_loop(0, A.shape[0], clear, both)[:, -1])

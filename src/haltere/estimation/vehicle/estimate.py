@@ -1,0 +1,157 @@
+"""What a flight told of a vehicle: numbers with deviations and verdicts, and how well the model fitted."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.estimation.core.mismatch import Fit
+from haltere.estimation.core.space import Mean
+from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.steps import Belief
+from haltere.estimation.vehicle.verdicts import Judgement, judge, sentences
+from haltere.foundation.arrays import Array
+from haltere.foundation.programs import Stored
+from haltere.foundation.verdict import Verdict
+from haltere.lie import so3
+
+INSIDE = 1e-6
+"""How far beyond the edge of what is possible an estimate is moved, of the way to it."""
+
+
+class Row(NamedTuple):
+    """One estimated number."""
+
+    name: str
+    value: float
+    sigma: float
+    verdict: Verdict
+    partners: tuple[str, ...]
+    """The numbers that it is known together with, if it is a combination."""
+
+
+@dataclass(frozen=True)
+class VehicleEstimate:
+    """What a flight told."""
+
+    chart: Chart
+    belief: Belief
+    prior_sigma: Array
+    """(19 + 7 N,) of the printed numbers, before flight and hand measurements."""
+    rejected: int
+    """Poses beyond the gate after the smoothed start."""
+    fit: Fit
+    """How the readings after the smoothed start fitted."""
+    notes: tuple[str, ...]
+    """What was odd, and what stays open."""
+    early: Belief | None = None
+    """What was believed at an earlier moment, where that was asked for."""
+
+    @cached_property
+    def printed(self) -> Mean:
+        """The constants in printed numbers, at the centre of mass on principal axes; see `impossible`."""
+        found, row, excess = self._in_print[0], *self._excess
+        if excess <= 0.0:
+            return found
+        toward = self.printed_cov @ row
+        return self.chart.printed.plus(found, jnp.asarray(-(1.0 + INSIDE) * excess / (row @ toward) * toward))
+
+    @cached_property
+    def printed_cov(self) -> np.ndarray:
+        """Covariance of the errors of the printed numbers, 19 + 7 N of them, more with effects."""
+        return self._in_print[1]
+
+    @cached_property
+    def _in_print(self) -> tuple[Mean, np.ndarray]:
+        """Printed numbers and the covariance of their errors, as the filter believes them."""
+        first = self.chart.moving.dimension
+        constants = self.chart.constants(self.belief.mean)
+        printed, slopes = _chart_at(self.chart.kind)(self.chart.numbers, constants)
+        back = np.linalg.inv(np.asarray(slopes))
+        return printed, back @ np.asarray(self.belief.cov)[first:, first:] @ back.T
+
+    @cached_property
+    def _excess(self) -> tuple[np.ndarray, float]:
+        """By how much the largest moment of inertia is above the two others together, as a row and as a number."""
+        moments = np.asarray(self._in_print[0]["inertia"])
+        row = np.zeros(self.chart.printed.dimension)
+        signs = np.where(np.arange(3) == np.argmax(moments), 1.0, -1.0)
+        row[self.chart.printed.places["inertia"]] = signs
+        return row, float(signs @ moments)
+
+    def judged(self) -> list[Judgement]:
+        """Whether each printed number was identified."""
+        return judge(self.chart, self.printed, self.printed_cov, np.asarray(self.prior_sigma))
+
+    def open(self) -> list[str]:
+        """What the flight left open, a sentence for each group of numbers."""
+        return sentences(self.chart.names, self.judged())
+
+    def impossible(self) -> str | None:
+        """In a sentence, if the filter's moments of inertia are of no body: the largest is above the sum of the others.
+
+        The printed numbers are then the likeliest of which that is not true.
+        """
+        row, excess = self._excess
+        if excess <= 0.0:
+            return None
+        sigma = float(np.sqrt(row @ self.printed_cov @ row))
+        axis = "xyz"[int(np.argmax(row[self.chart.printed.places["inertia"]]))]
+        return (
+            f"inertia.{axis}{axis} came out larger than the two others together, by {excess:.2g} kg m2 (sigma "
+            f"{sigma:.2g}), which no body has: the likeliest possible numbers are given; fly more about this axis, or "
+            "give a hand measurement"
+        )
+
+    def thrust_axes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Thrust axes (N, 3) along principal axes, and their slopes (N, 3, N, 2) over the tilts."""
+        axes, slopes = _axes_at(self.chart.kind)(self.chart.numbers, self.printed["rotor_tilt"])
+        return np.asarray(axes), np.asarray(slopes)
+
+    def table(self) -> list[Row]:
+        """Every printed number with its standard deviation and verdict; rotations as rotation vectors in rad."""
+        printed = {name: np.asarray(value) for name, value in self.printed.items()}
+        turning = [block.name for block in self.chart.printed.blocks if block.kind == "rotation"]
+        turns = np.asarray(_turns(np.stack([printed[name] for name in turning])))
+        printed.update(zip(turning, turns, strict=True))
+        values = np.concatenate([printed[block.name].reshape(-1) for block in self.chart.printed.blocks])
+        sigmas = np.sqrt(np.diagonal(self.printed_cov))
+        rows = zip(self.chart.names, values, sigmas, self.judged(), strict=True)
+        return [Row(n, float(v), float(s), j.verdict, j.partners) for n, v, s, j in rows]
+
+
+@lru_cache(maxsize=16)
+def _chart_at(kind: Chart) -> Stored:
+    def charted(numbers: tuple[Array, Array], constants: Mean) -> tuple[Mean, Array]:
+        chart = kind.of_numbers(numbers)
+        printed = chart.to_printed(constants)
+        return printed, chart.jacobian(printed)
+
+    return Stored(charted, kind, ({block.name: 0 for block in kind.printed.blocks}, 0), seldom=True)
+
+
+def prepare(chart: Chart, constants: Mean) -> None:
+    """Compile, or load, what tables of such a chart will ask for."""
+    _chart_at(chart.kind).prepare(chart.numbers, constants)
+    _axes_at(chart.kind).prepare(chart.numbers, np.zeros((chart.count, 2)))
+    _turns.prepare(np.zeros((2, 4)))
+
+
+@lru_cache(maxsize=16)
+def _axes_at(kind: Chart) -> Stored:
+    def leaning(numbers: tuple[Array, Array], tilt: Array) -> tuple[Array, Array]:
+        chart = kind.of_numbers(numbers)
+        return chart.thrust_axes(tilt), jax.jacfwd(chart.thrust_axes)(tilt)
+
+    return Stored(leaning, kind, (0, 0), seldom=True)
+
+
+def _logarithms(wxyz: Array) -> Array:
+    return jax.vmap(so3.log_wxyz)(wxyz)
+
+
+_turns = Stored(_logarithms, None, 0, seldom=True)
+"""(m, 3) rotation vectors of quaternions (m, 4)."""

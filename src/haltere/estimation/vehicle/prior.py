@@ -1,0 +1,246 @@
+"""What is known before a flight: a Gaussian in the numbers people use, and hand measurements, each applied once.
+
+A prior says mean and standard deviation of every printed number; a sigma of zero makes it known. It enters the
+filter's coordinates through the Jacobian J of the chart at whatever state is linearised about, x:
+
+    mean error = J (printed mean - printed(x)),   covariance = J (diag(sigma^2) + B B^T) J^T              (1)
+
+with B = `spread` where numbers are doubtful together, as after a grip (`vehicle_payload`).
+
+A hand measurement z of a quantity q is a further reading of the constants:
+
+    z = q(printed(x)) + N(0, sigma^2)                                                                    (2)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe.errors import closest
+from haltere.estimation.core.kalman import update
+from haltere.estimation.core.space import Mean, Space
+from haltere.estimation.vehicle.coordinates import Chart
+from haltere.foundation import HaltereError
+from haltere.foundation.arrays import Array
+from haltere.foundation.programs import Stored
+from haltere.lie import so3
+
+
+class PriorError(HaltereError):
+    """A prior or hand measurement that cannot be used."""
+
+
+class VehiclePrior(NamedTuple):
+    """A Gaussian before the flight."""
+
+    moving: Mean
+    """The moving blocks at the first sample."""
+    moving_sigma: Array
+    """(18,)."""
+    printed: Mean
+    """The constants, in printed numbers."""
+    sigma: Array
+    """(19 + 7 N,) of their errors; zero where a number is known."""
+    spread: Array | None = None
+    """(19 + 7 N, k) B of equation (1); none where the errors have nothing to do with each other."""
+
+    @property
+    def cov(self) -> Array:
+        """(19 + 7 N, 19 + 7 N) of the errors of the constants."""
+        alone = jnp.diag(self.sigma**2)
+        return alone if self.spread is None else alone + self.spread @ self.spread.T
+
+
+@dataclass(frozen=True)
+class Hand:
+    """A measurement made by hand: the name of what was measured, and how well.
+
+    Names are those of `Chart.names`, and `distance.<rotor>.<rotor>`; a rotation counts from no rotation at all.
+    """
+
+    name: str
+    sigma: float
+
+    def quantity(self, chart: Chart) -> Callable[[Mean], Array]:
+        """The measured quantity as a function of printed numbers."""
+        parts = self.name.split(".")
+        if parts[0] == "distance" and len(parts) == 3:
+            a, b = (_rotor(chart, name, self.name) for name in parts[1:])
+
+            def distance(printed: Mean) -> Array:
+                apart = printed["rotor_position"][a] - printed["rotor_position"][b]
+                return jnp.sqrt(apart @ apart)
+
+            return distance
+        if self.name not in chart.names:
+            raise PriorError(
+                f"'{self.name}' is not a parameter of this vehicle; {closest(self.name, chart.names)}"
+            )
+        place = chart.names.index(self.name)
+
+        def component(printed: Mean) -> Array:
+            return flat(chart.printed, printed)[place]
+
+        return component
+
+
+def _rotor(chart: Chart, name: str, whole: str) -> int:
+    if name not in chart.rotors:
+        raise PriorError(f"'{whole}': there is no rotor '{name}'; {closest(name, chart.rotors)}")
+    return chart.rotors.index(name)
+
+
+def flat(space: Space, printed: Mean) -> Array:
+    """Printed numbers as one vector, rotations as rotation vectors."""
+    parts = []
+    for block in space.blocks:
+        value = printed[block.name]
+        parts.append(so3.log_wxyz(value) if block.kind == "rotation" else value.reshape(-1))
+    return jnp.concatenate(parts)
+
+
+def prior_at(
+    chart: Chart, prior: VehiclePrior, hands: Sequence[Hand], readings: Array, state: Mean
+) -> tuple[Array, Array]:
+    """Mean error (n,) and covariance (n, n) of prior and hand measurements, linearised at `state`: (1) and (2).
+
+    Args:
+        chart: the coordinates.
+        prior: the Gaussian.
+        hands: what was measured by hand.
+        readings: (len(hands),) what the hand measurements read.
+        state: where to linearise.
+    """
+    offset = chart.moving.minus(prior.moving, state)
+    moving = chart.moving.carried(state, offset, jnp.diag(prior.moving_sigma**2))
+    here = chart.to_printed(chart.constants(state))
+    away = chart.printed.minus(prior.printed, here)
+    printed = chart.printed.carried(here, away, prior.cov)
+    J = chart.jacobian(here)
+    mean = jnp.concatenate([offset, J @ away])
+    cov = jax.scipy.linalg.block_diag(moving, J @ printed @ J.T)
+    cov = 0.5 * (cov + cov.T)
+    if not hands:
+        return mean, cov
+    quantities = [hand.quantity(chart) for hand in hands]
+
+    def measured(error: Array) -> Array:
+        printed = chart.to_printed(chart.constant.plus(chart.constants(state), error))
+        return jnp.stack([quantity(printed) for quantity in quantities])
+
+    still = jnp.zeros(chart.constant.dimension)
+    H = jnp.concatenate(
+        [jnp.zeros((len(hands), chart.moving.dimension)), jax.jacfwd(measured)(still)], axis=1
+    )
+    innovation = readings - measured(still) - H @ mean
+    variances = jnp.asarray([hand.sigma**2 for hand in hands])
+    cov, gain = update(cov, H, variances, innovation, jnp.asarray(True))
+    return mean + gain.gain @ innovation, cov
+
+
+def compiled_prior(chart: Chart, hands: Sequence[Hand]) -> Stored:
+    """Mean error, covariance, and the state moved by the mean error: see `prior_at`.
+
+    Arguments: numbers of the chart, prior, readings and deviations of the hand measurements (len(hands),), state.
+    """
+    named = replace(chart.kind, rotors=chart.rotors) if hands else chart.kind
+    return _compiled_prior(named, tuple(hand.name for hand in hands))
+
+
+@lru_cache(maxsize=16)
+def _compiled_prior(kind: Chart, names: tuple[str, ...]) -> Stored:
+    def believed(
+        numbers: tuple[Array, Array], prior: VehiclePrior, readings: Array, sigmas: Array, state: Mean
+    ) -> tuple[Array, Array, Mean]:
+        chart = kind.of_numbers(numbers)
+        hands = [Hand(name, sigma) for name, sigma in zip(names, sigmas, strict=True)] if names else []
+        mean, cov = prior_at(chart, prior, hands, readings, state)
+        return mean, cov, chart.space.plus(state, mean)
+
+    return Stored(
+        believed, (kind, names), (0, 0, {block.name: 0 for block in kind.space.blocks}), seldom=True
+    )
+
+
+@lru_cache(maxsize=16)
+def compiled_guess(kind: Chart) -> Stored:
+    """`ten_percent` and the filter's coordinates; arguments: numbers of the chart, printed numbers, factor."""
+
+    def guessed(numbers: tuple[Array, Array], printed: Mean, factor: float) -> tuple[Array, Array, Mean]:
+        chart = kind.of_numbers(numbers)
+        return (*ten_percent(chart, printed, factor), chart.to_coordinates(printed))
+
+    return Stored(guessed, kind, (0, 0, {block.name: 0 for block in kind.constant.blocks}), seldom=True)
+
+
+def _effect_sigma(chart: Chart, printed: Mean) -> Mean:
+    """Deviations of the printed numbers of the effects."""
+    mass, inertia = printed["mass"][0], printed["inertia"]
+    hover = jnp.sqrt(mass * jnp.linalg.norm(printed["gravity"]) / jnp.sum(printed["thrust_coefficient"]))
+    share = RATE * mass / (hover * chart.count)
+    likely = jnp.concatenate([jnp.full(2, share), jnp.full(3, RATE * mass), jnp.full(3, RATE * mass / PACE)])
+    guesses = {"drag": likely, "spin_inertia": SHARE * inertia[2]}
+
+    def stated(name: str) -> Array:
+        value = jnp.abs(printed[name])
+        absent = jnp.where(jnp.any(value > 0.0), ABSENT, 1.0)
+        return jnp.where(value > 0.0, STATED * value, absent * guesses[name])
+
+    found = {name: stated(name) for name in guesses if name in printed}
+    found |= {
+        "time_constant": STATED * printed.get("time_constant", jnp.zeros(1)),
+        "delay": jnp.full(1, LATE),
+    }
+    return found
+
+
+DEGREE = np.pi / 180.0
+STATED = 0.2
+"""Of a coefficient of drag, inertia of a rotor or time constant that a file states: how well it is known."""
+ABSENT = 1e-3
+"""Of what a vehicle may have: where a file states some drag, but none of this kind."""
+RATE = 0.2
+"""1/s, at which drag may slow a multirotor down."""
+PACE = 5.0
+"""m/s, at which quadratic drag is as strong as that."""
+SHARE = 1e-3
+"""Of the vehicle's inertia that a rotor may have."""
+LATE = 0.01
+"""s, by which telemetry may be late."""
+
+
+def ten_percent(chart: Chart, printed: Mean, factor: float = 1.0) -> tuple[Array, Array]:
+    """Deviations of "10 %" initial error, for the moving blocks (18,) and the printed numbers (19 + 7 N,).
+
+    Ten percent of a zero angle is nothing, so each kind has a floor: places of the sensors 5 mm, rotations and tilts
+    3 degrees, attitude 3 degrees, position 0.05 m, velocity 0.2 m/s, rates 0.1 rad/s, biases 0.1 m/s2 and 0.01 rad/s;
+    gravity 0.3, 0.3, 0.98 m/s2; a rotor's place 10 % of the largest arm sideways and 5 mm up. `factor` 2 gives "20 %".
+    Effects are known to 20 % of what the file states; if it states none of a kind, to what such a vehicle may have.
+    """
+    N, turn = chart.count, 3.0 * DEGREE
+    first = {"position": 0.05, "velocity": 0.2, "attitude": turn, "rates": 0.1, "accel_bias": 0.1}
+    first |= {"gyro_bias": 0.01, "wind": 3.0, "rotor_speed": 20.0}
+    moving = np.concatenate([np.full(block.size, first[block.name]) for block in chart.moving.blocks])
+    arm = 0.1 * jnp.max(jnp.abs(printed["rotor_position"]))
+    place = jnp.stack([arm, arm, jnp.asarray(5e-3)])
+    sigma = [
+        jnp.maximum(0.1 * jnp.abs(printed["pose_position"]), 5e-3),
+        jnp.full(3, turn),
+        jnp.full(3, 5e-3),
+        jnp.full(3, turn),
+        0.1 * printed["mass"],
+        0.1 * printed["inertia"],
+        jnp.asarray([0.3, 0.3, 0.98]),
+        jnp.tile(place, N),
+        jnp.full(2 * N, turn),
+        0.1 * printed["thrust_coefficient"],
+        0.1 * printed["torque_ratio"],
+    ]
+    more = _effect_sigma(chart, printed)
+    sigma += [more[block.name] for block in chart.printed.blocks if block.name in more]
+    return jnp.asarray(factor * moving), factor * jnp.concatenate(sigma)

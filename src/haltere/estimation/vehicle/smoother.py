@@ -1,0 +1,247 @@
+"""Maximum a posteriori over a stretch of flight: Gauss-Newton on trajectory, speed noise and constants together.
+
+Each iteration linearises the whole stretch about a nominal trajectory (x_k, w_k) that need not obey the dynamics, runs
+a Kalman filter on the errors from it, and walks back with the adjoint lambda ([BrysonFrazier1963]), which needs no
+inverse of a covariance. With gain K, innovation y, its covariance S and P, m after the update at k:
+
+    m_k+1 = Phi m_k + d_k,   d_k = f(x_k, u_k + w_k) - x_k+1                                              (1)
+    smoothed error at k = m + P lambda,   lambda' = lambda - H^T K^T lambda + H^T S^-1 y                  (2)
+    lambda_k = Phi^T lambda'_k+1                                                                         (3)
+
+Prior and hand measurements are linearised at the nominal constants anew in each iteration and enter once. The last
+covariance is the posterior about the result. With the true trajectory as nominal the same pass gives the posterior
+Cramer-Rao bound ([Tichavsky1998]).
+"""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from haltere.algebra import product
+from haltere.estimation.core.kalman import Gain, update
+from haltere.estimation.core.space import CURVED, Mean, Space
+from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.model import linear_imu, linear_step, scalars, together
+from haltere.estimation.vehicle.steps import (
+    Belief,
+    Frames,
+    Noise,
+    Steps,
+    names,
+    pose_residual,
+    run,
+    stepped,
+    with_noise,
+)
+from haltere.foundation.arrays import Array
+from haltere.foundation.programs import Stored
+from haltere.lie import so3
+
+Prior = Callable[[Mean], tuple[Array, Array]]
+"""From a first state, the prior's mean error (n,) from it and covariance (n, n), hand measurements included."""
+
+
+class Nominal(NamedTuple):
+    """A trajectory to linearise about."""
+
+    moving: Mean
+    """The moving blocks at the beginning of each step, (K, n, ...)."""
+    noise: Array
+    """(K, n, N) rad/s."""
+    end: Mean
+    """The moving blocks after the last step."""
+    constants: Mean
+
+    @property
+    def first(self) -> Mean:
+        """The whole state at the beginning."""
+        return {**self.constants, **{name: x[0, 0] for name, x in self.moving.items()}}
+
+
+class Kept(NamedTuple):
+    """What the way back needs of a step."""
+
+    mean: Array
+    rows: Array
+    """Rows of the covariance of moving blocks and noise."""
+    H: Array
+    gain: Gain
+    Phi: Array
+
+
+def forward(
+    chart: Chart,
+    noise: Noise,
+    prior: tuple[Array, Array],
+    nominal: Nominal,
+    frames: Frames,
+    gate: float = jnp.inf,
+    keep: bool = True,
+) -> tuple[Array, Array, Any]:
+    """Mean error (n,) from the nominal end and its covariance (n, n); what `backward` needs if it is to be kept."""
+    n, N = chart.space.dimension, chart.count
+    d, moving = chart.dynamic.dimension, chart.moving.dimension
+
+    def following(x: Array, end: Array) -> Array:
+        flat = x.reshape(-1, *x.shape[2:])
+        return jnp.concatenate([flat[1:], end[None]]).reshape(x.shape)
+
+    nexts = {name: following(nominal.moving[name], nominal.end[name]) for name in nominal.moving}
+
+    def step(carry: tuple[Array, Array], now: Any) -> Any:
+        m, P = carry
+        s, *_, w = now
+        m = jnp.concatenate([m, -w])
+        residual, H, defect, Phi = together(chart, partial(_linear, chart, nominal.constants), *now)
+        innovation = residual - H @ m
+        valid = s.imu_valid & jnp.all(jnp.isfinite(innovation))
+        innovation = jnp.where(valid, innovation, 0.0)
+        P, gain = update(with_noise(P, noise, N), H, noise.imu**2, innovation, valid)
+        m = m + gain.shift
+        kept = Kept(m, jnp.concatenate([P[:moving], P[n:]]), H, gain, Phi)
+        m = jnp.concatenate([Phi @ m, m[d:n]]).at[:moving].add(defect)
+        P = stepped(chart, P, Phi, noise, s.dt, nominal.constants)
+        return (m, P), kept if keep else None
+
+    def frame(carry: tuple[Array, Array], now: Any) -> Any:
+        m, P = carry
+        f, here, there, w = now
+        mean = {**nominal.constants, **{name: x[0] for name, x in here.items()}}
+        residual, H, valid = pose_residual(chart, mean, f.place, f.wxyz, f.pose_valid)
+        innovation = residual - H @ m
+        P, gain = update(P, H, noise.pose**2, innovation, valid, gate)
+        m = m + gain.shift
+        (m, P), kept = jax.lax.scan(step, (m, P), (f.steps, here, there, w))
+        return (m, P), (kept, H, gain) if keep else None
+
+    (m, P), kept = jax.lax.scan(frame, prior, (frames, nominal.moving, nexts, nominal.noise))
+    return m, P, kept
+
+
+def _linear(chart: Chart, constants: Mean, step: Steps, here: Mean, there: Mean, w: Array) -> Any:
+    """Residual (6,) of the IMU and H, defect (18,) of the step and Phi, all about the nominal trajectory."""
+    mean = {**constants, **here}
+    expected, H = linear_imu(mean, step.speeds + w, chart, step.rise)
+    later, Phi = linear_step(mean, step.speeds + w, step.dt, chart, step.rise)
+    defect = scalars(chart.moving.minus, {**here, **later}, there)
+    turn = scalars(so3.right_jacobian_inverse, defect[6:9])
+    Phi = jnp.concatenate([Phi[:6], product(turn, Phi[6:9]), Phi[9:]])
+    return step.imu - expected, H, defect, Phi
+
+
+def backward(chart: Chart, kept: Any) -> Array:
+    """(K, n, 18 + N) smoothed errors of the moving blocks and the noise: equations (2) and (3)."""
+    n, N = chart.space.dimension, chart.count
+    d, moving = chart.dynamic.dimension, chart.moving.dimension
+
+    def step(adjoint: Array, now: Kept) -> tuple[Array, Array]:
+        after = jnp.concatenate([jnp.zeros(d), adjoint[d:], jnp.zeros(N)])
+        after = after + now.Phi.T @ adjoint[:d]
+        error = jnp.concatenate([now.mean[:moving], now.mean[n:]]) + now.rows @ after
+        return _before(after, now.H, now.gain)[:n], error
+
+    def frame(adjoint: Array, now: Any) -> tuple[Array, Array]:
+        kept, H, gain = now
+        adjoint, errors = jax.lax.scan(step, adjoint, kept, reverse=True)
+        return _before(adjoint, H, gain), errors
+
+    _, errors = jax.lax.scan(frame, jnp.zeros(n), kept, reverse=True)
+    return errors
+
+
+def _before(adjoint: Array, H: Array, gain: Gain) -> Array:
+    return adjoint - H.T @ (gain.gain.T @ adjoint) + H.T @ gain.weighted
+
+
+def smooth(
+    chart: Chart,
+    noise: Noise,
+    first: Mean,
+    prior: Prior,
+    frames: Frames,
+    iterations: int = 4,
+    gate: float = jnp.inf,
+) -> tuple[Belief, Nominal, Array]:
+    """The belief after the frames, the smoothed trajectory, and how far each iteration moved, in sigmas.
+
+    Args:
+        chart: the coordinates.
+        noise: of sensors and rotor speeds.
+        first: the state to begin with, where the prior has its mean.
+        prior: see `Prior`.
+        frames: the stretch of flight.
+        iterations: of Gauss-Newton; the first trajectory is that of the plain filter.
+        gate: largest normalised innovation squared of a pose that is believed.
+    """
+    m, P = prior(first)
+    end, trail = run(chart, noise, Belief(chart.space.plus(first, m), P), frames, gate)
+    begun = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean))
+
+    def iterate(carry: tuple[Nominal, Array], _: None) -> Any:
+        new, P, size = refined(chart, noise, prior(carry[0].first), carry[0], frames, gate)
+        return (new, P), size
+
+    (nominal, P), sizes = jax.lax.scan(iterate, (begun, end.cov), None, length=iterations)
+    return Belief({**nominal.end, **nominal.constants}, P), nominal, sizes
+
+
+def refined(
+    chart: Chart,
+    noise: Noise,
+    prior: tuple[Array, Array],
+    nominal: Nominal,
+    frames: Frames,
+    gate: float = jnp.inf,
+) -> tuple[Nominal, Array, Array]:
+    """One iteration of Gauss-Newton: the new nominal trajectory, covariance (n, n) at its end, and how far it moved."""
+    space, width = chart.space, chart.moving.dimension
+    m, P, kept = forward(chart, noise, prior, nominal, frames, gate)
+    errors = backward(chart, kept)
+    plus = jax.vmap(jax.vmap(chart.moving.plus))
+    last = {**nominal.constants, **nominal.end}
+    mean = space.plus(last, m)
+    P = space.transported(last, m, P)
+    size = jnp.sqrt(jnp.max(m * m / jnp.maximum(jnp.diagonal(P), 1e-300)))
+    new = Nominal(
+        plus(nominal.moving, errors[..., :width]),
+        nominal.noise + errors[..., width:],
+        chart.moving.part(mean),
+        chart.constants(mean),
+    )
+    return new, P, size
+
+
+def blank(chart: Chart, steps: tuple[int, ...]) -> tuple[Nominal, Any]:
+    """Shapes of a nominal trajectory of (K, n) steps and of a covariance, for `Stored.prepare`."""
+
+    def shapes(space: Space, lead: tuple[int, ...] = ()) -> Any:
+        values = {b.name: CURVED[b.kind][0] if b.kind in CURVED else b.shape for b in space.blocks}
+        return {name: jax.ShapeDtypeStruct((*lead, *shape), float) for name, shape in values.items()}
+
+    moving, n = shapes(chart.moving, steps), chart.space.dimension
+    noise: Any = jax.ShapeDtypeStruct((*steps, chart.count), float)
+    nominal = Nominal(moving, noise, shapes(chart.moving), shapes(chart.constant))
+    return nominal, jax.ShapeDtypeStruct((n, n), float)
+
+
+def compiled_refined(chart: Chart) -> Stored:
+    """`refined` for charts of one kind; its first argument is the numbers of the chart."""
+    return _compiled_refined(chart.kind)
+
+
+@lru_cache(maxsize=16)
+def _compiled_refined(kind: Chart) -> Stored:
+    def iterated(numbers: tuple[Array, Array], *given: Any) -> tuple[Nominal, Array, Array]:
+        return refined(kind.of_numbers(numbers), *given)
+
+    moving, constants = names(kind.moving), names(kind.constant)
+    like: Any = (Nominal(moving, 0, moving, constants), 0, 0)  # type: ignore[arg-type]
+    return Stored(iterated, kind, like)
+
+
+def bound(chart: Chart, noise: Noise, prior: Prior, truth: Nominal, frames: Frames) -> Array:
+    """(n, n) posterior Cramer-Rao bound, filter coordinates: no estimator from this prior has a smaller covariance."""
+    return forward(chart, noise, prior(truth.first), truth, frames, keep=False)[1]

@@ -1,0 +1,93 @@
+"""What a flight told of each number, and what it did not: verdicts from prior and posterior covariance.
+
+In units of the prior's deviations S the posterior covariance P of the printed numbers has eigenvalues between zero (all
+is known) and one (nothing was learnt):
+
+    S^-1 P S^-1 = U diag(lambda) U^T                                                                      (1)
+
+Directions with lambda > 1/2 stay open. A number whose variance comes mostly from open directions is not identified:
+together with others if they share these directions (mass, inertia and thrust coefficients scale together), else alone.
+A hand measurement closes a direction as well as a flight does.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from haltere.estimation.core.space import Mean
+from haltere.estimation.vehicle.coordinates import Chart
+from haltere.foundation.verdict import Verdict
+
+OPEN = 0.5
+"""Share of the prior's variance that is left along an open direction; and of a number's that makes it open."""
+TOGETHER = 0.7
+"""Correlation along open directions from which numbers belong together."""
+WIDE = 0.5
+"""Of its value: a number above zero with a wider 95 % interval is weak."""
+POSITIVE = ("mass", "inertia", "thrust_coefficient", "torque_ratio", "spin_inertia", "time_constant")
+
+
+class Judgement(NamedTuple):
+    """What is known of one number."""
+
+    verdict: Verdict
+    partners: tuple[str, ...]
+    """The numbers that it is known together with."""
+
+
+def judge(chart: Chart, printed: Mean, cov: np.ndarray, prior_sigma: np.ndarray) -> list[Judgement]:
+    """A judgement of every printed number.
+
+    Args:
+        chart: the coordinates, with the numbers' names.
+        printed: their values.
+        cov: (19 + 7 N, 19 + 7 N) posterior covariance.
+        prior_sigma: (19 + 7 N,) before flight and hand measurements; zero for what was known.
+    """
+    names, sigma = chart.names, np.sqrt(np.diagonal(cov))
+    doubtful = np.flatnonzero(prior_sigma > 0.0)
+    scale = prior_sigma[doubtful]
+    values, vectors = np.linalg.eigh(cov[np.ix_(doubtful, doubtful)] / np.outer(scale, scale))
+    left = values > OPEN
+    parts = vectors[:, left] * np.sqrt(values[left]) * scale[:, None]
+    lengths = np.linalg.norm(parts, axis=1)
+    share = lengths**2 / np.maximum(sigma[doubtful] ** 2, 1e-300)
+    direction = parts / np.maximum(lengths, 1e-300)[:, None]
+    likeness = np.abs(direction @ direction.T)
+    judged = [Judgement("identified", ())] * len(names)
+    for row, place in enumerate(doubtful.tolist()):
+        if share[row] > OPEN:
+            like = np.flatnonzero((likeness[row] > TOGETHER) & (share > OPEN))
+            partners = tuple(names[doubtful[other]] for other in like if other != row)
+            judged[place] = Judgement("combination" if partners else "unobservable", partners)
+        elif _wide(chart, printed, place, sigma[place]) or sigma[place] > np.sqrt(OPEN) * prior_sigma[place]:
+            judged[place] = Judgement("weak", ())
+    return judged
+
+
+def _wide(chart: Chart, printed: Mean, place: int, sigma: float) -> bool:
+    """Whether a number that must be above zero has an interval wider than `WIDE` times its value."""
+    for block in chart.printed.blocks:
+        span = chart.printed.places[block.name]
+        if span.start <= place < span.stop:
+            if block.name not in POSITIVE:
+                return False
+            value = abs(float(np.asarray(printed[block.name]).reshape(-1)[place - span.start]))
+            return 2.0 * 1.96 * sigma > WIDE * value
+    return False
+
+
+def sentences(names: tuple[str, ...], judged: list[Judgement]) -> list[str]:
+    """What stays open, one line for each group of numbers."""
+    groups: dict[frozenset[str], None] = {}
+    for name, judgement in zip(names, judged, strict=True):
+        if judgement.verdict in ("combination", "unobservable"):
+            groups.setdefault(frozenset((name, *judgement.partners)))
+    lines = []
+    for group in groups:
+        members = [name for name in names if name in group]
+        if len(members) == 1:
+            lines.append(f"{members[0]} cannot be told from this flight; measure it by hand")
+        else:
+            lines.append(f"known only together: {', '.join(members)}; measure one of them by hand")
+    return lines

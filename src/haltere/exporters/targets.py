@@ -1,0 +1,63 @@
+"""The targets of an export, and writing their files."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, get_args
+
+from haltere.exporters import ardupilot, indiflight, mjcf, px4, urdf
+from haltere.exporters.certificate import Certificate
+from haltere.exporters.document import Document, Rendering
+from haltere.exporters.fault import ExportError
+from haltere.foundation.files import check_free, write_text
+from haltere.identification.described import Subject
+
+Target = Literal["px4", "indiflight", "ardupilot", "urdf", "mjcf"]
+TARGETS: tuple[Target, ...] = get_args(Target)
+_RENDER: dict[Target, Callable[[Subject, Certificate | None], Rendering]] = {
+    "px4": px4.render,
+    "indiflight": indiflight.render,
+    "ardupilot": ardupilot.render,
+    "urdf": urdf.render,
+    "mjcf": mjcf.render,
+}
+
+
+def render(subject: Subject, target: Target, certificate: Certificate | None = None) -> Rendering:
+    """The files of `target` as text.
+
+    Args:
+        subject: What to export.
+        target: In whose words.
+        certificate: What flying it told; one that did not pass is refused.
+
+    Raises:
+        ExportError: not enough is known, or the result would not hover.
+    """
+    if target not in _RENDER:
+        raise ExportError(f"no export is called {target!r}; known are {', '.join(TARGETS)}")
+    if certificate is not None and not certificate.passed:
+        raise ExportError(f"{subject.name}: not exported, for it might not hover: {certificate.sentence}")
+    return _RENDER[target](subject, certificate)
+
+
+def save(rendering: Rendering, stem: Path, overwrite: bool = False) -> tuple[Path, ...]:
+    """Write the files of an export, each `stem` with its own ending; none if one of them is there already.
+
+    A `stem` that ends like the first document is that file's whole name.
+    """
+    places = [(_place(stem, document, rendering), document) for document in rendering.documents]
+    for path, _ in places:
+        check_free(path, overwrite, ExportError)
+    for path, document in places:
+        write_text(path, document.text, ExportError)
+    return tuple(path for path, _ in places)
+
+
+def _place(stem: Path, document: Document, rendering: Rendering) -> Path:
+    """Where a document goes: the first one exactly where it was asked to go if that name has an ending."""
+    first = rendering.documents[0]
+    if not stem.suffix:
+        return stem.with_name(stem.name + document.ending)
+    if document is first:
+        return stem
+    return stem.with_name(stem.name.removesuffix(stem.suffix) + Path(document.ending).suffix)

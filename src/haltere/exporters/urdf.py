@@ -1,0 +1,99 @@
+"""URDF: the bodies and joints of the vehicle, as Pinocchio and ROS read them.
+
+Links keep their frames; rotors with inertia turn on continuous joints about their spin axis, others are fixed frames,
+and so are sensors. URDF has no place for thrust; coefficients stand in comments beside each rotor.
+"""
+
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from haltere.airframe import Rotor
+from haltere.airframe.inertia import Six
+from haltere.exporters.certificate import Certificate
+from haltere.exporters.document import Document, Rendering, heading
+from haltere.exporters.tree import BODY, comment, remarks, sensors, spin_axis, turns, whole, words
+from haltere.identification.described import Subject
+
+FASTEST = 6.0
+"""Rate limit written for a joint, rad/s: URDF asks for one, airframe files have none."""
+STRONGEST = 1e3
+"""Effort limit written for a joint, N m, for the same reason."""
+
+
+def render(subject: Subject, certificate: Certificate | None) -> Rendering:
+    """The model."""
+    airframe, sheet = whole(subject, "urdf")
+    notes = remarks(airframe, sheet)
+    parts = [_link(BODY, airframe.body.mass, airframe.body.com, airframe.body.inertia)]
+    for i in airframe.link_order():
+        link = airframe.links[i]
+        parts.append(_link(link.name, link.mass, link.com, link.inertia))
+        joint = link.joint
+        if joint.fixed or joint.axis is None:
+            parts.append(_joint(link.name, "fixed", link.parent, joint.origin))
+        else:
+            low, high = joint.limits or (-np.pi, np.pi)
+            limit = f'<limit lower="{low!r}" upper="{high!r}" effort="{STRONGEST:g}" velocity="{FASTEST:g}"/>'
+            parts.append(_joint(link.name, "revolute", link.parent, joint.origin, joint.axis, limit))
+    for rotor in airframe.rotors:
+        parts.append(comment([_thrust(rotor)]).rstrip())
+        parts.append(_link(rotor.name, rotor.mass, rotor.com, rotor.inertia))
+        kind = "continuous" if turns(rotor) else "fixed"
+        axis = spin_axis(rotor) if turns(rotor) else None
+        parts.append(_joint(rotor.name, kind, rotor.link, rotor.position, axis))
+    for sensor in sensors(airframe):
+        name = f"{sensor.name}_frame"
+        parts.append(_link(name, 0.0, (0.0, 0.0, 0.0), (0.0,) * 6))
+        wxyz = getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0))
+        parts.append(_joint(name, "fixed", sensor.link, sensor.position, rpy=_rpy(wxyz)))
+    inner = "\n".join("  " + line for part in parts for line in part.splitlines())
+    head = comment([*heading(subject, "URDF model", certificate), *notes])
+    text = f'<?xml version="1.0"?>\n{head}<robot name={quoteattr(airframe.name)}>\n{inner}\n</robot>\n'
+    return Rendering((Document(".urdf", text),), tuple(notes))
+
+
+def _link(name: str, mass: float, com: tuple[float, float, float], inertia: Six | tuple[float, ...]) -> str:
+    if mass == 0.0:
+        return f"<link name={quoteattr(name)}/>"
+    xx, yy, zz, xy, xz, yz = (repr(float(value)) for value in inertia)
+    return (
+        f"<link name={quoteattr(name)}>\n  <inertial>\n"
+        f'    <origin xyz="{words(com)}" rpy="0 0 0"/>\n    <mass value="{mass!r}"/>\n'
+        f'    <inertia ixx="{xx}" iyy="{yy}" izz="{zz}" ixy="{xy}" ixz="{xz}" iyz="{yz}"/>\n'
+        "  </inertial>\n</link>"
+    )
+
+
+def _joint(
+    name: str,
+    kind: str,
+    parent: str,
+    origin: tuple[float, float, float],
+    axis: tuple[float, float, float] | None = None,
+    limit: str = "",
+    rpy: tuple[float, float, float] = (0.0, 0.0, 0.0),
+) -> str:
+    turning = f'\n  <axis xyz="{words(axis)}"/>' if axis is not None else ""
+    bound = f"\n  {limit}" if limit else ""
+    return (
+        f'<joint name={quoteattr(name + "_joint")} type="{kind}">\n'
+        f"  <parent link={quoteattr(parent)}/>\n  <child link={quoteattr(name)}/>\n"
+        f'  <origin xyz="{words(origin)}" rpy="{words(rpy)}"/>{turning}{bound}\n</joint>'
+    )
+
+
+def _thrust(rotor: Rotor) -> str:
+    return (
+        f"{rotor.name}: thrust {rotor.thrust_coefficient:.6g} N/(rad/s)^2 along {words(rotor.axis)}, "
+        f"{rotor.spin}, torque ratio {rotor.torque_ratio:.6g} m"
+    )
+
+
+def _rpy(wxyz: tuple[float, float, float, float]) -> tuple[float, float, float]:
+    """Fixed-axis roll, pitch and yaw of a unit quaternion, rad."""
+    w, x, y, z = wxyz
+    pitch = float(np.arcsin(np.clip(2.0 * (w * y - x * z), -1.0, 1.0)))
+    roll = float(np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)))
+    yaw = float(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
+    return roll, pitch, yaw

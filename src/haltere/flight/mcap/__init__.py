@@ -1,0 +1,1 @@
+"""Flights as MCAP files: ROS 2 messages, written whole, read and checked."""

@@ -1,0 +1,1 @@
+"""Nothing is exported that has not flown: the hover test."""

@@ -1,0 +1,1 @@
+"""The methods of `identify`: what each needs, and what it finds."""

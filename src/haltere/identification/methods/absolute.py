@@ -1,0 +1,216 @@
+"""Absolute numbers from effectiveness and something known: mass, thrust coefficients, inertia.
+
+No flight tells them alone: force and torque over mass and inertia are all that moves a vehicle. With thrust
+coefficients k_i, rotors at (x_i, y_i) from the centre of mass (x_c, y_c) and thrust along z,
+
+    m = sum k_i u_i / f_z,       p_i = k_i (y_i - y_c) / Ixx,      q_i = -k_i (x_i - x_c) / Iyy              (1)
+    r_i = -s_i d_i k_i / Izz,    s_i = +1 for a rotor that spins ccw, d_i = torque ratio                     (2)
+
+Rotors that an airframe draws with another thrust axis n_i lift by n_z k_i, and turn by k_i (r_i x n_i - s_i d_i n_i).
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.airframe.rigid import nominal_of
+from haltere.flight.window import Excerpt
+from haltere.foundation.numbers import Floats
+from haltere.identification.known import Known, of_rotors
+from haltere.identification.methods.effectiveness_fit import TELLING, RotorRows
+from haltere.identification.regression import force_law as laws
+from haltere.identification.result import Parameter
+
+FLOOR_REAL = 0.02
+"""Relative, of a mass: scale of an accelerometer and of the thrust law in moving air."""
+FLOOR_EXACT = 0.002
+"""The same where the specific force was made of gravity and pose."""
+MISFIT = 0.5
+"""Share of what the thrust law leaves of the force that may be one-sided."""
+PLACE = 0.002
+"""m, of a rotor on a drawing."""
+BELIEF = 0.1
+"""Relative, of the mass of an airframe that is meant."""
+FLAT = 0.3
+"""Share of a rotor's thrust that must lift for the force along z to tell its coefficient."""
+GUESS = 0.5
+"""Relative deviation of a moment of inertia from which on its reciprocal is no number any more."""
+EXCITE = "fly roll, pitch and yaw livelier: a chirp of 1 to 8 Hz on each stick"
+K_UNIT = "N/(rad/s)2"
+I_UNIT = "kg m2"
+
+
+def absolute(
+    found: list[Parameter],
+    notes: list[str],
+    part: Excerpt,
+    rows: RotorRows,
+    airframe: Airframe | None,
+    known: Mapping[str, Known],
+    exact_force: bool,
+) -> None:
+    """Add mass, thrust coefficients and inertia to `found`, with what they need, and sentences to `notes`."""
+    names = part.names
+    coefficients = of_rotors(known, names, "thrust_coefficient")
+    mass = known.get("mass")
+    floor = FLOOR_EXACT if exact_force else FLOOR_REAL
+    k: Floats | None = None
+    scale = 0.0
+    upright = _upright(names, airframe)
+    paths = tuple(f"rotors.{r}.thrust_coefficient" for r in names)
+    if coefficients is not None:
+        k = np.array([c.value for c in coefficients])
+        gain, scatter, misfit = laws.pull(rows.signals, k * np.nan_to_num(upright))
+        given = max(c.sigma / c.value for c in coefficients)
+        relative = float(np.sqrt(scatter**2 + (MISFIT * misfit) ** 2 + floor**2 + given**2))
+        value = 1.0 / gain
+        scale = float(np.hypot(given, floor))
+        found.append(Parameter.measured("mass", value, relative * value, "kg", "", True))
+        for path, c in zip(paths, coefficients, strict=True):
+            found.append(Parameter.given(path, *c, K_UNIT))
+        if mass is not None:
+            extra, sigma = value - mass.value, float(np.hypot(relative * value, mass.sigma))
+            found.append(
+                Parameter.measured("payload.mass", extra, sigma, "kg", "weigh the vehicle without payload")
+            )
+            if extra > 2.5 * sigma:
+                notes.append(
+                    f"the vehicle carries {1e3 * extra:.2g} g (sigma {1e3 * sigma:.2g} g) more than its mass"
+                )
+    elif mass is not None:
+        gain = laws.pull(rows.signals, np.nan_to_num(upright))[0]
+        relative = float(np.sqrt((mass.sigma / mass.value) ** 2 + floor**2))
+        found.append(Parameter.given("mass", *mass, "kg"))
+        k = np.asarray(mass.value * rows.force[2] / upright)
+        single = rows.sigma[2] / np.maximum(np.abs(rows.force[2]), 1e-300)
+        if float(np.max(single)) > 0.5:
+            k = np.full(len(names), mass.value * gain)
+            single = np.full(len(names), 0.2)
+            notes.append("the rotors are taken for alike, because they were always driven alike")
+        for path, x, s in zip(paths, k, single, strict=True):
+            found.append(
+                Parameter.measured(
+                    path, float(x), float(np.hypot(relative, s) * abs(x)), K_UNIT, EXCITE, True
+                )
+            )
+        scale = relative
+    else:
+        fix = "give --known mass=... (weighed) or --known rotors.*.thrust_coefficient=... (thrust stand)"
+        found.append(Parameter.combination("mass", "kg", paths, fix))
+        found += [Parameter.combination(path, K_UNIT, ("mass",), fix) for path in paths]
+    _inertia(found, notes, part, rows, airframe, known, k, scale)
+
+
+def _inertia(
+    found: list[Parameter],
+    notes: list[str],
+    part: Excerpt,
+    rows: RotorRows,
+    airframe: Airframe | None,
+    known: Mapping[str, Known],
+    k: Floats | None,
+    scale: float,
+) -> None:
+    names = part.names
+    moments: dict[str, tuple[float, float]] = {}
+    for axis, moment in enumerate(("xx", "yy", "zz")):
+        name = f"inertia.{moment}"
+        if name in known:
+            given = known[name]
+            found.append(Parameter.given(name, *given, I_UNIT))
+            continue
+        if rows.told[3 + axis] < TELLING:
+            found.append(Parameter.unobservable(name, I_UNIT, EXCITE))
+            continue
+        arms = arms_of(names, axis, airframe, known, np.sign(rows.torque))
+        if arms is None or k is None:
+            last = ("position.y", "position.x", "torque_ratio")[axis]
+            partners = tuple(f"rotors.{r}.{last}" for r in names) + (("mass",) if k is None else ())
+            fix = f"give --airframe or --known rotors.*.{last}=..." + (
+                " and --known mass=..." if k is None else ""
+            )
+            found.append(Parameter.combination(name, I_UNIT, partners, fix))
+            continue
+        value, sigma = _moment(rows, axis, k * arms, k, scale, float(np.max(np.abs(arms))))
+        if sigma < GUESS * value:
+            moments[name] = value, sigma
+        else:
+            found.append(Parameter.unobservable(name, I_UNIT, EXCITE))
+    for name, (value, sigma) in physical(moments, notes).items():
+        found.append(Parameter.measured(name, value, sigma, I_UNIT, EXCITE, True))
+
+
+def nominal_mass(airframe: Airframe | None, known: Mapping[str, Known]) -> tuple[Known | None, bool]:
+    """The mass that was weighed, or that of the airframe with `BELIEF`; and whether it was weighed."""
+    if "mass" in known:
+        return known["mass"], True
+    if airframe is None:
+        return None, False
+    return Known(airframe.total_mass, BELIEF * airframe.total_mass), False
+
+
+def arms_of(
+    names: tuple[str, ...], axis: int, airframe: Airframe | None, known: Mapping[str, Known], signs: Floats
+) -> Floats | None:
+    """(m,) what multiplies k_i in the torque about an axis, equations (1) and (2); None if it is not known.
+
+    `signs` (3, m) are those of the rows: numbers given for all rotors with one pattern are distances.
+    """
+    last = ("position.y", "position.x", "torque_ratio")[axis]
+    given = of_rotors(known, names, last)
+    if given is not None:
+        return np.asarray(np.abs([g.value for g in given]) * signs[axis])
+    if airframe is None or len(airframe.rotors) != len(names):
+        return None
+    drawn = nominal_of(airframe)
+    arms = drawn.torques[axis] / np.linalg.norm(drawn.forces, axis=0)
+    stated = axis < 2 or all(r.torque_ratio > 0.0 for r in airframe.rotors)
+    return np.asarray(arms) if stated and np.isfinite(arms).all() and np.ptp(arms) > PLACE else None
+
+
+def _upright(names: tuple[str, ...], airframe: Airframe | None) -> Floats:
+    """(m,) share of each rotor's thrust that lifts, as drawn; NaN for one that hardly does."""
+    if airframe is None or len(airframe.rotors) != len(names):
+        return np.ones(len(names))
+    lift = np.array([r.axis[2] / np.linalg.norm(r.axis) for r in airframe.rotors])
+    return np.where(lift > FLAT, lift, np.nan)
+
+
+def _moment(
+    rows: RotorRows, axis: int, torque: Floats, k: Floats, scale: float, arm: float
+) -> tuple[float, float]:
+    """Moment of inertia and its deviation from row and torques k_i arm_i, with a centre of mass off the middle.
+
+    Rotors are weighed each by itself: a covariance from few blocks has no inverse to speak of. It says how far off
+    the result is.
+    """
+    y, cov = rows.torque[axis], rows.cov_turn[axis]
+    X = np.stack([torque, k], axis=1) if axis < 2 else torque[:, None]
+    weight = 1.0 / np.maximum(np.diagonal(cov), 1e-300)
+    gain = np.linalg.pinv((X.T * weight) @ X) @ (X.T * weight)
+    theta = gain @ y
+    left = y - X @ theta
+    M = gain @ cov @ gain.T
+    worse = max(float(weight @ left**2) / max(len(y) - X.shape[1], 1), 1.0)
+    relative = float(np.sqrt(M[0, 0] * worse) / abs(theta[0]))
+    drawing = PLACE / arm if axis < 2 else 0.05
+    attenuation = max(1.0 / max(float(rows.told[3 + axis]), 0.1) - 1.0, 0.0) / np.sqrt(3.0)
+    value = 1.0 / abs(float(theta[0]))
+    return value, value * float(np.sqrt(relative**2 + scale**2 + drawing**2 + 0.03**2 + attenuation**2))
+
+
+def physical(moments: dict[str, tuple[float, float]], notes: list[str]) -> dict[str, tuple[float, float]]:
+    """Moments that a body can have: each at most the sum of the others, moved as little as their sigmas ask."""
+    if len(moments) < 3:
+        return moments
+    values = np.array([v for v, _ in moments.values()])
+    sigma = np.array([s for _, s in moments.values()])
+    for largest in range(3):
+        signs = np.ones(3)
+        signs[largest] = -1.0
+        lacking = -float(signs @ values)
+        if lacking > 0.0:
+            values = values + lacking * 1.001 * signs * sigma**2 / np.sum(sigma**2)
+            notes.append("moments of inertia were moved within their sigmas so that a body can have them")
+    return {name: (float(v), float(s)) for name, v, s in zip(moments, values, sigma, strict=True)}

@@ -1,0 +1,293 @@
+"""The result of a log with motor commands and no rotor speeds: authority, lag, ratios, and what to log next time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.flight.smoothing import smoothed
+from haltere.flight.window import Excerpt, IdentifyError
+from haltere.foundation.constants import STANDARD_GRAVITY
+from haltere.foundation.numbers import Floats
+from haltere.identification.known import Known, of_rotors
+from haltere.identification.methods.absolute import I_UNIT, K_UNIT, arms_of, nominal_mass, physical
+from haltere.identification.methods.command_fit import (
+    CLEAR,
+    Form,
+    Made,
+    Moved,
+    Node,
+    forms,
+    grid,
+    motion_terms,
+    moved,
+    predicted,
+    pulled,
+)
+from haltere.identification.methods.effectiveness import AXES, LIVELY, SLOW, Told
+from haltere.identification.methods.effectiveness_fit import ROWS
+from haltere.identification.result import Parameter, Prediction
+
+LOG = (
+    "log rotor speeds: bidirectional DShot (PX4 DSHOT_BIDIR_EN, ArduPilot SERVO_BLH_BDMASK) or ESC telemetry"
+)
+FLOOR = 0.03
+Number = Callable[[Form], Any]
+"""A number, or an array of numbers, of a form."""
+LAG_FLOOR = 0.12
+"""Relative, of a lag: motors speed up faster than they slow down."""
+
+
+def identify_commands(part: Excerpt, airframe: Airframe | None, known: Mapping[str, Known]) -> Told:
+    """What a log without rotor speeds tells."""
+    told = Told()
+    signals = moved(part)
+    made = grid(signals)
+    found = forms(signals, made)
+    if not found:
+        raise IdentifyError(
+            "no motor model explains what the accelerometer reads; see whether it moves in flight: haltere plot"
+        )
+    halves = _halves(signals, made)
+    told.parameters += _motors(part, found, halves)
+    told.parameters += _authority(part, signals, found, halves, known)
+    _absolute(told, part, found, halves, airframe, known)
+    told.predictions += _predictions(part, signals, made)
+    best = found[0]
+    told.fit.update(
+        cutoff=signals.cutoff,
+        forms=len(found),
+        best={"curve": best.curve, "time_constant": best.time_constant, "delay": best.delay, "sag": best.sag},
+        explained={
+            n: float(x) for n, x in zip(("fz", "p", "q", "r"), _mean(found, lambda f: f.told), strict=True)
+        },
+    )
+    told.notes.append(
+        "no rotor speeds in this log: the form of the thrust curve is not known, and the intervals admit it"
+    )
+    return told
+
+
+def _mean(found: Sequence[Form], value: Number) -> Floats:
+    return np.asarray(sum(f.weight * np.asarray(value(f), np.float64) for f in found))
+
+
+def _both(found: Sequence[Form], halves: Sequence[Sequence[Form]], value: Number) -> tuple[Floats, Floats]:
+    """Mean over the forms, and the deviation of the forms together with that between parts of the flight."""
+    mean = _mean(found, value)
+    spread = np.sqrt(np.maximum(_mean(found, lambda f: (np.asarray(value(f)) - mean) ** 2), 0.0))
+    parts = np.array([_mean(half, value) for half in halves])
+    scatter = np.std(parts, axis=0, ddof=1) / np.sqrt(len(parts)) if len(parts) > 1 else 0.0 * mean
+    return mean, np.hypot(spread, scatter)
+
+
+def _clear(found: Sequence[Form]) -> Floats:
+    """(4,) the largest share that a form without D explains, of those with weight."""
+    plain = [form.told for form in found if not form.damped]
+    return np.asarray(np.max(plain, axis=0)) if plain else np.asarray(found[0].told - 0.1)
+
+
+def _halves(signals: Moved, made: dict[Node, Made]) -> list[list[Form]]:
+    """The forms of the first and of the second half of the flight."""
+    places = np.flatnonzero(signals.good)
+    found = []
+    for chosen in np.array_split(places, 2):
+        if len(chosen) < 100:
+            return []
+        good = np.zeros(len(signals.good), bool)
+        good[chosen] = True
+        found.append(forms(signals, made, good))
+    return found if all(found) else []
+
+
+def _motors(part: Excerpt, found: list[Form], halves: list[list[Form]]) -> list[Parameter]:
+    numbers, sigma = _both(found, halves, lambda f: [f.curve, f.time_constant, f.delay])
+    # Dead time and lag look alike where nothing but motion shows them; some of it is the sensors' filters.
+    floor = np.array([0.12, np.hypot(LAG_FLOOR * numbers[1], numbers[2]), 0.003 + 0.5 * numbers[2]])
+    sigma = np.hypot(sigma, floor)
+    parameters = []
+    for rotor in part.names:
+        path = f"rotors.{rotor}"
+        parameters += [
+            Parameter.measured(f"{path}.curve", float(numbers[0]), float(sigma[0]), "1", LOG),
+            Parameter.measured(f"{path}.time_constant", float(numbers[1]), float(sigma[1]), "s", LOG, True),
+            Parameter.measured(f"{path}.delay", float(numbers[2]), float(sigma[2]), "s", LOG, True),
+        ]
+    return parameters
+
+
+def _authority(
+    part: Excerpt, signals: Moved, found: list[Form], halves: list[list[Form]], known: Mapping[str, Known]
+) -> list[Parameter]:
+    parameters: list[Parameter] = []
+    lift, lift_sigma = _both(found, halves, lambda f: f.lift)
+    turns, turns_sigma = _both(found, halves, lambda f: f.turns)
+    lift_sigma = np.hypot(lift_sigma, np.maximum(FLOOR, 0.15) * lift)
+    turns_sigma = np.hypot(turns_sigma, FLOOR * np.max(np.abs(turns), axis=1, keepdims=True))
+    share = _clear(found)
+    top = of_rotors(known, part.names, "max_speed")
+    for i, rotor in enumerate(part.names):
+        numbers = {"fz": (lift[i], lift_sigma[i], share[0], "m/s2")}
+        for k, row in enumerate("pqr"):
+            numbers[row] = (turns[k, i], turns_sigma[k, i], share[1 + k], "rad/s2")
+        for row, (value, sigma, explained, unit) in numbers.items():
+            name = f"rotors.{rotor}.authority.{row}"
+            enough = row == "fz" or explained >= CLEAR
+            axis = AXES["pqr".index(row)] if row != "fz" else "thrust"
+            fix = LIVELY.format(axis)
+            parameters.append(
+                Parameter.measured(name, float(value), float(sigma), unit, fix)
+                if enough
+                else Parameter.unobservable(name, unit, fix)
+            )
+        for row in (*ROWS, "p_dot", "q_dot", "r_dot"):
+            name = f"rotors.{rotor}.effectiveness.{row}"
+            unit = "1" if row.endswith("dot") else ("m/s2/(rad/s)2" if row[0] == "f" else "rad/s2/(rad/s)2")
+            if top is not None and row in numbers and (row == "fz" or numbers[row][2] >= CLEAR):
+                value, sigma, _, _ = numbers[row]
+                w = top[i].value
+                relative = np.hypot(sigma / max(abs(value), 1e-300), 2.0 * top[i].sigma / w)
+                parameters.append(
+                    Parameter.measured(
+                        name, float(value / w**2), float(relative * abs(value) / w**2), unit, LOG
+                    )
+                )
+            elif row in numbers:
+                parameters.append(Parameter.combination(name, unit, (f"rotors.{rotor}.max_speed",), LOG))
+            else:
+                parameters.append(Parameter.unobservable(name, unit, LOG))
+        speed = f"rotors.{rotor}.max_speed"
+        if top is not None:
+            parameters.append(Parameter.given(speed, *top[i], "rad/s"))
+        else:
+            partners = tuple(f"rotors.{rotor}.effectiveness.{r}" for r in ("fz", "p", "q", "r"))
+            parameters.append(Parameter.combination(speed, "rad/s", partners, LOG))
+        parameters.append(Parameter.unobservable(f"rotors.{rotor}.idle_speed", "rad/s", LOG))
+    total, sigma = _both(found, halves, lambda f: np.sum(f.lift) / STANDARD_GRAVITY)
+    spread = float(np.hypot(sigma, FLOOR * total))
+    parameters.append(
+        Parameter.measured("thrust_to_weight", float(total), spread, "1", "fly with more throttle", True)
+    )
+    return parameters + [Parameter.unobservable(f"imu.position.{axis}", "m", LOG) for axis in "xyz"]
+
+
+def _absolute(
+    told: Told,
+    part: Excerpt,
+    found: list[Form],
+    halves: list[list[Form]],
+    airframe: Airframe | None,
+    known: Mapping[str, Known],
+) -> None:
+    names = part.names
+    mass, firm = nominal_mass(airframe, known)
+    paths = tuple(f"rotors.{r}.thrust_coefficient" for r in names)
+    fix = "give --known mass=... (weighed)"
+    if mass is None:
+        told.parameters.append(Parameter.combination("mass", "kg", paths, fix))
+    elif firm:
+        told.parameters.append(Parameter.given("mass", *mass, "kg"))
+    else:
+        told.parameters.append(
+            Parameter("mass", mass.value, mass.sigma, (None, None), "kg", "combination", paths, fix)
+        )
+    top = of_rotors(known, names, "max_speed")
+    relative = 0.0 if mass is None else float(np.hypot(mass.sigma / mass.value, 0.02))
+    for i, path in enumerate(paths):
+        if mass is None or top is None:
+            partners = tuple(n for n in ("mass", f"rotors.{names[i]}.max_speed") if n not in known)
+            told.parameters.append(Parameter.combination(path, K_UNIT, partners, f"{fix}, and {LOG}"))
+            continue
+        value, sigma = _both(found, halves, partial(_lift, i))
+        share = np.sqrt(
+            (sigma / value) ** 2 + relative**2 + 0.15**2 + (2.0 * top[i].sigma / top[i].value) ** 2
+        )
+        k = mass.value * float(value) / top[i].value ** 2
+        told.parameters.append(Parameter.measured(path, k, float(share) * k, K_UNIT, LOG, True))
+    share = _clear(found)
+    moments: dict[str, tuple[float, float]] = {}
+    signs = np.sign(_mean(found, lambda f: f.turns))
+    for axis, moment in enumerate(("xx", "yy", "zz")):
+        name = f"inertia.{moment}"
+        if name in known:
+            given = known[name]
+            told.parameters.append(Parameter.given(name, *given, I_UNIT))
+            continue
+        arms = arms_of(names, axis, airframe, known, signs)
+        if share[1 + axis] < CLEAR:
+            told.parameters.append(Parameter.unobservable(name, I_UNIT, LIVELY.format(AXES[axis])))
+        elif mass is None or arms is None:
+            last = ("position.y", "position.x", "torque_ratio")[axis]
+            partners = ("mass", *(f"rotors.{r}.{last}" for r in names))
+            told.parameters.append(
+                Parameter.combination(
+                    name, I_UNIT, partners, f"give --airframe or --known rotors.*.{last}=..., mass=..."
+                )
+            )
+        else:
+            moments[name] = _moment(found, halves, axis, arms, mass.value, float(share[1 + axis]), relative)
+    for name, (moment_, spread) in physical(moments, told.notes).items():
+        entry = Parameter.measured(
+            name, moment_, spread, I_UNIT, f"{LOG}; the form of the thrust curve is not known", True
+        )
+        if not firm:
+            entry = Parameter(
+                name, entry.value, entry.sigma, entry.interval, I_UNIT, "combination", ("mass",), fix
+            )
+        told.parameters.append(entry)
+
+
+def _lift(rotor: int, form: Form) -> float:
+    return float(form.lift[rotor])
+
+
+def _moment(
+    found: list[Form],
+    halves: list[list[Form]],
+    axis: int,
+    arms: Floats,
+    mass: float,
+    share: float,
+    relative: float,
+) -> tuple[float, float]:
+    """Moment of inertia: thrust of all rotors at full command times arm over authority, on a logarithmic scale."""
+
+    def moment(form: Form) -> float:
+        thrust = mass * np.mean(form.lift)
+        slope = float(np.sum(arms * form.turns[axis]) / np.sum(arms**2))
+        return float(np.log(max(float(thrust) / abs(slope), 1e-300)))
+
+    log_value, sigma = _both(found, halves, moment)
+    value = float(np.exp(log_value))
+    direction = -0.5 * float(
+        np.log(max(share, 0.1))
+    )  # forward and backward regression lie this far to both sides
+    spread = float(np.sqrt(sigma**2 + relative**2 + (direction / np.sqrt(3.0)) ** 2 + 0.1**2))
+    return value, value * spread
+
+
+def _predictions(part: Excerpt, signals: Moved, made: dict[Node, Made]) -> list[Prediction]:
+    """What the forms of the early part say of the late one."""
+    early, late = (signals.good & side for side in (signals.time < part.split, signals.time >= part.split))
+    if early.sum() < 2.0 * signals.rate or late.sum() < 0.3 * signals.rate:
+        return []
+    best = forms(signals, made, early, damped=True)
+    time = signals.time[late]
+    force, turn = np.zeros(len(signals.time)), np.zeros((len(signals.time), 3))
+    more = motion_terms(signals)
+    for form in best:
+        u = made[form.node].squares
+        force += form.weight * pulled(form, signals, made[form.node])
+        turn += form.weight * np.stack([predicted(form, u, more[k], k) for k in range(3)], axis=1)
+    found = [Prediction("imu.accel.z", "m/s2", time, signals.force[late, 2], force[late])]
+    told = _clear(best)
+    for k, axis in enumerate("xyz"):
+        if told[1 + k] < CLEAR:
+            continue
+        measured, computed = (x[:, k] - smoothed(x[:, k], signals.rate, SLOW) for x in (signals.turn, turn))
+        found.append(
+            Prediction(f"angular_acceleration.{axis}", "rad/s2", time, measured[late], computed[late])
+        )
+    return found

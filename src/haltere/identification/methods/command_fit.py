@@ -1,0 +1,326 @@
+"""Identification from motor commands alone: thrust curve, lag and dead time, averaged over forms that fit alike.
+
+With command d in 0..1, curve and lag of the speed, w over its highest value,
+
+    w = G(s) v^b (k d + (1 - k) sqrt d),   G = exp(-s T) / (1 + tau s),   u = w^2                            (1)
+    f_z = sum F_i u_i - C z' + X(W, W') r,   z'' = sum F_i u_i - g - L z',   W' = sum T_i u_i + Q (W W) + D W + e (2)
+
+F_i (m/s2), T_i (rad/s2) = what rotor i does at full command; C = how much less rotors pull against the air that they
+climb into at speed z', which commands alone tell, from rest at the start of each stretch, forgotten after 1/L;
+X(W, W') r = what an IMU off the centre of mass feels; v = battery voltage over its mean, b = 0 or 1; D W = what
+a lag of another form leaves (for predictions only). No log tells the form of the curve for sure, and it moves the
+inertia by a third. Every form on a grid of (k, tau, T, b) is fitted, and the result is the mean over them with weights
+
+    exp(-n/2 sum_rows log((1 - R2) / (1 - R2_best))),   n = `DOUBT`                                          (3)
+
+over the rows that say something (`CLEAR`: in a calm flight the controller's answer to gusts looks like a law, too);
+
+few samples only, because the error is one of form: more data do not decide it. Gains are the geometric means of forward
+and backward regression, since commands as well as motion have errors.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from scipy import signal
+
+from haltere.flight.smoothing import filled, late, smoothed
+from haltere.flight.window import Excerpt, IdentifyError
+from haltere.foundation.constants import STANDARD_GRAVITY
+from haltere.foundation.numbers import Bools, Floats
+from haltere.identification.regression import force_law as laws
+from haltere.identification.regression import regression
+from haltere.identification.tumble.tumble import place_matrix
+
+CUTOFF = 20.0
+"""Hz."""
+CURVES = (0.0, 0.25, 0.5, 0.75, 1.0)
+TAUS = (0.01, 0.022, 0.035, 0.05, 0.065, 0.085, 0.12)
+"""s."""
+DEAD = (0.0, 0.01, 0.02)
+"""s."""
+DOUBT = 8.0
+CLEAR = 0.75
+"""Share of the motion about an axis that commands must explain, without D."""
+CLIMB = 0.5
+"""1/s, of C before the log."""
+LEAK = 0.5
+"""1/s, L."""
+ALIKE = 40.0
+"""Neighbouring samples that count as one against what is believed before the log."""
+SWAY = 0.05
+"""Of the voltage: less change of it tells nothing."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Low-passed signals at a low rate: commands (n, m), voltage (n,), motion."""
+
+    rate: float
+    time: Floats
+    commands: Floats
+    voltage: Floats | None
+    rates: Floats
+    turn: Floats
+    force: Floats
+    good: Bools
+    cutoff: float
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of curve and lag, and what it gives.
+
+    Attributes:
+        curve: k.
+        time_constant: tau, s.
+        delay: T, s.
+        sag: b.
+        lift: (m,) F_i, m/s2.
+        turns: (3, m) T_i, rad/s2.
+        damped: Whether D is in it.
+        told: (4,) R2 of f_z (about its mean) and the three torque rows.
+        rest: (3, 3) Q, e and D of the rows.
+        gain: Mean F, m/s2.
+        drift: (4,) r and C of f_z.
+        weight: Of (3).
+    """
+
+    curve: float
+    time_constant: float
+    delay: float
+    sag: float
+    damped: bool
+    lift: Floats
+    turns: Floats
+    told: Floats
+    rest: Floats
+    gain: float
+    drift: Floats
+    weight: float = 0.0
+
+    @property
+    def node(self) -> "Node":
+        """Where on the grid."""
+        return self.curve, self.time_constant, self.delay, self.sag
+
+
+def moved(part: Excerpt) -> Moved:
+    """The signals of (2)."""
+    if part.commands is None or part.accel is None:
+        raise IdentifyError("the log has no motor commands; log the motor outputs")
+    rate = part.rate
+    changes = np.any(np.diff(part.commands, axis=0) != 0.0, axis=1)
+    fresh = max(float(changes[part.good[1:]].mean()) * rate, 1.0)
+    cutoff = float(min(CUTOFF, 0.2 * rate, max(0.3 * fresh, 2.0)))
+    step = max(int(rate / (8.0 * cutoff)), 1)
+    count = len(part.time) // step * step
+
+    def mean(x: Floats) -> Floats:
+        return np.asarray(x[:count].reshape(-1, step, *x.shape[1:]).mean(axis=1))
+
+    rates = smoothed(filled(part.gyro), rate, cutoff)
+    turn = np.gradient(rates, 1.0 / rate, axis=0)
+    force = smoothed(filled(part.accel), rate, cutoff)
+    edge = max(int(0.4 * rate / cutoff), 1)
+    good = np.convolve(~part.good, np.ones(2 * edge + 1), mode="same") < 0.5
+    good[:edge] = good[-edge:] = False
+    voltage = None
+    if part.voltage is not None:
+        slow = mean(part.voltage) / np.mean(part.voltage[part.good])
+        voltage = slow if np.ptp(slow[good[:count:step]]) > SWAY else None
+    commands = np.clip(np.nan_to_num(part.commands), 0.0, 1.5)
+    return Moved(
+        rate / step,
+        mean(part.time),
+        mean(commands),
+        voltage,
+        mean(rates),
+        mean(turn),
+        mean(force),
+        np.asarray(good[:count].reshape(-1, step).all(axis=1)),
+        cutoff,
+    )
+
+
+def squares(found: Moved, k: float, tau: float, dead: float, sag: float) -> Floats:
+    """(n, m) u of equation (1), low-passed as the motion is."""
+    d = found.commands
+    y = k * d + (1.0 - k) * np.sqrt(d)
+    if sag and found.voltage is not None:
+        y = y * found.voltage[:, None] ** sag
+    if dead > 0.0:
+        y = late(y, -dead, found.rate)
+    keep = np.exp(-1.0 / (found.rate * tau))
+    # The mean over a sample's interval stands at its middle: the lag over half of it is taken before and after.
+    w = signal.lfilter([0.5 * (1.0 - keep), 0.5 * (1.0 - keep)], [1.0, -keep], y, axis=0, zi=_begin(y, keep))[
+        0
+    ]
+    return smoothed(w**2, found.rate, found.cutoff)
+
+
+def _begin(y: Floats, keep: float) -> Floats:
+    """State of the lag that has been steady before."""
+    return np.asarray(y[:1] * (1.0 - 0.5 * (1.0 - keep)))
+
+
+Node = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the commands make by a form.
+
+    Attributes:
+        squares: (n, m) u.
+        climb: (n, 2) z' of rotors that pull by u, and z' that gravity takes, m/s.
+    """
+
+    squares: Floats
+    climb: Floats
+
+
+def grid(found: Moved) -> dict[Node, Made]:
+    """Every form, computed once for all parts of a flight."""
+    sags = (0.0, 1.0) if found.voltage is not None else (0.0,)
+    every = {node: squares(found, *node) for node in product(CURVES, TAUS, DEAD, sags)}
+    return {node: Made(u, _climb(found, u)) for node, u in every.items()}
+
+
+def _climb(found: Moved, u: Floats) -> Floats:
+    """Integrals with `LEAK` over each stretch that is good."""
+    pull = np.stack([u.sum(axis=1), np.full(len(u), STANDARD_GRAVITY)], axis=1)
+    speeds = np.zeros_like(pull)
+    keep = np.exp(-LEAK / found.rate)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], found.good, [False]]).astype(int)))
+    for first, last in edges.reshape(-1, 2):
+        speeds[first:last] = signal.lfilter([1.0 / found.rate], [1.0, -keep], pull[first:last], axis=0)
+    return speeds
+
+
+def forms(
+    found: Moved, made: dict[Node, Made], good: Bools | None = None, damped: bool = False
+) -> list[Form]:
+    """Every form on the grid with its weight, best first; those without weight are left out.
+
+    Args:
+        found: The signals.
+        made: What the commands make by every form.
+        good: (n,) where to fit; where the signals are good, if it is not given.
+        damped: Whether forms with D count, too: they predict better, but D takes part of the lag.
+    """
+    chosen = found.good if good is None else good & found.good
+    rates, turn, force = found.rates[chosen], found.turn[chosen], found.force[chosen, 2]
+    more = _more(rates)
+    levers = _levers(found)[chosen]
+    own = {node: Made(each.squares[chosen], each.climb[chosen]) for node, each in made.items()}
+    weights = [np.ones(len(force))] * 4
+    fits: list[Form] = []
+    for again in (False, True):
+        fits = [
+            fit
+            for node, each in own.items()
+            for fit in _forms(node, each, force, levers, turn, more, weights)
+            if damped or not fit.damped
+        ]
+        plain = np.max([fit.told for fit in fits if not fit.damped], axis=0)
+        # Yaw is of another physics and does not choose the form.
+        rows = [row for row in (0, 1, 2) if row == 0 or plain[row] > CLEAR]
+        left = np.array([np.sum(np.log(np.maximum(1.0 - fit.told[rows], 1e-3))) for fit in fits])
+        if not again:  # Outliers are those of the best form.
+            best = fits[int(np.argmin(left))]
+            each = own[best.node]
+            weights = [_weights(turn[:, k] - predicted(best, each.squares, more[k], k)) for k in range(3)]
+            weights.append(_weights(force - _pulled(best, each, levers)))
+    weight = np.exp(-0.5 * DOUBT * (left - left.min()))
+    weight /= weight.sum()
+    order = [i for i in np.argsort(-weight) if weight[i] > 1e-3]
+    total = sum(weight[i] for i in order)
+    return [replace(fits[i], weight=float(weight[i] / total)) for i in order]
+
+
+def _more(rates: Floats) -> list[Floats]:
+    """For each row (n, 3): product of the rates, one, own rate."""
+    ones = np.ones(len(rates))
+    pairs = ((1, 2), (0, 2), (0, 1))
+    return [
+        np.stack([rates[:, a] * rates[:, b], ones, rates[:, k]], axis=1) for k, (a, b) in enumerate(pairs)
+    ]
+
+
+def predicted(form: Form, u: Floats, more: Floats, axis: int) -> Floats:
+    """(n,) angular acceleration about an axis by a form, rad/s2; gains are those of the forward regression."""
+    forward = form.turns[axis] * np.sqrt(max(form.told[1 + axis], 0.05))
+    return np.asarray(u @ forward + more @ form.rest[axis])
+
+
+def pulled(form: Form, found: Moved, made: Made) -> Floats:
+    """(n,) force along z by a form, m/s2."""
+    return _pulled(form, made, _levers(found))
+
+
+def _pulled(form: Form, made: Made, levers: Floats) -> Floats:
+    climb = made.climb @ [form.gain, -1.0]
+    return np.asarray(made.squares @ form.lift + levers @ form.drift[:3] - form.drift[3] * climb)
+
+
+def _levers(found: Moved) -> Floats:
+    """(n, 3) X of equation (2) along z."""
+    return np.asarray(place_matrix(found.rates, found.turn)[:, 2])
+
+
+def motion_terms(found: Moved) -> list[Floats]:
+    """For each row (n, 3) what stands beside the rotors in (2)."""
+    return _more(found.rates)
+
+
+def _weights(left: Floats) -> Floats:
+    size = max(1.4826 * float(np.median(np.abs(left))), 1e-300)
+    return np.asarray(np.minimum(1.0, regression.HUBER * size / np.maximum(np.abs(left), 1e-300)))
+
+
+def _forms(
+    node: Node,
+    made: Made,
+    force: Floats,
+    levers: Floats,
+    turn: Floats,
+    more: list[Floats],
+    weights: list[Floats],
+) -> list[Form]:
+    """The form without and with D."""
+    u, w = made.squares, weights[3]
+    total = u.sum(axis=1)
+    gain = float(np.sqrt(np.sum(w * force**2) / np.sum(w * total**2)))
+    m = u.shape[1]
+    # Single rotors about the common gain: only as far as the log tells them apart.
+    left = force - gain * total
+    G = np.concatenate([u, levers, (made.climb @ [-gain, 1.0])[:, None]], axis=1)
+    before = np.array([0.15 * gain] * m + [laws.REACH] * 3 + [CLIMB])
+    prior = np.diag(float(np.average(left**2, weights=w)) * ALIKE / before**2)
+    apart = np.linalg.solve(G.T @ (G * w[:, None]) + prior, G.T @ (w * left))
+    lift, drift = gain + apart[:m], apart[m:]
+    variance = max(float(np.average((force - np.average(force, weights=w)) ** 2, weights=w)), 1e-12)
+    lifted = 1.0 - float(np.average((left - G @ apart) ** 2, weights=w)) / variance
+    rows: list[list[tuple[Floats, float]]] = [[], []]
+    for k in range(3):
+        X = np.concatenate([u, more[k], turn[:, [k]]], axis=1)
+        M = X.T @ (X * weights[k][:, None])
+        count, mean = float(np.sum(weights[k])), float(np.sum(weights[k] * turn[:, k]))
+        power = max(M[-1, -1] - mean**2 / count, 1e-300)
+        for damped in (False, True):
+            n = m + (3 if damped else 2)
+            scale = np.sqrt(np.maximum(np.diagonal(M)[:n], 1e-300))
+            A = M[:n, :n] / np.outer(scale, scale) + 1e-9 * np.eye(n)
+            theta = np.linalg.solve(A, M[:n, -1] / scale) / scale
+            rest = M[-1, -1] - 2.0 * theta @ M[:n, -1] + theta @ M[:n, :n] @ theta
+            share = float(np.clip(1.0 - rest / power, 0.0, 1.0))
+            rows[damped].append((np.append(theta, np.zeros(m + 3 - n)), share))
+    fits = []
+    for damped in (False, True):
+        told = np.array([lifted, *(share for _, share in rows[damped])])
+        turns = np.array([theta[:m] / np.sqrt(max(share, 0.05)) for theta, share in rows[damped]])
+        rest_ = np.array([theta[m:] for theta, _ in rows[damped]])
+        fits.append(Form(*node, damped, lift, turns, told, rest_, gain, drift))
+    return fits

@@ -1,0 +1,227 @@
+"""Identification from rotor speeds without pose: effectiveness of every rotor, motors, IMU place, delays.
+
+The laws of `haltere.identification.regression.force_law` are fitted at three cutoffs; what they differ by is part of
+the deviation, and so is a floor for what the laws leave out (inflow, blades that flap, calibration of the sensors): a
+95 % interval from scatter alone covers a third of the truths.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from haltere.flight.smoothing import filled, lagged, mixed
+from haltere.flight.window import Excerpt
+from haltere.foundation.numbers import Floats
+from haltere.identification.regression import force_law as laws
+from haltere.identification.regression.force_law import Signals
+from haltere.identification.regression.motors import MotorFit, motor_fits
+from haltere.identification.regression.regression import Regression, regress
+from haltere.identification.regression.speed_delay import speed_delay
+from haltere.identification.regression.torque_law import TorqueRow, beyond, torque_rows
+
+CUTOFF = 25.0
+"""Hz, where the log allows it."""
+SPREAD = (0.6, 1.0, 1.5)
+"""Cutoffs that are compared, in the chosen one."""
+DELAYS: Floats = np.linspace(-0.012, 0.024, 19)
+"""s, of the rotor speeds against the motion, tried."""
+LAGS = (0.0, 0.004, 0.008, 0.013, 0.018)
+"""s, time constants of a PT2 that the accelerometer may have passed, tried."""
+FLOOR_FORCE = 0.02
+FLOOR_TORQUE = 0.03
+"""Relative, of the largest number of the row."""
+DRAWN = 0.005
+"""m, how far from its place on a drawing an IMU may be."""
+TELLING = 0.5
+"""Share of what changes about an axis that the rotors must explain for its row to say anything."""
+ROWS = ("fx", "fy", "fz", "p", "q", "r")
+
+
+@dataclass(frozen=True)
+class RotorRows:
+    """What the rotors do.
+
+    Attributes:
+        force: (3, m) m/s2 per (rad/s)^2.
+        torque: (3, m) rad/s2 per (rad/s)^2.
+        spin: (3, m) rad/s2 per rad/s2.
+        sigma: The deviations of the three, (9, m).
+        cov_lift: (m, m) of the row fz, floor included.
+        cov_turn: (3, m, m) of the rows p, q, r, floor included.
+        told: (6,) share explained, rows in the order of `ROWS`.
+        place: (3,) of the IMU, m.
+        place_sigma: (3,) m.
+        bias: (2,) of the accelerometer across, m/s2.
+        delay: Of the speeds against the gyro, s, and its deviation.
+        lag: PT2 of the accelerometer, s.
+        both_ways: (6,) largest difference between rows with and without instruments, in sigma.
+        swirl: (3,) Q of the rows, and (3,) their deviations.
+        cutoff: Hz.
+        signals: As fitted.
+        motors: Of every rotor, or empty.
+        across: (2,) H of the rows p and q, 1/s.
+    """
+
+    force: Floats
+    torque: Floats
+    spin: Floats
+    sigma: Floats
+    cov_lift: Floats
+    cov_turn: Floats
+    told: Floats
+    place: Floats
+    place_sigma: Floats
+    bias: Floats
+    delay: tuple[float, float]
+    lag: float
+    both_ways: Floats
+    swirl: tuple[Floats, Floats]
+    cutoff: float
+    signals: Signals
+    motors: tuple[MotorFit, ...]
+    across: Floats = field(default_factory=lambda: np.zeros(2))
+
+
+def rotor_rows(
+    part: Excerpt,
+    whole: "RotorRows | None" = None,
+    place_drawn: Floats | None = None,
+    leaning: bool = False,
+) -> RotorRows:
+    """The rows of an excerpt with rotor speeds.
+
+    Args:
+        part: The excerpt.
+        whole: Whose motors, delays and lags are taken, if it is given.
+        place_drawn: (3,) of the IMU as drawn, m, if that is known.
+        leaning: Whether rotors are drawn that lean.
+    """
+    assert part.speeds is not None
+    speeds = filled(part.speeds)
+    m = part.rotors
+    cutoff = min(CUTOFF, 0.2 * part.rate)
+    fits: tuple[MotorFit, ...] = ()
+    if whole is not None:
+        fits = whole.motors
+    elif part.commands is not None:
+        fits = tuple(motor_fits(part, speeds))
+    made = _made(fits)
+    if made is not None:
+        speeds = mixed(speeds, made, part.rate)
+    if whole is not None:
+        delay, lag = whole.delay, whole.lag
+    else:
+        late_by = speed_delay(part, speeds, made, cutoff, DELAYS, leaning)
+        delay = late_by.value, late_by.turn
+        lag = _lag(laws.signals(part, speeds, None, cutoff, delay[0], 0.0))
+    dots = part.rate >= laws.QUICK
+    near = (place_drawn, laws.REACH if place_drawn is None else DRAWN)
+    regressions = []
+    for scale in SPREAD if whole is None else (1.0,):
+        found = laws.signals(part, speeds, made, scale * cutoff, delay[0], lag)
+        regressions.append((found, *_rows(found, dots, near, leaning)))
+    found, rows, turns, place, place_sigma = regressions[len(regressions) // 2]
+    without = (
+        _rows(replace(found, made=None, turned_made=None), dots, near, leaning)[0]
+        if made is not None
+        else rows
+    )
+    late = laws.signals(part, speeds, made, cutoff, delay[0] + delay[1], lag) if whole is None else found
+    later = _rows(late, dots, (place, 1e-6), leaning)[0]
+    table = _table(rows, m, dots)
+    moved = np.array([_table(each[1], m, dots) for each in regressions])
+    places = np.std([each[3] for each in regressions], axis=0)
+    place_sigma = np.sqrt(place_sigma**2 + places**2 + 5e-4**2)
+    other = _table(without, m, dots)
+    moved_by = np.nan_to_num(_table(later, m, dots) - table)
+    if whole is None:
+        moved_by[:3] *= late_by.force / late_by.turn
+    sigma = np.sqrt(
+        np.array([row.sigma[:m] for row in rows] + [_dots(row.sigma, m, dots) for row in rows[3:]]) ** 2
+        + np.std(moved, axis=0) ** 2
+        + _floor(table) ** 2
+        # Speeds that come later than assumed: T w^2 is then seen with a share of its slope, 2 T w w', and so is B w'.
+        + moved_by**2
+    )
+    sigma[:6] = np.hypot(sigma[:6], 0.5 * np.abs(other - table)[:6])
+    # What rotors do against gusts looks like less authority. Forward regression gives R2 of what backward regression
+    # gives, and the truth lies between, anywhere: seen from the end where the row is, 1/sqrt 3 of the distance.
+    largest = np.max(np.abs(table[3:6]), axis=1)
+    sigma[3:6] = np.hypot(sigma[3:6], (largest * beyond(part, turns, cutoff) / np.sqrt(3.0))[:, None])
+    # An IMU off its place feels torque as force, f = w' x r, and the rows of the force take it.
+    for k, (a, b) in enumerate(((1, 2), (2, 0), (0, 1))):
+        taken = (table[3 + a] * place_sigma[b]) ** 2 + (table[3 + b] * place_sigma[a]) ** 2
+        sigma[k] = np.sqrt(sigma[k] ** 2 + taken)
+    return RotorRows(
+        force=table[:3],
+        torque=table[3:6],
+        spin=table[6:],
+        sigma=sigma,
+        cov_lift=_with(rows[2].cov[:m, :m], sigma[2]),
+        cov_turn=np.stack([_with(row.cov[:m, :m], s) for row, s in zip(rows[3:], sigma[3:6], strict=True)]),
+        told=np.array([row.explained for row in without]),
+        place=place,
+        place_sigma=place_sigma,
+        bias=np.array([row.value[-1] for row in rows[:2]]),
+        delay=delay,
+        lag=lag,
+        both_ways=np.max(np.abs(other - table)[:6] / sigma[:6], axis=1),
+        swirl=(np.array([row.value[-2] for row in rows[3:]]), np.array([row.sigma[-2] for row in rows[3:]])),
+        cutoff=cutoff,
+        signals=found,
+        motors=fits,
+        across=np.array([row.value[-3] for row in rows[3:5]]),
+    )
+
+
+def _table(rows: list[Regression], m: int, dots: bool) -> Floats:
+    """(9, m) force, torque and what rotor accelerations do."""
+    return np.array([row.value[:m] for row in rows] + [_dots(row.value, m, dots) for row in rows[3:]])
+
+
+def _floor(table: Floats) -> Floats:
+    """(9, m) what the laws leave out, for a table of the same shape."""
+    lift, size = np.abs(table[2]), np.max(np.abs(np.nan_to_num(table)), axis=1)
+    rows = [FLOOR_FORCE * size[2]] * 3 + [*(FLOOR_TORQUE * size[3:6])] + [FLOOR_TORQUE * size[6:].max()] * 3
+    floor = np.tile(np.array(rows)[:, None], table.shape[1])
+    floor[2] = FLOOR_FORCE * lift
+    return floor
+
+
+def _with(cov: Floats, sigma: Floats) -> Floats:
+    """A covariance whose deviations are enlarged to `sigma`; what is added is independent."""
+    return np.asarray(cov + np.diag(np.maximum(sigma**2 - np.diagonal(cov), 0.0)))
+
+
+def _made(fits: tuple[MotorFit, ...]) -> Floats | None:
+    """(N, m) speeds that commands make, if they are good enough to be instruments, rad/s."""
+    return np.stack([fit.made for fit in fits], axis=1) if _follow(fits) else None
+
+
+def _follow(fits: tuple[MotorFit, ...]) -> bool:
+    """Whether the speeds that commands make are good enough to be instruments."""
+    return bool(fits) and min(fit.explained for fit in fits) > 0.5
+
+
+def _rows(
+    found: Signals, dots: bool, near: tuple[Floats | None, float], leaning: bool
+) -> tuple[list[Regression], list[TorqueRow], Floats, Floats]:
+    forces, place, sigma = laws.force_rows(found, *near)
+    turns = torque_rows(found, dots, leaning)
+    return [*forces, *turns], turns, place, sigma
+
+
+def _dots(values: Floats, m: int, dots: bool) -> Floats:
+    """(m,) what the values of a row say of rotor accelerations."""
+    return values[m : 2 * m] if dots else np.full(m, np.nan)
+
+
+def _lag(found: Signals) -> float:
+    """The low-pass of the accelerometer that leaves least of the force along z."""
+    left = []
+    for lag in LAGS:
+        squares = lagged(found.squares, lag, found.rate)
+        row = regress(squares[found.good], found.force[found.good, 2])
+        left.append(1.0 - row.explained)
+    best = int(np.argmin(left))
+    return LAGS[best] if left[best] < 0.9 * left[0] else 0.0

@@ -1,0 +1,1 @@
+"""Rotors identified from a throw."""

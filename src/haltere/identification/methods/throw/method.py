@@ -1,0 +1,182 @@
+"""The result of a recorded throw: the rows and motors of `throw_log` and `throw_motors`, with deviations that cover.
+
+Deviations are floors of the method, as shares of the largest number of a row, from simulated throws with exact truth
+and from throws of one vehicle after the other, together with what the residuals say: sigma^2 = floor^2 + rms^2 / (N
+std(u)^2), N = independent samples of the low-passed signals.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.flight import Flight
+from haltere.flight.smoothing import filled
+from haltere.flight.window import HELD_OUT, Excerpt
+from haltere.foundation.constants import STANDARD_GRAVITY
+from haltere.foundation.numbers import Floats
+from haltere.identification.known import Known
+from haltere.identification.methods.absolute import absolute
+from haltere.identification.methods.effectiveness import Told, effectiveness, effectiveness_covariance, places
+from haltere.identification.methods.effectiveness_fit import RotorRows
+from haltere.identification.methods.throw.motors import LogMotor, log_motors
+from haltere.identification.methods.throw.rows import CUTOFF, LogRows, log_rows, predicted
+from haltere.identification.regression import force_law as laws
+from haltere.identification.result import Parameter, Prediction
+
+FLOORS = np.array([0.03, 0.03, 0.05, 0.05, 0.06, 0.08, 0.06, 0.06, 0.05])
+"""fx fy fz p q r p_dot q_dot r_dot: of the largest number of the row (of fz and r_dot for those across)."""
+SPIN_UP = 3.0
+"""s after the excitation begins: motors are fitted there."""
+DRIVEN = 0.2
+STILL = 0.05
+"""Commands beyond the one drive a rotor, below the other it stands."""
+LASTING = 0.03
+"""s, that one rotor is driven alone in an excitation."""
+FALLING = 0.75
+"""Of gravity: below it nothing but gravity acts."""
+PLACE = 0.003
+"""m, of an IMU found from the force of its place."""
+
+
+def throw_window(flight: Flight) -> tuple[float, float] | None:
+    """Start and end, s since the first sample, of a throw that the motors end; None if the log holds none."""
+    if not all(name in flight for name in ("rotors.command", "rotors.speed", "imu.accel", "imu.gyro")):
+        return None
+    command, accel = flight["rotors.command"], flight["imu.accel"]
+    if command.values.ndim != 2 or not np.array_equal(command.time, flight["imu.gyro"].time):
+        return None
+    time, d = command.seconds(flight.start), np.nan_to_num(command.values)
+    # The motors are excited one after the other: nothing that flies already does that.
+    alone = (d.max(axis=1) > DRIVEN) & ((d > STILL).sum(axis=1) == 1)
+    length = max(round(LASTING * command.rate), 2)
+    runs = np.flatnonzero(np.convolve(alone, np.ones(length), "valid") > length - 0.5)
+    if not len(runs):
+        return None
+    start = float(time[runs[0]])
+    stamps = accel.seconds(flight.start)
+    before = (stamps > start - 0.15) & (stamps < start + 0.01)
+    force = np.linalg.norm(accel.values[before], axis=1)
+    if before.sum() < 20 or not np.nanmedian(force) < FALLING * STANDARD_GRAVITY:
+        return None
+    flying = np.flatnonzero((d > STILL).all(axis=1))
+    end = float(time[flying[-1]]) if len(flying) else float(time[-1])
+    begin = max(start - 0.05, float(time[0]))
+    return (begin, min(end, begin + 10.0) - 0.3) if end - begin > 1.3 else None
+
+
+def identify_throw(
+    flight: Flight,
+    part: Excerpt,
+    window: tuple[float, float],
+    airframe: Airframe | None,
+    known: Mapping[str, Known],
+    turned: bool,
+) -> Told:
+    """What a throw tells; `turned` if the IMU is turned against the body."""
+    told = Told()
+    start, end = window
+    found = log_rows(flight, start, end, turned=turned)
+    motors = log_motors(flight, start, min(start + SPIN_UP, end))
+    rows = as_rows(part, found, start, end)
+    told.parameters += effectiveness(part, rows)
+    told.parameters += _motors(part.names, motors)
+    told.parameters += places(rows)
+    absolute(told.parameters, told.notes, part, rows, airframe, known, exact_force=False)
+    told.covariance = effectiveness_covariance(part, rows, told.parameters)
+    split = end - HELD_OUT * (end - start)
+    if end - split > 1.0:
+        early = log_rows(flight, start, split, turned=turned)
+        told.predictions += _predictions(flight, early, split, end)
+    told.curves = {n: motor.kind for n, motor in zip(part.names, motors, strict=True)}
+    told.fit.update(
+        start=start,
+        end=end,
+        rotor_speed_delay=found.delay,
+        accelerometer_lag=found.lag,
+        motors=[{"name": n, "rms": m.residual} for n, m in zip(part.names, motors, strict=True)],
+    )
+    return told
+
+
+def as_rows(part: Excerpt, found: LogRows, start: float, end: float) -> RotorRows:
+    """The rows of a throw with deviations, as those of a flight."""
+    assert part.speeds is not None
+    inside = (part.time >= start) & (part.time <= end)
+    finite = np.isfinite(part.gyro).all(axis=1) & np.isfinite(part.speeds).all(axis=1)
+    whole = laws.signals(
+        replace(part, good=inside & finite), filled(part.speeds), None, CUTOFF, found.delay, found.lag
+    )
+    flown = laws.signals(part, filled(part.speeds), None, CUTOFF, found.delay, found.lag)
+    m = part.rotors
+    table = np.concatenate([found.force, found.torque, found.spin])
+    size = np.max(np.abs(table), axis=1)
+    size[[0, 1]], size[[6, 7]] = size[2], np.maximum(size[8], size[[6, 7]])
+    independent = max(float(end - start) * CUTOFF, 4.0)
+    spread = np.std(whole.squares[whole.good], axis=0), np.std(whole.turned.rises[whole.good], axis=0)
+    noise = np.concatenate(
+        [np.outer(found.residual, 1.0 / spread[0]), np.outer(found.residual[3:], 1.0 / spread[1])]
+    )
+    sigma = np.sqrt((FLOORS * size)[:, None] ** 2 + noise**2 / independent)
+    deviation = np.std(np.concatenate([whole.force, whole.turn], axis=1)[whole.good], axis=0)
+    share = 1.0 - (found.residual / np.maximum(deviation, 1e-12)) ** 2
+    share[3:] = np.maximum(share[3:], 0.5)  # a throw drives every axis; residuals are of differences
+    return RotorRows(
+        found.force,
+        found.torque,
+        found.spin,
+        sigma,
+        np.diag(sigma[2] ** 2),
+        np.stack([np.diag(s**2) for s in sigma[3:6]]),
+        share,
+        found.place,
+        np.full(3, PLACE),
+        np.zeros(2),
+        (found.delay, 5e-4),
+        found.lag,
+        np.zeros(6),
+        (np.zeros(3), np.zeros(3)),
+        CUTOFF,
+        flown if flown.good.sum() > 50 * m else whole,
+        (),
+    )
+
+
+def _motors(names: tuple[str, ...], motors: list[LogMotor]) -> list[Parameter]:
+    found = []
+    for rotor, motor in zip(names, motors, strict=True):
+        path, top = f"rotors.{rotor}", motor.max_speed
+        rough = min(motor.residual / max(top, 1.0), 0.1)
+        tau = float(
+            np.sqrt((0.04 * motor.time_constant) ** 2 + 1.2e-3**2 + (rough * motor.time_constant) ** 2)
+        )
+        found += [
+            Parameter.measured(
+                f"{path}.max_speed", top, (0.03 + rough) * top, "rad/s", "use more throttle", True
+            ),
+            Parameter.measured(
+                f"{path}.idle_speed", motor.idle_speed, (0.03 + rough) * top, "rad/s", "", True
+            ),
+            Parameter.measured(
+                f"{path}.curve", motor.curve, 0.06 + rough, "1", "use the whole range of the throttle"
+            ),
+            Parameter.measured(f"{path}.time_constant", motor.time_constant, tau, "s", "log faster", True),
+            Parameter.measured(f"{path}.delay", motor.delay, 7e-4, "s", "log faster", True),
+        ]
+    return found
+
+
+def _predictions(flight: Flight, rows: LogRows, start: float, end: float) -> list[Prediction]:
+    measured, made = predicted(rows, flight, start, end)
+    time = np.linspace(start, end, len(measured))
+    found = []
+    for k, axis in enumerate("xyz"):
+        a, b = _level(measured[:, k]), _level(made[:, k])
+        found.append(Prediction(f"angular_acceleration.{axis}", "rad/s2", time, a, b))
+    return found
+
+
+def _level(values: Floats) -> Floats:
+    """Slow torques are the air's: the mean is taken off."""
+    return np.asarray(values - np.mean(values))

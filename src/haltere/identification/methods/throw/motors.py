@@ -1,0 +1,186 @@
+"""Motors from a recorded throw, by output error: the speeds that a motor would have had beside those it had.
+
+With command d, curve y(d) of the firmware or of the paper, lag tau, dead time D, speeds w_0 at rest and w_1 at full
+command, and limits on how fast the rotor speeds up and slows down (a controller that limits the current of the motor
+bounds the first, not the second),
+
+    w' = clip((w_0 + (w_1 - w_0) y(d(t - D)) - w) / tau, -down, up)                                        (1)
+    y = sqrt(k d^2 + (1 - k) d)  "quadratic",   y = k d + (1 - k) sqrt(d)  "kappa"    [Blaha2024]           (2)
+
+integrated exactly over a sample where no limit acts. A first-order fit without dead time comes out 4 to 10 ms too slow,
+because rotor speeds arrive late: D holds that, too. It comes from protocol and telemetry, the limits and the form of
+the curve from the controllers: the motors have them in common. So one D is taken for all of them, the one of `DELAYS`
+that leaves least in sum, refined by a parabola, and the median of the upper limits: a single motor that barely reached
+its own cannot tell it from its lag. Lower limits are often not reached at all, and stay with each motor. Speeds that
+jump (dropouts, telemetry that repeats itself) are weighed down: Huber, with a size that the residuals tell.
+
+Every motor with every dead time is one column of the same arithmetic: Gauss-Newton steps with damping (Levenberg) run
+on all of them at once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import signal
+
+from haltere.flight import Flight
+from haltere.flight.sampling import regular_rate
+from haltere.flight.smoothing import least
+from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Floats
+
+DELAYS: Floats = np.arange(0.0, 17.0) * 5e-4
+"""s, dead times that are tried."""
+CURVES = ("quadratic", "kappa")
+LOW = np.array([0.5, 0.0, 0.0, 0.003, 0.3, 0.3])
+HIGH = np.array([3.0, 1.0, 0.5, 0.1, 50.0, 50.0])
+BEGIN = np.array([1.0, 0.5, 0.05, 0.02, 1.5, 1.5])
+"""w_1, k, w_0, tau, up and down: bounds and first guess; speeds in the largest seen over the root of the largest
+command, limits in 40 000 rad/s2."""
+LIMIT = 4e4
+STEPS = 25
+HUBER = 2.0
+QUANTUM = 2.0
+"""rad/s: residuals are never asked to be smaller, telemetry counts in such steps."""
+_NUDGE = 1e-5
+
+
+@dataclass(frozen=True)
+class LogMotor:
+    """One motor: rad/s, curve constant, s, s, rad/s2; `residual` is the rms of the speed, rad/s.
+
+    `slew` limits speeding up, `brake` slowing down; infinite where the throw never reached it.
+    """
+
+    max_speed: float
+    curve: float
+    kind: str
+    idle_speed: float
+    time_constant: float
+    delay: float
+    slew: float
+    residual: float
+    brake: float = np.inf
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """One column for each motor and dead time."""
+
+    commands: Floats
+    """(N, B) late commands, 0..1."""
+    speeds: Floats
+    """(N, B) rad/s."""
+    scale: Floats
+    """(6, B) units of the six numbers."""
+    rate: float
+
+
+def log_motors(flight: Flight, start: float, end: float, kinds: tuple[str, ...] = CURVES) -> list[LogMotor]:
+    """Every motor of a log from `start` to `end`, s since the first sample, with the better of the `kinds` of curve."""
+    command, speed = flight["rotors.command"], flight["rotors.speed"]
+    if not np.array_equal(command.time, speed.time):
+        raise HaltereError(
+            "commands and rotor speeds have clocks of their own; resample one to the other first"
+        )
+    time = command.seconds(flight.start)
+    inside = (time >= start) & (time <= end)
+    if inside.sum() < 100:
+        raise HaltereError(f"{start:g} to {end:g} s hold {inside.sum()} samples; give at least 100")
+    rate = regular_rate(command)
+    d, w = command.values[inside], signal.medfilt(speed.values[inside], (3, 1))
+    tried = []
+    for kind in kinds:
+        _, costs, _ = _fitted(d, w, rate, DELAYS, kind)
+        delay = least(DELAYS, costs.reshape(len(DELAYS), -1).sum(axis=1))[0]
+        free = _fitted(d, w, rate, np.array([delay]), kind)[0]
+        tried.append((kind, delay, *_fitted(d, w, rate, np.array([delay]), kind, float(np.median(free[4])))))
+    kind, delay, numbers, _, rms = min(tried, key=lambda fit: float(fit[3].sum()))
+    found = []
+    for (w_1, k, w_0, tau, up, down), left in zip(numbers.T.tolist(), rms.tolist(), strict=True):
+        reached = down != BEGIN[5] * LIMIT
+        found.append(LogMotor(w_1, k, kind, w_0, tau, delay, up, left, down if reached else np.inf))
+    return found
+
+
+def _fitted(
+    d: Floats, w: Floats, rate: float, delays: Floats, kind: str, limit: float | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """(6, B) numbers, (B,) robust costs and (B,) rms, dead times slowest; `limit` holds the upper one."""
+    time = np.arange(len(d)) / rate
+    late = [np.interp(time - delay, time, column) for delay in delays for column in d.T]
+    top = w.max(axis=0) / np.sqrt(np.maximum(d.max(axis=0), 0.1))
+    top = np.tile(np.maximum(top, 1.0), len(delays))
+    one = np.ones_like(top)
+    scale = np.stack([top, one, top, one, LIMIT * one, LIMIT * one])
+    columns = _Columns(np.stack(late, axis=1), np.tile(w, (1, len(delays))), scale, rate)
+    x = np.tile(BEGIN[:, None], (1, len(top)))
+    free = np.ones(6)
+    if limit is not None:
+        x[4], free[4] = limit / LIMIT, 0.0
+    size = 0.02 * top
+    damping = np.full(len(top), 1e-3)
+    left = _simulated(columns, x, kind) - columns.speeds
+    for step in range(STEPS):
+        slopes = _slopes(columns, x, left, kind) * free[:, None]
+        weight = np.minimum(1.0, HUBER * size / np.maximum(np.abs(left), 1e-9))
+        trial = _stepped(x, left, slopes, weight / size**2, damping)
+        tried = _simulated(columns, trial, kind) - columns.speeds
+        better = _cost(tried, size) < _cost(left, size)
+        x, left = np.where(better, trial, x), np.where(better, tried, left)
+        damping = np.clip(np.where(better, damping / 5.0, damping * 5.0), 1e-8, 1e4)
+        if step % 5 == 4:
+            size = np.maximum(1.4826 * np.median(np.abs(left), axis=0), QUANTUM)
+    return x * scale, _cost(left, QUANTUM * one), np.sqrt(np.mean(left**2, axis=0))
+
+
+def _cost(left: Floats, size: Floats) -> Floats:
+    """(B,) Huber's."""
+    z = np.abs(left) / size
+    return np.asarray(np.sum(np.where(z < HUBER, 0.5 * z**2, HUBER * (z - 0.5 * HUBER)), axis=0))
+
+
+def _slopes(columns: _Columns, x: Floats, left: Floats, kind: str) -> Floats:
+    """(N, 6, B) by forward differences, all numbers and columns in one run."""
+    count, width = x.shape
+    nudged = np.repeat(x[:, None], count, axis=1)
+    nudged[range(count), range(count)] += _NUDGE
+    many = _Columns(
+        np.tile(columns.commands, (1, count)),
+        columns.speeds[:1].repeat(count, axis=0).reshape(1, -1),
+        np.tile(columns.scale, (1, count)),
+        columns.rate,
+    )
+    ran = _simulated(many, nudged.reshape(count, -1), kind).reshape(len(left), count, width)
+    return np.asarray((ran - (left + columns.speeds)[:, None]) / _NUDGE)
+
+
+def _stepped(x: Floats, left: Floats, slopes: Floats, weight: Floats, damping: Floats) -> Floats:
+    """(6, B) one damped step inside the bounds."""
+    weighted = slopes * weight[:, None]
+    H = np.einsum("nib,njb->bij", weighted, slopes)
+    g = np.einsum("nib,nb->bi", weighted, left)
+    diagonal = np.einsum("bii->bi", H)
+    ridge = damping[:, None] * diagonal + 1e-9 * diagonal.max(axis=1, keepdims=True) + 1e-12
+    H = H + ridge[:, :, None] * np.eye(len(x))
+    step = np.linalg.solve(H, -g[:, :, None])[:, :, 0].T
+    return np.asarray(np.clip(x + step, LOW[:, None], HIGH[:, None]))
+
+
+def _simulated(columns: _Columns, x: Floats, kind: str) -> Floats:
+    """(N, B) speeds by equation (1)."""
+    top, k, idle, tau, up, down = x * columns.scale
+    d = columns.commands
+    if kind == "quadratic":
+        y = np.sqrt(np.maximum(k * d**2 + (1.0 - k) * d, 0.0))
+    else:
+        y = k * d + (1.0 - k) * np.sqrt(np.maximum(d, 0.0))
+    goal = idle + (top - idle) * y
+    share = 1.0 - np.exp(-1.0 / (columns.rate * tau))
+    most, least = up / columns.rate, -down / columns.rate
+    found: Floats = np.empty(goal.shape)
+    w = columns.speeds[0].astype(float)
+    for i, target in enumerate(goal):
+        found[i] = w
+        w = w + np.clip((target - w) * share, least, most)
+    return found

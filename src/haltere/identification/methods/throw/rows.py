@@ -1,0 +1,161 @@
+"""What each rotor did in a recorded throw or flight: effectiveness rows, offline.
+
+With squared speeds u = w^2, body rate W, in the axes of the log,
+
+    f = F u + X(W, W') r + c                                                                               (1)
+
+X r = force of the IMU's place, one r for the three rows; c = constant. Angular acceleration: see equation (1) of
+`haltere.identification.methods.throw.torque`. All signals pass the same zero-phase low-pass. Signals of different
+filters and telemetry are late by different times: the delay of the rotor speeds and the low-pass of the accelerometer
+that leave least are taken. Outliers are weighed down (Huber). Motors: see
+`haltere.identification.methods.throw.motors`; where the throw is in a log:
+`haltere.identification.methods.throw.signals`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from haltere.flight import Flight
+from haltere.flight.smoothing import lagged, least, smoothed
+from haltere.foundation.numbers import Floats
+from haltere.identification.methods.throw.signals import Signals, window_of
+from haltere.identification.methods.throw.torque import TorqueRows, torque_rows
+from haltere.identification.tumble.tumble import place_matrix
+
+CUTOFF = 20.0
+"""Hz."""
+DELAYS: Floats = np.arange(-12.0, 9.0) * 5e-4
+"""s, of the rotor speeds against the gyro, tried; negative where the gyro is the later one."""
+LAGS = (0.0, 0.004, 0.008, 0.011, 0.013, 0.015, 0.018)
+"""s, time constants of a PT2 that the accelerometer may have passed, tried."""
+ROUNDS = 6
+HUBER = 2.0
+FEW = 5
+"""Rounds that are enough to compare delays."""
+
+
+@dataclass(frozen=True)
+class LogRows:
+    """Rows of force and torque, per rotor along the last axis.
+
+    Attributes:
+        force: (3, m) m/s2 per (rad/s)^2.
+        torque: (3, m) rad/s2 per (rad/s)^2.
+        spin: (3, m) rad/s2 per rad/s2.
+        place: (3,) of the IMU, m.
+        delay: of the rotor speeds against the gyro, s.
+        lag: time constant of the accelerometer's PT2 low-pass, s; 0 for none.
+        residual: (6,) rms of force (m/s2) and torque rows (rad/s2, of what neighbours do not share).
+        shape: (3, 3) inertia of trace 3; None where nobody fitted one.
+        gyroscopic: share of the rotors' gyroscopic torque that was found: about 1, or 0 in simulators without.
+    """
+
+    force: Floats
+    torque: Floats
+    spin: Floats
+    place: Floats
+    delay: float
+    lag: float
+    residual: Floats
+    shape: Floats | None = None
+    gyroscopic: float = 1.0
+
+
+def log_rows(
+    flight: Flight,
+    start: float,
+    end: float,
+    cutoff: float = CUTOFF,
+    accel: str = "imu.accel",
+    turned: bool = False,
+) -> LogRows:
+    """Rows of force and torque from `start` to `end`, s since the first sample.
+
+    Args:
+        flight: with `imu.gyro`, an accelerometer and `rotors.speed` on one clock.
+        start: where rotors turn freely in the air.
+        end: where they still do.
+        cutoff: of the low-pass, Hz.
+        accel: name of the accelerometer's channel.
+        turned: whether the IMU is turned against the principal axes: the products of inertia are then not small.
+    """
+    signals = window_of(flight, start, end, accel)
+    found, delay = _timed(signals, cutoff, turned)
+    forces = [_force(signals, cutoff, delay, lag) for lag in LAGS]
+    best = int(np.argmin([fit[2].sum() for fit in forces]))
+    force, place, left = forces[best]
+    residual = np.concatenate([left, found.residual])
+    return LogRows(
+        force,
+        found.torque,
+        found.spin,
+        place,
+        delay,
+        LAGS[best],
+        residual,
+        found.shape,
+        found.gyroscopic,
+    )
+
+
+def _timed(signals: Signals, cutoff: float, turned: bool) -> tuple[TorqueRows, float]:
+    """The torque rows at the delay that leaves least: the best of `DELAYS`, refined by a parabola."""
+    costs = np.array([torque_rows(signals, cutoff, delay, turned, FEW).cost for delay in DELAYS])
+    delay = least(DELAYS, costs)[0]
+    return torque_rows(signals, cutoff, delay, turned), delay
+
+
+def predicted(
+    rows: LogRows, flight: Flight, start: float, end: float, cutoff: float = CUTOFF
+) -> tuple[Floats, Floats]:
+    """Angular accelerations (N, 3) measured and by the rows (u and w' only), low-passed, rad/s2."""
+    signals = window_of(flight, start, end)
+    W, squares, rises = _filtered(signals, cutoff, rows.delay)
+    turn = np.gradient(W, 1.0 / signals.rate, axis=0)
+    cut = signals.inner(cutoff)
+    return turn[cut], (squares @ rows.torque.T + rises @ rows.spin.T)[cut]
+
+
+def _filtered(signals: Signals, cutoff: float, delay: float) -> tuple[Floats, Floats, Floats]:
+    """Body rate (N, 3), squared speeds and rotor accelerations (N, m), low-passed."""
+    speeds = signals.late(delay)
+    W, squares, slow = (smoothed(x, signals.rate, cutoff) for x in (signals.gyro, speeds**2, speeds))
+    return W, squares, np.asarray(np.gradient(slow, 1.0 / signals.rate, axis=0))
+
+
+def _force(signals: Signals, cutoff: float, delay: float, lag: float) -> tuple[Floats, Floats, Floats]:
+    """(3, m) F, (3,) place, (3,) rms: the three rows share one place; what they predict passes the PT2, too."""
+    W, squares, _ = _filtered(signals, cutoff, delay)
+    turn = np.gradient(W, 1.0 / signals.rate, axis=0)
+    edge = signals.inner(cutoff)
+    forces = place_matrix(W, turn)
+    squares, forces = (lagged(x, lag, signals.rate) for x in (squares, forces))
+    f, u, X = smoothed(signals.accel, signals.rate, cutoff)[edge], squares[edge], forces[edge]
+    m, n = u.shape[1], len(u)
+    rows = np.zeros((n, 3, 3 * m + 6))
+    for i in range(3):
+        rows[:, i, m * i : m * (i + 1)] = u
+        rows[:, i, 3 * m + 3 + i] = 1.0
+    rows[:, :, 3 * m : 3 * m + 3] = X
+    table, _ = _robust(rows.reshape(3 * n, -1), f.reshape(-1, 1))
+    left = f - rows @ table[0]
+    return table[0, : 3 * m].reshape(3, m), table[0, 3 * m : 3 * m + 3], np.sqrt(np.mean(left**2, axis=0))
+
+
+def _robust(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
+    """Rows (k, n) of Y = X table^T by iteratively weighted least squares, and the rms of each."""
+    scale = np.maximum(np.sqrt(np.mean(X**2, axis=0)), 1e-12)
+    A = X / scale
+    found, rms = [], []
+    for y in Y.T:
+        weight = np.ones(len(y))
+        for _ in range(ROUNDS):
+            root = np.sqrt(weight)
+            theta = np.linalg.lstsq(A * root[:, None], y * root, rcond=1e-8)[0]
+            left = y - A @ theta
+            size = max(1.4826 * float(np.median(np.abs(left))), 1e-9)
+            weight = np.minimum(1.0, HUBER * size / np.maximum(np.abs(left), 1e-12))
+        found.append(theta / scale)
+        rms.append(float(np.sqrt(np.mean(left**2))))
+    return np.array(found), np.array(rms)

@@ -1,0 +1,295 @@
+"""The result of a log with pose, rotor speeds and a nominal airframe: the vehicle filter or the batch smoother.
+
+The numbers are those of `haltere.estimation`: seen from the centre of mass, along the principal axes. Noise that the
+airframe does not state is taken from the log: sigma^2 = mean of (x_k-1 - 2 x_k + x_k+1)^2 / 6, what neighbours of a
+smooth signal do not share. Where the residuals are larger than stated, deviations grow with them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe import Airframe, Imu, PoseSensor
+from haltere.dynamics import Model
+from haltere.estimation import VehicleEstimate, VehicleFilter
+from haltere.estimation.vehicle.coordinates import Effect
+from haltere.flight import Channel, Flight
+from haltere.flight.smoothing import filled, smoothed, white_noise
+from haltere.flight.window import Excerpt, IdentifyError
+from haltere.foundation import HaltereError
+from haltere.foundation.memory import bound_programs
+from haltere.foundation.numbers import Floats
+from haltere.identification.known import Known
+from haltere.identification.methods.amended import with_numbers
+from haltere.identification.methods.effectiveness import SLOW, Told, identify_rotors
+from haltere.identification.methods.vehicle_airframe import assembled, axes_of, principal_frame
+from haltere.identification.methods.vehicle_parameters import vehicle_covariance, vehicle_parameters
+from haltere.identification.regression import force_law as laws
+from haltere.identification.result import PRINCIPAL, Prediction
+
+LEAST = {"accel": 1e-3, "gyro": 1e-5, "position": 1e-3, "rotation": 3e-3}
+"""Deviations of a sample below which no sensor is believed: m/s2, rad/s, m, rad."""
+HAND = 1e-4
+"""Relative deviation of a number that was given as exact."""
+ATTEMPTS = 3
+STRANGE = 0.2
+"""Share of rejected poses, from which on a filter has lost its vehicle."""
+LARGE = 4.0
+"""Residuals squared over what is expected, likewise."""
+NOISY = np.array([0.3, 0.3, 0.3, 0.02, 0.02, 0.02])
+"""Of an IMU on a vehicle that shakes, m/s2 and rad/s; taken where less does not fit."""
+WIDER = 3.0
+WIDENED = (
+    "the airframe and its sensors' noise are believed less than stated, because the residuals were too large"
+)
+STARTING = 1000.0
+"""IMU samples that are smoothed before the filter begins: what turns all axes together is hardly seen, and a filter
+that begins early takes it for known."""
+BEGINNING = (2.0, 5.0)
+"""s, within which that is."""
+TURNS = 8
+"""Gauss-Newton iterations of it."""
+STANDING = 0.05
+"""rad, up to which a joint counts as standing still."""
+CUTOFF = 20.0
+
+
+def identify_vehicle(
+    flight: Flight, part: Excerpt, airframe: Airframe, known: Mapping[str, Known], method: str
+) -> Told:
+    """What filter or batch smoother tell.
+
+    Args:
+        flight: With `imu.*`, `rotors.speed` and `pose.position`.
+        part: The flying part of it.
+        airframe: The prior.
+        known: Numbers measured otherwise.
+        method: `filter`, or `batch` for the smoother over the whole flight with the filter beside it.
+    """
+    bound_programs()
+    told = Told()
+    held = _held(airframe, flight, told.notes)
+    nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, part, airframe)
+    plain = _filter(nominal, {}, held)
+    hands, notes = _hands(plain.chart.names, known)
+    told.notes += notes
+    vehicle = _filter(nominal, hands, held) if hands else plain
+    split = part.split - float(part.time[part.good][0])
+    try:
+        online = vehicle.estimate(recorded, split)
+    except HaltereError as error:
+        raise IdentifyError(f"the vehicle filter cannot start: {error}") from None
+    if _strange(online):
+        # A prior far off: what needs none tells mass, thrust and inertia about, and the filter begins there.
+        quick = identify_rotors(part, airframe, known, exact_force=False)
+        near = with_numbers(airframe, quick.parameters, {}, []) or airframe
+        vehicle, online = _fitted(_filter(equipped(near, flight, []), hands, held), online, recorded, split)
+        told.notes.append(WIDENED)
+    final = online
+    if method == "batch":
+        whole = replace(vehicle, start=recorded.duration + 1.0)
+        final = whole.estimate(recorded)
+        apart = {
+            a.name: abs(a.value - b.value) / max(np.hypot(a.sigma, b.sigma), 1e-300)
+            for a, b in zip(online.table(), final.table(), strict=True)
+        }
+        told.fit["online"] = {row.name: [row.value, row.sigma] for row in online.table()}
+        told.fit["online_offline_sigma"] = float(max(apart.values()))
+    grown = _grown(online)
+    told.notes += [note for note in online.notes if note.startswith("model mismatch")]
+    told.notes.append("places count from the centre of mass along the principal axes")
+    told.parameters += vehicle_parameters(final, grown, online.fit.mismatch)
+    told.covariance = vehicle_covariance(final, told.parameters, grown)
+    told.airframe = assembled(airframe, final, told.notes)
+    told.fit[PRINCIPAL] = principal_frame(airframe, values_of(final))[0].tolist()
+    told.fit.update(pose_residuals=online.fit.pose, imu_residuals=online.fit.imu, rejected=online.rejected)
+    told.predictions += _predictions(online, part)
+    return told
+
+
+def _held(airframe: Airframe, flight: Flight, notes: list[str]) -> Floats:
+    """(J,) rad at which the joints stood; a vehicle that is no rigid body with rotors, or was none here, is refused."""
+    winged = [link.name for link in airframe.links if link.wing is not None]
+    if winged or airframe.body.wing is not None:
+        raise IdentifyError(
+            f"{airframe.name} has wings ({', '.join(winged or ['body'])}), of whose forces the vehicle filter has no "
+            "model; use --method effectiveness"
+        )
+    joints = Model.from_airframe(airframe).topology.joint_names
+    if not joints:
+        return np.zeros(0)
+    if "joints.angle" not in flight:
+        notes.append(f"the log has no joint angles: {', '.join(joints)} are taken to stand at zero")
+        return np.zeros(len(joints))
+    told = flight["joints.angle"]
+    names = told.columns or joints
+    if set(names) != set(joints) or told.values.shape[1:] != (len(joints),):
+        raise IdentifyError(
+            f"joints.angle has {', '.join(told.columns) or told.values.shape[1:]} and {airframe.name} the joints "
+            f"{', '.join(joints)}; give its own airframe"
+        )
+    angles = told.values[:, [names.index(joint) for joint in joints]]
+    middle = np.nanmedian(angles, axis=0)
+    moved = np.nanmax(np.abs(angles - middle), axis=0)
+    worst = int(np.argmax(moved))
+    if not moved[worst] <= STANDING:
+        raise IdentifyError(
+            f"the joint of {joints[worst]} moved by {np.degrees(moved[worst]):.0f} deg in this log, and the vehicle "
+            "filter takes a vehicle whose joints stand still; hold them, or use --method effectiveness"
+        )
+    if np.max(np.abs(middle)) > STANDING:
+        told_at = ", ".join(f"{joint} {np.degrees(x):.0f}" for joint, x in zip(joints, middle, strict=True))
+        notes.append(f"all numbers are of the vehicle with its joints at {told_at} deg, as in the log")
+    return np.asarray(middle, np.float64)
+
+
+def _filter(nominal: Airframe, hands: dict[str, tuple[float, float]], held: Floats) -> VehicleFilter:
+    turning = any(any(x > 0.0 for x in rotor.inertia[:3]) for rotor in nominal.rotors)
+    rate = nominal.imu[0].rate or STARTING / BEGINNING[1]
+    start = float(np.clip(STARTING / rate, *BEGINNING))
+    effects: tuple[Effect, ...] = ("spin",) if turning else ()
+    return VehicleFilter.from_airframe(
+        nominal, hands=hands, effects=effects, joint_angles=held, start=start, iterations=TURNS
+    )
+
+
+def _fitted(
+    vehicle: VehicleFilter, estimate: VehicleEstimate, flight: Flight, split: float
+) -> tuple[VehicleFilter, VehicleEstimate]:
+    """The filter with noise as large as its residuals say, and a wider prior; and its estimate."""
+    vehicle = replace(vehicle, sigma=WIDER * vehicle.sigma)
+    for _ in range(ATTEMPTS):
+        fit, noise = estimate.fit, vehicle.noise
+        louder = np.clip(np.sqrt([fit.imu, fit.pose]), 1.0, 10.0)
+        louder[1] = max(louder[1], 2.0 if fit.rejected > STRANGE else 1.0)
+        imu = np.maximum(np.asarray(noise.imu) * louder[0], NOISY)
+        pose = np.asarray(noise.pose) * louder[1]
+        vehicle = replace(vehicle, noise=noise._replace(imu=jnp.asarray(imu), pose=jnp.asarray(pose)))
+        estimate = vehicle.estimate(flight, split)
+        if not _strange(estimate):
+            return vehicle, estimate
+    raise IdentifyError(
+        f"the vehicle filter does not fit this log ({estimate.fit}); use --method effectiveness, or give an "
+        "airframe nearer to the vehicle"
+    )
+
+
+def _strange(estimate: VehicleEstimate) -> bool:
+    """Whether residuals are so large that nothing can be believed."""
+    fit = estimate.fit
+    values = [fit.imu, fit.pose, fit.rejected]
+    return not np.isfinite(values).all() or fit.rejected > STRANGE or max(fit.imu, fit.pose) > LARGE
+
+
+def equipped(airframe: Airframe, flight: Flight, notes: list[str]) -> Airframe:
+    """The airframe with sensors and noise that it does not state, from the log."""
+    if "pose.position" not in flight or len(flight["pose.position"]) < 20:
+        raise IdentifyError(
+            "the log has no pose; use --method effectiveness, or log motion capture or vision"
+        )
+    imu = airframe.imu[0] if airframe.imu else Imu(position=(0.0, 0.0, 0.0))
+    changes: dict[str, float] = {}
+    for kind in ("accel", "gyro"):
+        if not (getattr(imu, f"sigma_{kind}") or getattr(imu, f"sigma_{kind}_density")):
+            changes[f"sigma_{kind}"] = max(_noise(flight[f"imu.{kind}"]), LEAST[kind])
+    changes["rate"] = imu.rate or flight["imu.accel"].rate
+    sensors: dict[str, object] = {"imu": (imu.model_copy(update=changes), *airframe.imu[1:])}
+    place = max(_noise(flight["pose.position"]), LEAST["position"])
+    turn = LEAST["rotation"]
+    if "pose.wxyz" in flight:
+        turn = max(2.0 * _noise(flight["pose.wxyz"]), turn)
+    if not airframe.pose:
+        sensors["pose"] = (PoseSensor(position=(0.0, 0.0, 0.0), sigma_position=place, sigma_rotation=turn),)
+        notes.append("the airframe states no pose sensor: one at the body's origin is taken")
+    else:
+        first = airframe.pose[0]
+        stated = {
+            "sigma_position": first.sigma_position or place,
+            "sigma_rotation": first.sigma_rotation or turn,
+        }
+        sensors["pose"] = (first.model_copy(update=stated), *airframe.pose[1:])
+    return airframe.model_copy(update=sensors)
+
+
+def _noise(channel: Channel) -> float:
+    return float(np.max(white_noise(channel.values[channel.finite])))
+
+
+def _flying(flight: Flight, part: Excerpt, airframe: Airframe) -> Flight:
+    """The part of the flight from the first to the last good sample, rotors named as in the airframe."""
+    inside = part.time[part.good]
+    names = tuple(rotor.name for rotor in airframe.rotors)
+    speed = flight["rotors.speed"]
+    if speed.values.shape[1] != len(names):
+        raise IdentifyError(
+            f"the log has {speed.values.shape[1]} rotors and {airframe.name} has {len(names)}; give its own airframe"
+        )
+    if set(speed.columns) != set(names):
+        flight = flight.with_channel(replace(speed, columns=names))
+    for name in flight.names:
+        if name.startswith("truth."):
+            flight = flight.without(name)
+    return flight.between(float(inside[0]), float(inside[-1]))
+
+
+def _hands(
+    names: tuple[str, ...], known: Mapping[str, Known]
+) -> tuple[dict[str, tuple[float, float]], list[str]]:
+    """Hand measurements of the filter, and sentences on what it cannot take."""
+    hands, notes = {}, []
+    for pattern, number in known.items():
+        found = [name for name in names if fnmatchcase(name, pattern)]
+        if not found or ".position" in pattern:
+            notes.append(f"--known {pattern} is not used by this method")
+            continue
+        for name in found:
+            hands[name] = (number.value, number.sigma or HAND * abs(number.value))
+    return hands, notes
+
+
+def _grown(estimate: VehicleEstimate) -> float:
+    """By how much deviations grow because residuals are larger than stated."""
+    return float(np.sqrt(max(estimate.fit.pose, estimate.fit.imu, 1.0)))
+
+
+def _predictions(online: VehicleEstimate, part: Excerpt) -> list[Prediction]:
+    """What the filter believed after the early part says of the late one, in principal axes."""
+    late, chart = part.late(), online.chart
+    if online.early is None or late.flown < 0.5 or part.speeds is None:
+        return []
+    early = replace(online, belief=online.early)
+    p, axes = values_of(early), early.thrust_axes()[0]
+    cutoff = min(CUTOFF, 0.2 * part.rate)
+    found = laws.signals(late, filled(part.speeds), None, cutoff, 0.0, 0.0)
+    R = np.asarray(axes_of(p["imu_rotation"]))
+    rates, turn = found.rates @ R.T, found.turn @ R.T
+    thrust = p["thrust_coefficient"][:, None] * axes
+    spin = np.asarray(chart.spins)[:, None]
+    torque = np.cross(p["rotor_position"], thrust) - spin * p["torque_ratio"][:, None] * thrust
+    momenta = spin * p.get("spin_inertia", np.zeros(len(axes)))[:, None] * axes
+    momentum = rates * p["inertia"] + np.sqrt(np.maximum(found.squares, 0.0)) @ momenta
+    made = (found.squares @ torque - found.turned.rises @ momenta - np.cross(rates, momentum)) / p["inertia"]
+    arm = p["imu_position"]
+    force = (
+        found.squares @ thrust / p["mass"][0] + np.cross(turn, arm) + np.cross(rates, np.cross(rates, arm))
+    )
+    measured = found.force @ R.T
+    time, good = found.time[found.good], found.good
+    predicted = [
+        Prediction(f"imu.accel.{a}", "m/s2", time, measured[good, k], force[good, k])
+        for k, a in enumerate("xyz")
+    ]
+    for k, a in enumerate("xyz"):
+        both = [x[:, k] - smoothed(x[:, k], found.rate, SLOW) for x in (turn, made)]
+        predicted.append(
+            Prediction(f"angular_acceleration.{a}", "rad/s2", time, both[0][good], both[1][good])
+        )
+    return predicted
+
+
+def values_of(estimate: VehicleEstimate) -> dict[str, Floats]:
+    """The printed numbers as plain arrays."""
+    return {name: np.asarray(value, np.float64) for name, value in estimate.printed.items()}

@@ -1,0 +1,95 @@
+"""The numbers of the vehicle filter as parameters of a result: values, deviations, verdicts, and their covariance."""
+
+import numpy as np
+
+from haltere.estimation import VehicleEstimate
+from haltere.estimation.vehicle.estimate import Row
+from haltere.foundation.numbers import Floats
+from haltere.foundation.verdict import NORMAL, Verdict, judge
+from haltere.identification.result import Covariance, Parameter
+
+FLOOR = 0.02
+"""Relative, added where the model does not fit."""
+UNITS = {
+    "mass": "kg", "inertia": "kg m2", "gravity": "m/s2", "thrust_coefficient": "N/(rad/s)2", "torque_ratio": "m",
+    "rotation": "rad", "axis": "rad", "spin_inertia": "kg m2", "position": "m", "time_constant": "s", "delay": "s",
+}  # fmt: skip
+
+
+def vehicle_parameters(estimate: VehicleEstimate, grown: float, misfit: bool) -> list[Parameter]:
+    """Every printed number; deviations grow by `grown`, and by `FLOOR` of the value if the model is a `misfit`."""
+    found: list[Parameter] = []
+    tilts: dict[str, list[Row]] = {}
+    for row in estimate.table():
+        if ".axis." in row.name:
+            tilts.setdefault(row.name.rsplit(".", 1)[0], []).append(row)
+            continue
+        sigma = grown * row.sigma
+        if misfit:
+            sigma = float(np.hypot(sigma, FLOOR * abs(row.value)))
+        found.append(_entry(row.name, row.value, sigma, row.verdict, row.partners))
+    axes, covs = _axes(estimate)
+    for axis, cov, (path, rows) in zip(axes, grown**2 * covs, tilts.items(), strict=True):
+        spread = float(np.sqrt(np.trace(cov)))
+        verdict = "identified" if all(r.verdict == "identified" for r in rows) else rows[0].verdict
+        for i, component in enumerate("xyz"):
+            # To second order: along itself an axis does not change to first.
+            across = float(np.sqrt(cov[i, i] + 0.5 * axis[i] ** 2 * np.sum(cov**2)))
+            found.append(
+                _entry(f"{path}.{component}", float(axis[i]), across, verdict, rows[0].partners, "1")
+            )
+        found.append(_entry(f"{path}.angle_sigma", spread, spread, verdict, rows[0].partners, "rad"))
+    return found
+
+
+def _axes(estimate: VehicleEstimate) -> tuple[Floats, Floats]:
+    """Thrust axes (N, 3) and the covariance of each (N, 3, 3)."""
+    chart, (axes, slopes) = estimate.chart, estimate.thrust_axes()
+    first = chart.printed.places["rotor_tilt"].start
+    covs = []
+    for i in range(chart.count):
+        own = slice(first + 2 * i, first + 2 * i + 2)
+        covs.append(slopes[i, :, i] @ estimate.printed_cov[own, own] @ slopes[i, :, i].T)
+    return axes, np.array(covs)
+
+
+def vehicle_covariance(estimate: VehicleEstimate, parameters: list[Parameter], grown: float) -> Covariance:
+    """Of all parameters: J P J^T, where J turns tilts into axes and leaves the rest; their sigmas on its diagonal."""
+    chart, slopes = estimate.chart, estimate.thrust_axes()[1]
+    block = chart.printed.places["rotor_tilt"]
+    own = dict(zip(chart.names, np.eye(len(chart.names)), strict=True))
+    for i in range(chart.count):
+        head = chart.names[block.start + 2 * i].rsplit(".", 1)[0]
+        for k, component in enumerate("xyz"):
+            own[f"{head}.{component}"] = np.zeros(len(chart.names))
+            own[f"{head}.{component}"][block] = slopes[i, k].reshape(-1)
+    told = [p for p in parameters if p.name in own]
+    J = np.stack([own[p.name] for p in told])
+    matrix = grown**2 * J @ estimate.printed_cov @ J.T
+    sigma = np.array([p.sigma or 0.0 for p in told])
+    matrix += np.diag(np.maximum(sigma**2 - np.diagonal(matrix), 0.0))
+    return Covariance(tuple(p.name for p in told), matrix)
+
+
+def _entry(
+    name: str,
+    value: float,
+    sigma: float,
+    verdict: Verdict,
+    partners: tuple[str, ...],
+    unit: str | None = None,
+) -> Parameter:
+    kind = next((part for part in reversed(name.split(".")) if part in UNITS), "position")
+    low, high = value - NORMAL * sigma, value + NORMAL * sigma
+    positive = kind in ("mass", "inertia", "thrust_coefficient", "torque_ratio", "time_constant")
+    if positive and verdict == "identified":
+        verdict = judge(value, (low, high))
+    fix = {
+        "identified": "",
+        "weak": "fly longer and livelier (haltere design)",
+        "combination": "measure one of them by hand and give it with --known",
+        "unobservable": "no such flight tells it: measure it by hand",
+    }[verdict]
+    if positive:
+        low = max(low, 0.0)
+    return Parameter(name, value, sigma, (low, high), unit or UNITS[kind], verdict, partners, fix)

@@ -1,0 +1,1 @@
+"""Servo readings of a log, and the constants of servos."""

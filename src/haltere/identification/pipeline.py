@@ -1,0 +1,198 @@
+"""`identify`: a log in, parameters with verdicts out.
+
+The doctor looks at the log first, and what is certain is mended. What is in the log chooses the method: a throw; pose
+and a nominal airframe (filter or batch smoother); rotor speeds (effectiveness); commands alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.airframe.rigid import nominal_of
+from haltere.doctor.diagnosis import diagnose
+from haltere.flight import Flight
+from haltere.flight.window import Excerpt, IdentifyError, excerpt
+from haltere.foundation import HaltereError
+from haltere.identification.imu_turn import TURNED, mounted, turn_of
+from haltere.identification.known import Known, check_rotors
+from haltere.identification.methods.airframe import told_airframe
+from haltere.identification.methods.amended import with_numbers
+from haltere.identification.methods.command import identify_commands
+from haltere.identification.methods.effectiveness import Told, identify_rotors
+from haltere.identification.methods.throw.method import identify_throw, throw_window
+from haltere.identification.result import Identification, Parameter
+
+Method = Literal["auto", "filter", "batch", "effectiveness", "command", "throw"]
+METHODS: tuple[Method, ...] = get_args(Method)
+SLOWEST = 90.0
+"""Hz, of an IMU for the vehicle filter."""
+ORDER = ("mass", "payload", "com", "inertia", "thrust_to_weight", "imu", "pose", "gravity")
+
+
+def identify(
+    flight: Flight,
+    airframe: Airframe | None = None,
+    known: Mapping[str, Known] | None = None,
+    method: Method = "auto",
+    apply: Iterable[str] = (),
+    source: str = "flight",
+) -> Identification:
+    """What a log tells of its vehicle.
+
+    Args:
+        flight: The record.
+        airframe: What the vehicle is meant to be; that of the record is not used, it may be the truth.
+        known: Numbers measured otherwise, by name.
+        method: How; chosen from what the log holds if `auto`.
+        apply: Kinds of the doctor's findings to mend though they are not certain.
+        source: The log's file name.
+    """
+    if method not in METHODS:
+        raise IdentifyError(f"method {method!r}; give one of {', '.join(METHODS)}")
+    try:
+        with np.errstate(all="ignore"):  # a damaged log may hold any numbers
+            return _identified(flight, airframe, dict(known or {}), method, apply, source)
+    except (np.linalg.LinAlgError, ZeroDivisionError, FloatingPointError) as error:
+        raise IdentifyError(
+            f"the numbers in this log fit no vehicle ({error}); look at it with haltere doctor and haltere plot"
+        ) from None
+
+
+def _identified(
+    flight: Flight,
+    airframe: Airframe | None,
+    given: dict[str, Known],
+    method: Method,
+    apply: Iterable[str],
+    source: str,
+) -> Identification:
+    diagnosis = diagnose(flight, airframe, apply)
+    mended = diagnosis.mended
+    names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
+    part = excerpt(mended, names)
+    check_rotors(given, part.names)
+    window = throw_window(mended)
+    chosen = _chosen(method, part, window is not None, airframe is not None and _posed(mended))
+    if chosen == "throw":
+        if window is None:
+            raise IdentifyError(
+                "the log holds no throw: no free fall before the motors start; use --method auto"
+            )
+        turned = TURNED in diagnosis.kinds()
+        told = identify_throw(mended, part, window, airframe, given, turned)
+    else:
+        try:
+            readings, meant = mended, airframe
+            turn = turn_of(diagnosis, apply)
+            if turn is not None and airframe is not None and chosen in ("filter", "batch"):
+                readings, meant = mounted(mended, airframe, turn)
+            told = _told(chosen, readings, part, meant, given)
+        except HaltereError as error:
+            if method != "auto" or chosen != "filter":
+                raise
+            chosen = "effectiveness"
+            told = _told(chosen, mended, part, airframe, given)
+            told.notes.append(f"the vehicle filter could not be used: {error}")
+    if told.airframe is None and chosen not in ("filter", "batch"):
+        if airframe is None:
+            told.airframe = told_airframe(source, told.parameters, told.curves)
+        else:
+            told.airframe = with_numbers(airframe, told.parameters, told.curves, told.notes)
+    notes = [n for n in flight.notes if n.startswith("settings:")] + told.notes
+    return Identification(
+        source=source,
+        duration=flight.duration,
+        method=chosen,
+        parameters=tuple(sorted(told.parameters, key=_place)),
+        airframe=told.airframe,
+        covariance=told.covariance,
+        nominal=airframe,
+        predictions=tuple(told.predictions),
+        fit=finite({**told.fit, "flown": part.flown, "curves": told.curves}),
+        excitation={k: v for k, v in _excitation(part).items() if np.isfinite(v)},
+        findings=tuple(f.to_dict() for f in diagnosis.findings),
+        unknown=tuple(u.to_dict() for u in diagnosis.unknown),
+        notes=tuple(notes),
+        steps=_steps(told.parameters, notes),
+    )
+
+
+def _chosen(method: Method, part: Excerpt, thrown: bool, posed: bool) -> Method:
+    if method != "auto":
+        return method
+    if thrown and part.speeds is not None:
+        return "throw"
+    if posed and part.speeds is not None:
+        return "filter"
+    return "effectiveness" if part.speeds is not None else "command"
+
+
+def _told(
+    method: Method, flight: Flight, part: Excerpt, airframe: Airframe | None, known: Mapping[str, Known]
+) -> Told:
+    if airframe is not None and airframe.imu and method in ("effectiveness", "command"):
+        part = part.turned(nominal_of(airframe).imu_rotation)
+    if method == "effectiveness":
+        if part.speeds is None:
+            raise IdentifyError("the log has no rotor speeds; use --method command")
+        return identify_rotors(part, airframe, known, exact_force="pose.acceleration" in flight)
+    if method == "command":
+        return identify_commands(part, airframe, known)
+    if part.speeds is None:
+        raise IdentifyError(f"--method {method} needs rotor speeds and a pose; the log has no rotor speeds")
+    if airframe is None:
+        raise IdentifyError(f"--method {method} starts from a nominal vehicle; give --airframe")
+    from haltere.identification.methods.vehicle import identify_vehicle  # noqa: PLC0415 - JAX takes a second to import
+
+    return identify_vehicle(flight, part, airframe, known, method)
+
+
+def _posed(flight: Flight) -> bool:
+    """Whether a pose was measured beside an IMU that is fast enough, and not the one made of the other."""
+    return (
+        "pose.position" in flight
+        and len(flight["pose.position"]) > 50
+        and "pose.acceleration" not in flight
+        and flight["imu.gyro"].rate > SLOWEST
+    )
+
+
+def finite(value: Any) -> Any:
+    """Plain data with None for what is not finite."""
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if np.isfinite(value) else None
+    return value
+
+
+def _place(parameter: Parameter) -> tuple[int, str]:
+    head = parameter.name.split(".", 1)[0].split("/")[0]
+    return (ORDER.index(head), "") if head in ORDER else (len(ORDER), "")
+
+
+def _excitation(part: Excerpt) -> dict[str, float]:
+    found = {}
+    rates, good = part.gyro, part.good
+    slope = np.gradient(rates, 1.0 / part.rate, axis=0)
+    for k, axis in enumerate(("roll", "pitch", "yaw")):
+        found[f"{axis} rate, rad/s"] = float(np.nanstd(rates[good, k]))
+        found[f"{axis} acceleration, rad/s2"] = float(np.nanstd(slope[good, k]))
+    if part.accel is not None:
+        found["thrust, m/s2"] = float(np.nanstd(part.accel[good, 2]))
+    return found
+
+
+def _steps(parameters: list[Parameter], notes: list[str]) -> tuple[str, ...]:
+    """What to do next: the fixes that help most numbers first."""
+    counts: dict[str, int] = {}
+    for each in parameters:
+        if each.fix:
+            counts[each.fix] = counts.get(each.fix, 0) + 1
+    lines = [fix for fix, _ in sorted(counts.items(), key=lambda item: -item[1])]
+    lines += [note.removeprefix("settings: ") for note in notes if note.startswith("settings:")]
+    return tuple(lines[:8])

@@ -1,0 +1,1 @@
+"""Laws of force and torque fitted to a flight."""

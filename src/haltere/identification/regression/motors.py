@@ -1,0 +1,177 @@
+"""Motors by output error: the speed that a command would have made beside the one that was measured.
+
+With command d in 0..1, lag tau, dead time T and, if the curve needs it, battery voltage V over its mean,
+
+    w' = (y(d(t - T)) - w) / tau,       y = w_0 + (w_1 - w_0) (k d + (1 - k) sqrt d)     "kappa" [Blaha2024]   (1)
+
+is linear in the three numbers of the curve for given tau and T: lag and dead time are searched, the curve is solved for
+each of them (variable projection). Speeds arrive late by telemetry, too; T holds both. Dropouts are weighed down
+(Huber).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, signal
+
+from haltere.flight.window import Excerpt
+from haltere.foundation.numbers import Floats
+
+TAUS = (0.003, 0.01, 0.025, 0.05, 0.1)
+"""s."""
+DEAD = (0.0, 0.003, 0.008, 0.02)
+"""s."""
+FASTEST = 500.0
+"""Hz, for the search."""
+PARTS = 5
+"""Stretches of the flight whose time constants are compared."""
+STUDENT = 1.4
+"""Of five stretches: Student's t against the normal distribution at 95 %."""
+LEVEL = 3.0
+"""Outliers, in robust deviations."""
+
+
+@dataclass(frozen=True)
+class MotorFit:
+    """One motor.
+
+    Attributes:
+        curve: (3,) of 1, d, sqrt d: rad/s.
+        time_constant: s.
+        delay: s.
+        sigma: (5,) of the top speed, the idle speed, k, tau and T.
+        residual: rms, rad/s.
+        explained: Share of the speed's variance.
+        reach: (2,) lowest and highest command of the flight.
+        made: (N,) speeds that the commands make, rad/s.
+    """
+
+    curve: Floats
+    time_constant: float
+    delay: float
+    sigma: Floats
+    residual: float
+    explained: float
+    reach: tuple[float, float]
+    made: Floats
+
+    @property
+    def top(self) -> float:
+        """Speed at full command, rad/s."""
+        return float(self.curve.sum())
+
+    @property
+    def idle(self) -> float:
+        """Speed at command zero, rad/s."""
+        return float(self.curve[0])
+
+    @property
+    def share(self) -> float:
+        """The share k of equation (1)."""
+        return float(self.curve[1] / (self.curve[1] + self.curve[2]))
+
+
+def motor_fits(part: Excerpt, speeds: Floats) -> list[MotorFit]:
+    """Every motor of an excerpt with commands; `speeds` (N, m) rad/s without gaps."""
+    assert part.commands is not None
+    commands = np.clip(np.nan_to_num(part.commands), 0.0, None)
+    return [_motor(part, d, w) for d, w in zip(commands.T, speeds.T, strict=True)]
+
+
+def driven(d: Floats, tau: float, dead: float, rate: float) -> Floats:
+    """(N, 3) what 1, d and sqrt d make of a first-order lag with dead time, from steady state."""
+    basis = np.stack([d, np.sqrt(d)], axis=1)
+    if dead > 0.0:
+        places = np.arange(len(d)) - dead * rate
+        basis = np.stack([np.interp(places, np.arange(len(d)), b) for b in basis.T], axis=1)
+    keep = np.exp(-1.0 / (rate * tau))
+    # A command holds until the next sample: the speed at a sample has seen the commands before it.
+    held = np.concatenate([basis[:1], basis[:-1]])
+    passed = signal.lfilter([1.0 - keep], [1.0, -keep], held, axis=0, zi=keep * basis[:1])[0]
+    return np.concatenate([np.ones((len(d), 1)), passed], axis=1)
+
+
+def _solved(B: Floats, w: Floats) -> tuple[Floats, float]:
+    """(3,) curve, none of its numbers below zero, and the robust cost for each sample."""
+    scale = max(float(np.max(np.abs(w))), 1.0)
+    weight = np.ones(len(w))
+    curve, left = np.zeros(3), np.abs(w)
+    for _ in range(3):
+        G = B * weight[:, None]
+        M = G.T @ B + 1e-8 * len(w) * np.eye(3)
+        root = np.linalg.cholesky(M)
+        curve = optimize.nnls(root.T, np.linalg.solve(root, G.T @ w))[0]
+        left = np.abs(w - B @ curve)
+        size = max(1.4826 * float(np.median(left)), 1e-6 * scale)
+        weight = np.minimum(1.0, LEVEL * size / np.maximum(left, 1e-12 * scale))
+    return curve, float(np.sum(weight * left**2) / np.sum(weight))
+
+
+def _motor(part: Excerpt, d: Floats, w: Floats) -> MotorFit:
+    # A slower clock is quicker and loses nothing of a lag; commands are averaged so that none is skipped.
+    step = max(int(part.rate / FASTEST), 1)
+    count = len(d) // step * step
+    rate, good = part.rate / step, part.good[:count:step]
+    slow_d, slow_w = d[:count].reshape(-1, step).mean(axis=1), w[:count].reshape(-1, step).mean(axis=1)
+
+    def cost(tau: float, dead: float, chosen: NDArray[np.intp]) -> float:
+        first, last = max(int(chosen[0] - rate), 0), int(chosen[-1]) + 1
+        B = driven(slow_d[first:last], tau, dead, rate)
+        return _solved(B[chosen - first], slow_w[chosen])[1]
+
+    places = np.flatnonzero(good)
+    few, more = (places[:: max(len(places) // count_, 1)] for count_ in (1500, 5000))
+    _, tau, dead = min((cost(tau, dead, few), tau, dead) for tau in TAUS for dead in DEAD)
+    tau, dead = _refined(lambda t, T: cost(t, T, more), tau, dead)
+    B = driven(slow_d, tau, dead, rate)
+    curve, left = _solved(B[good], slow_w[good])
+    own, curves = [], []
+    for block in np.array_split(places, PARTS):
+        chosen = np.zeros(len(good), bool)
+        chosen[block] = True
+        # Each stretch has its own lag and dead time, with the whole flight's as start; curves without one stretch.
+        some = block[:: max(len(block) // 1500, 1)]
+        own.append(_refined(lambda t, T, c=some: cost(t, T, c), tau, dead, 16))  # type: ignore[misc]
+        curves.append(_solved(B[good & ~chosen], slow_w[good & ~chosen])[0])
+    shapes = np.array([[c.sum(), c[0], c[1] / (c[1] + c[2] + 1e-12)] for c in curves])
+    jack = np.sqrt((PARTS - 1) / PARTS * np.sum((shapes - shapes.mean(axis=0)) ** 2, axis=0)) * STUDENT
+    # What lies beyond the commands that were flown is extrapolated: a curve without bounds says how far that may go.
+    loose = np.linalg.lstsq(B[good], slow_w[good], rcond=None)[0]
+    bent = np.abs([loose.sum() - curve.sum(), loose[0] - curve[0], 0.0])
+    times = np.std(np.array(own), axis=0, ddof=1) / np.sqrt(PARTS) * STUDENT
+    variance = float(np.var(slow_w[good]))
+    return MotorFit(
+        curve,
+        tau,
+        dead,
+        np.concatenate([np.hypot(jack, 0.5 * bent), times]),
+        float(np.sqrt(left)),
+        1.0 - left / variance if variance > 0.0 else 0.0,
+        (float(np.percentile(slow_d[good], 0.5)), float(np.percentile(slow_d[good], 99.5))),
+        driven(d, tau, dead, part.rate) @ curve,
+    )
+
+
+def _refined(
+    cost: Callable[[float, float], float], tau: float, dead: float, steps: int = 40
+) -> tuple[float, float]:
+    """Lag and dead time of the least cost near a start, the lag on a logarithmic scale."""
+
+    def numbers(x: Floats) -> tuple[float, float]:
+        return float(np.exp(np.clip(x[0], -8.0, 0.0))), float(np.clip(x[1] * 0.01, 0.0, 0.06))
+
+    start = np.array([np.log(tau), dead * 100.0])
+    answer = optimize.minimize(
+        lambda x: cost(*numbers(x)),
+        start,
+        method="Nelder-Mead",
+        options={
+            "maxfev": steps,
+            "xatol": 2e-3,
+            "fatol": 0.0,
+            "initial_simplex": start + np.array([[0.0, 0.0], [0.25, 0.0], [0.0, 0.15]]),
+        },
+    )
+    return numbers(answer.x)

@@ -1,0 +1,1 @@
+"""What free falls tell: IMU position and inertia."""

@@ -1,0 +1,212 @@
+"""Where the IMU sits against the centre of mass, from free tumbles, with an ellipsoid that covers.
+
+Beside equation (1) of `haltere.identification.tumble.tumble` the accelerometer feels drag, and both sensors have
+errors. With X r the force of the place, R = R_0I the turn since release, t the time since it, in each throw
+
+    f = X r + R^T sum_k d_k P_k(t) + b + (E_a + [e_a]x) X r + dX r,   dX = -dX/dw (E_g + [e_g]x) w          (1)
+
+d_k = drag in the world with Legendre polynomials P_k over the fall, k = 0..3: it turns over at the apex (12 numbers per
+throw); b = bias of the accelerometer; E = diagonal of scale
+errors; e = misalignments of accelerometer (a) and gyro (g). All of these are unknown but bounded by the `Budget`: they
+are estimated together with r under Gaussian priors of those sizes, linearised at r, so what the data say is used and
+what they do not say widens the covariance:
+
+    cov = [ (A^T A / (s^2 n) + diag(0, 1/sigma^2)) ^-1 ]_rr,    s^2 = |residual|^2 / (3 N - 3)              (2)
+
+n = `Tumble.inflation` samples count as one ([Blaha2024] takes n = 1 and no budget: its ellipsoids cover 0 to 8 %).
+A throw about one axis leaves the place along that axis unknown; `Excitation` names it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial.legendre import legvander
+from scipy.stats import chi2
+
+from haltere.foundation.numbers import Floats
+from haltere.identification.tumble.tumble import Tumble, TumbleError, hats, place_matrix
+
+ROUNDS = 3
+NEEDED = 1e-3
+"""m: a throw whose deviation along some direction is larger says too little alone."""
+QUIETEST = 2e-3
+"""m/s2: no accelerometer is better than its resolution."""
+ORDER = 4
+"""Polynomials of the drag over one fall."""
+FLAT = 1.0
+"""m: the prior of the place itself, so wide that it says nothing."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Systematic errors that are left after calibration at rest, one sigma each."""
+
+    bias: float = 0.02
+    """Of the accelerometer, m/s2."""
+    scale: float = 0.005
+    """Of each axis of accelerometer and gyro, relative."""
+    misalignment: float = np.deg2rad(0.3)
+    """Of each sensor's axes, rad."""
+    drag: float = 0.15
+    """Specific drag force at release, m/s2."""
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """What one throw says alone.
+
+    Attributes:
+        enough: whether every direction is known well enough from this throw alone.
+        weakest: (3,) unit vector, IMU axes, of the direction it says least about.
+        sigma: deviation along it, m.
+        spin: (3,) unit vector of the mean axis of rotation, up to sign.
+        advice: one sentence.
+    """
+
+    enough: bool
+    weakest: Floats
+    sigma: float
+    spin: Floats
+    advice: str
+
+
+@dataclass(frozen=True)
+class ImuPlace:
+    """The IMU's place.
+
+    Attributes:
+        position: (3,) of the IMU from the centre of mass, IMU axes, m.
+        cov: (3, 3) its covariance with the budget, m2.
+        formal: (3, 3) covariance of white, independent residuals alone, m2: what [Blaha2024] draws.
+        throws: what each throw says.
+        bias: (3,) of the accelerometer, m/s2.
+        residual: rms, m/s2.
+    """
+
+    position: Floats
+    cov: Floats
+    formal: Floats
+    throws: tuple[Excitation, ...]
+    bias: Floats
+    residual: float
+
+    @property
+    def enough(self) -> bool:
+        """Whether all throws together say enough about every direction."""
+        return bool(np.sqrt(np.linalg.eigvalsh(self.cov)[-1]) <= NEEDED)
+
+    def ellipsoid(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Semi-axes (3,) in m, longest last, and their directions as columns (3, 3)."""
+        values, vectors = np.linalg.eigh(self.cov)
+        return np.sqrt(values * chi2.ppf(level, 3)), vectors
+
+    def contains(self, position: Floats, level: float = 0.95, *, formal: bool = False) -> bool:
+        """Whether a place (3,) in m lies in the ellipsoid."""
+        error = np.asarray(position) - self.position
+        return bool(error @ np.linalg.solve(self.formal if formal else self.cov, error) <= chi2.ppf(level, 3))
+
+
+def imu_place(throws: Sequence[Tumble], budget: Budget | None = None) -> ImuPlace:
+    """The IMU's place from one or more tumbles, by least squares with the systematic errors of the module."""
+    if not throws:
+        raise TumbleError("got no throw; give at least one, better two about different axes")
+    limits = budget or Budget()
+    r = _plain(throws)
+    for _ in range(ROUNDS):
+        solution, cov, residual = _fit(throws, limits, r)
+        r = solution[:3]
+    formal = np.asarray(np.linalg.inv(sum(_gram(t) for t in throws)) * residual**2, np.float64)
+    alone = tuple(_excitation(i + 1, t, limits, r, residual) for i, t in enumerate(throws))
+    return ImuPlace(r, cov[:3, :3], formal, alone, solution[3:6], residual)
+
+
+def _gram(throw: Tumble) -> Floats:
+    X = place_matrix(throw.gyro, throw.slope)
+    return np.asarray(np.einsum("nij,nik->jk", X, X))
+
+
+def _plain(throws: Sequence[Tumble]) -> Floats:
+    """Least squares without any nuisance: where the linearisation begins."""
+    total = sum(_gram(t) for t in throws)
+    right = sum(np.einsum("nij,ni->j", place_matrix(t.gyro, t.slope), t.accel) for t in throws)
+    return np.asarray(np.linalg.lstsq(total, right, rcond=1e-9)[0])
+
+
+def _rows(throw: Tumble, r: Floats) -> Floats:
+    """(N, 3, 18 + 3 ORDER) derivatives of (1) with respect to r, b, E_a, e_a, E_g, e_g, d_0, d_1, ..."""
+    w, a = throw.gyro, throw.slope
+    X = place_matrix(w, a)
+    force = X @ r
+    turns = hats(np.eye(3))  # columns of [e]x
+    gains = [*np.stack([np.diag(e) for e in np.eye(3)]), *turns]
+    accel = [force @ g.T for g in gains]
+    arm = np.cross(w, r)
+
+    def through(g: Floats) -> Floats:
+        """What the force of the place changes by where the true rate is w - g w."""
+        dw, da = w @ g.T, a @ g.T
+        return np.asarray(-np.cross(da, r) - np.cross(dw, arm) - np.cross(w, np.cross(dw, r)))
+
+    gyro = [through(g) for g in gains]
+    R_T = np.transpose(throw.turn, (0, 2, 1))
+    swept = legvander(np.linspace(-1.0, 1.0, len(w)), ORDER - 1)
+    blocks = [X, np.broadcast_to(np.eye(3), X.shape), np.stack(accel, 2), np.stack(gyro, 2)]
+    return np.concatenate([*blocks, *(R_T * p[:, None, None] for p in swept.T)], axis=2)
+
+
+def _fit(
+    throws: Sequence[Tumble], budget: Budget, r: Floats, noise: float | None = None
+) -> tuple[Floats, Floats, float]:
+    """Solution and covariance of (r, b, gains, drag of each throw), and the rms of the residual."""
+    shared = 18
+    own = 3 * ORDER
+    size = shared + own * len(throws)
+    gains = [budget.scale] * 3 + [budget.misalignment] * 3
+    sigma = np.array([FLAT] * 3 + [budget.bias] * 3 + gains * 2 + [budget.drag] * (own * len(throws)))
+    blocks = []
+    for i, throw in enumerate(throws):
+        part = _rows(throw, r)
+        rows = np.zeros((*part.shape[:2], size))
+        rows[..., :shared] = part[..., :shared]
+        rows[..., shared + own * i : shared + own * (i + 1)] = part[..., shared:]
+        blocks.append((rows.reshape(-1, size), throw.accel.reshape(-1), throw.inflation))
+    count = sum(len(y) for _, y, _ in blocks)
+    level = noise if noise is not None else _level(blocks, sigma, count)
+    for _ in range(1 if noise is not None else 2):
+        information = np.diag(sigma**-2.0)
+        right = np.zeros(size)
+        for A, y, many in blocks:
+            weight = 1.0 / (level**2 * many)
+            information += weight * A.T @ A
+            right += weight * A.T @ y
+        cov = np.linalg.inv(information * np.outer(sigma, sigma)) * np.outer(sigma, sigma)
+        solution = cov @ right
+        squares = sum(float(np.sum((y - A @ solution) ** 2)) for A, y, _ in blocks)
+        rms = max(float(np.sqrt(squares / max(count - 3, 1))), QUIETEST)
+        level = noise if noise is not None else rms
+    return solution, np.asarray(cov, np.float64), rms
+
+
+def _level(blocks: Sequence[tuple[Floats, Floats, float]], sigma: Floats, count: int) -> float:
+    """A first guess of the noise: residual of the fit without priors on what the data see well."""
+    information = sum(A.T @ A for A, _, _ in blocks) + 1e-6 * np.diag(sigma**-2.0)
+    right = sum(A.T @ y for A, y, _ in blocks)
+    solution = np.linalg.solve(information, right)
+    squares = sum(float(np.sum((y - A @ solution) ** 2)) for A, y, _ in blocks)
+    return max(float(np.sqrt(squares / max(count - 3, 1))), QUIETEST)
+
+
+def _excitation(number: int, throw: Tumble, budget: Budget, r: Floats, noise: float) -> Excitation:
+    _, cov, _ = _fit([throw], budget, r, noise)
+    values, vectors = np.linalg.eigh(cov[:3, :3])
+    weakest, sigma = vectors[:, -1], float(np.sqrt(values[-1]))
+    spin = np.linalg.eigh(throw.gyro.T @ throw.gyro)[1][:, -1]
+    if sigma <= NEEDED:
+        return Excitation(True, weakest, sigma, spin, f"throw {number} says enough about every direction")
+    x, y, z = np.round(weakest * np.sign(weakest[np.argmax(np.abs(weakest))]), 2) + 0.0
+    advice = (
+        f"throw {number} leaves the place along ({x:g}, {y:g}, {z:g}) unknown to {1e3 * sigma:.2g} mm: "
+        "spin about a second axis needed, across this one"
+    )
+    return Excitation(False, weakest, sigma, spin, advice)

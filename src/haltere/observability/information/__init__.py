@@ -1,0 +1,1 @@
+"""How much a flight tells: Fisher information along a motion."""

@@ -1,0 +1,261 @@
+"""Information of a recorded flight: how well it tells each parameter, and the excitation that it lacks.
+
+The model is that of the vehicle filter. Along the trajectory that the filter finds, its covariance is propagated from
+a prior so vague, `VAGUE` times "10 %", that it says nothing; the end is the posterior Cramer-Rao bound
+([Tichavsky1998], `haltere.estimation.vehicle.smoother`). With L = J diag(s) the root of the prior of biases and
+constants, C their part of the bound, E the change from printed errors to the error state of
+`haltere.observability.rank.coordinates`, U its units and N the changes that respect what is known,
+
+    A = N^T W^T (L^-1 C L^-T)^-1 W N,   W = diag(s)^-1 E^-1 U,    sigma^2 = g^T A^-1 g                     (1)
+
+for a parameter of gradient g. Where this stays above half the prior's, the flight says nothing. Whether a parameter
+could be seen in any flight at all is asked of the exact rank.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.estimation.core.space import Mean
+from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.frames import filled
+from haltere.estimation.vehicle.smoother import Nominal, bound
+from haltere.estimation.vehicle.steps import Belief, Frames, Noise, run
+from haltere.flight import Flight
+from haltere.foundation.arrays import Array
+from haltere.foundation.numbers import Numbers
+from haltere.observability.answer import Observability, observe
+from haltere.observability.answer import as_mapping as in_general
+from haltere.observability.information.excitation import excitation_of, missing
+from haltere.observability.information.fisher import ERRORS, RATE, Information
+from haltere.observability.information.fisher import Noise as Weights
+from haltere.observability.information.flown import Flown, flown
+from haltere.observability.rank.coordinates import MOTION
+from haltere.observability.rank.parameters import Verdict
+from haltere.observability.rank.rank import Question
+from haltere.observability.rank.subject import ObservabilityError, Subject
+from haltere.observability.rank.winged import refuse_wings
+
+VAGUE = 100.0
+"""Prior deviations, in units of "10 %" (`haltere.estimation.vehicle.prior.ten_percent`)."""
+_LEARNT = 0.5
+"""Share of the prior's deviation below which a flight has said something."""
+_PIECE = 250
+"""Frames in one call, so that flights of any length share what was compiled."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a flight tells of one parameter.
+
+    Attributes:
+        name: as in files and reports.
+        size: its value in the file, or its unit in the vehicle where that is zero, SI.
+        sigma: deviation to expect, SI; None where it cannot be told.
+        verdict: `observable`, `weak`, `combination` or `unobservable`.
+        missing: the sentence about what it would take; None where it is observable.
+    """
+
+    name: str
+    size: float
+    sigma: float | None
+    verdict: str
+    missing: str | None
+
+
+@dataclass(frozen=True)
+class FlightInformation:
+    """What a flight tells.
+
+    Attributes:
+        observability: what the sensors could show in any flight.
+        parameters: one entry each.
+        excitation: see `haltere.observability.information.excitation`.
+        duration: s.
+        notes: what was assumed.
+    """
+
+    observability: Observability
+    parameters: tuple[Told, ...]
+    excitation: dict[str, float]
+    duration: float
+    notes: tuple[str, ...]
+
+
+def information_of_flight(
+    airframe: Airframe,
+    flight: Flight,
+    sensors: Sequence[str] = ("pose", "imu"),
+    names: Sequence[str] = (),
+    known: Sequence[str] = (),
+    rng: np.random.Generator | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> FlightInformation:
+    """How well a recorded flight tells the parameters of a vehicle.
+
+    Args:
+        airframe: the vehicle, as well as it is known.
+        flight: a record, of the simulator or of `haltere.logs.read_log`.
+        sensors: of `pose`, `position`, `imu`; the flight must have them.
+        names: parameters (names, beginnings of names, patterns); all if there are none.
+        known: what is measured by hand, taken as exact.
+        rng: for the exact rank's random points.
+        progress: called with a sentence before each part.
+
+    Raises:
+        HaltereError: the flight lacks a sensor, a name is not known, or the vehicle has wings or drag.
+    """
+    tell = progress or (lambda _: None)
+    refuse_wings(airframe, "the vehicle filter")
+    question = Question(tuple(sensors))
+    subject = Subject.from_airframe(airframe, question.exteroceptive)
+    seen = observe(subject, question, known, rng=rng)
+    verdicts = {finding.name: finding for finding in seen.parameters}
+    information = Information(subject, Weights.of(airframe, sensors), seen.known)
+    asked = information.wanted(names) if names else [name for name in verdicts if name not in seen.known]
+    # To first order an upright axis has no vertical error: nothing to say about it, unless it is asked for by name.
+    wanted = [name for name in asked if name in names or name in seen.known or np.any(information.row(name))]
+    ready = flown(airframe, flight, sensors)
+    tell("propagating the filter's covariance along the flight")
+    cov, moving = _bound(ready)
+    A, prior = _free_information(information, ready, cov)
+    measured = _excitation(ready.frames, moving)
+    told = []
+    for name in wanted:
+        size, finding = information.size(name), verdicts[name]
+        sigma: float | None = _sigma(information.row(name), A, prior)
+        verdict, sentence = str(finding.verdict), None
+        if finding.verdict is Verdict.OBSERVABLE:
+            sentence = missing(name, sigma, size, measured)
+            if sentence is not None:
+                verdict = "weak" if sigma is not None else str(Verdict.UNOBSERVABLE)
+        else:
+            sigma = None
+            fix = f"measure {' and '.join(finding.fix)} by hand" if finding.fix else "measure it by hand"
+            sentence = f"no flight with {' and '.join(sensors)} shows {name}: {fix}"
+        told.append(Told(name, size, sigma, verdict, sentence))
+    duration = float(np.sum(np.asarray(ready.frames.steps.dt)))
+    notes = dict.fromkeys((*seen.notes, *ready.notes))
+    return FlightInformation(seen, tuple(told), measured, duration, tuple(notes))
+
+
+def _bound(ready: Flown) -> tuple[Numbers, Mean]:
+    """The bound (n, n) from the vague prior, and the moving blocks (K, n, ...) that the filter found."""
+    vehicle, frames = ready.vehicle, ready.frames
+    chart, printed = vehicle.chart, vehicle.description.printed
+    root = _prior_root(ready)
+    start = jnp.diag((VAGUE * vehicle.moving_sigma) ** 2)
+    vague = jax.scipy.linalg.block_diag(start, jnp.asarray(root @ root.T))
+    constants = chart.to_coordinates(printed)
+    go, belief, cov, paths = _compiled(chart), vehicle.begin(ready.first), vague, []
+    count = frames.place.shape[0]
+    whole = filled(frames, _PIECE)
+    for first in range(0, count, _PIECE):
+        piece = jax.tree.map(lambda x, f=first: x[f : f + _PIECE], whole)
+        belief, cov, path = go(vehicle.noise, belief, cov, constants, piece, vehicle.gate)
+        paths.append(path)
+    if not np.all(np.isfinite(np.asarray(cov))):
+        raise ObservabilityError(
+            "the filter lost this flight, so its information is unknown: is it a flight of this airframe? "
+            "see what `haltere doctor` finds in the log"
+        )
+    return np.asarray(cov), {
+        name: jnp.concatenate([path[name] for path in paths])[:count] for name in paths[0]
+    }
+
+
+def _prior_root(ready: Flown) -> Numbers:
+    """(19 + 7N, 19 + 7N) L of equation (1) without the biases."""
+    vehicle = ready.vehicle
+    J = np.asarray(vehicle.chart.jacobian(vehicle.description.printed))
+    return J * (VAGUE * np.asarray(vehicle.sigma))
+
+
+@lru_cache(maxsize=8)
+def _compiled(chart: Chart) -> Any:
+    def go(
+        noise: Noise, belief: Belief, cov: Array, constants: Mean, frames: Frames, gate: Array
+    ) -> tuple[Belief, Array, Mean]:
+        end, trail = run(chart, noise, belief, frames, gate)  # type: ignore[arg-type]
+        nominal = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), constants)
+        nothing = jnp.zeros(chart.space.dimension)
+        return end, bound(chart, noise, lambda _: (nothing, cov), nominal, frames), trail.moving
+
+    return jax.jit(go)
+
+
+def _free_information(information: Information, ready: Flown, cov: Numbers) -> tuple[Numbers, Numbers]:
+    """A of equation (1), prior included, and the prior's part of it alone; (f, f) each."""
+    vehicle = ready.vehicle
+    biases, moving = vehicle.chart.walking, vehicle.chart.dynamic.dimension
+    sigma = VAGUE * np.concatenate([np.asarray(vehicle.moving_sigma)[moving:], np.asarray(vehicle.sigma)])
+    L = np.diag(sigma)
+    L[biases:, biases:] = _prior_root(ready)
+    whitened = np.linalg.solve(L, np.linalg.solve(L, cov[moving:, moving:]).T)
+    E = _printed_to_error(information, vehicle.chart, vehicle.description.printed)
+    W = np.linalg.solve(E, np.diag(information.units)) / sigma[:, None] @ information.free
+    A: Numbers = W.T @ np.linalg.solve(0.5 * (whitened + whitened.T), W)
+    return A, W.T @ W
+
+
+def _printed_to_error(information: Information, chart: Chart, printed: Mean) -> Numbers:
+    """(25 + 7N, 25 + 7N) error state after the moving state, by biases and printed errors: E."""
+    c = information.subject.coordinates
+    names = [f"imu.{kind}_bias.{axis}" for kind in ("accel", "gyro") for axis in "xyz"]
+    names += [
+        name.replace("pose.", f"{c.sensor}.", 1) if name.startswith("pose.") else name for name in chart.names
+    ]
+    E = np.zeros((len(names), len(names)))
+    slopes = np.asarray(jax.jacfwd(chart.thrust_axes)(printed["rotor_tilt"]))
+    T = information.tangent / information.units
+    for column, name in enumerate(names):
+        if ".axis." not in name:
+            E[c.place[name] - ERRORS, column] = 1.0
+    for i, rotor in enumerate(c.rotors):
+        first = names.index(f"rotors.{rotor}.axis.tilt_x")
+        error, number = c.rotor_error(i, "axis") - ERRORS, c.rotor_number(i, "axis") - MOTION
+        tangent = T[number : number + 3, error : error + 2]
+        E[error : error + 2, first : first + 2] = np.linalg.lstsq(tangent, slopes[i, :, i], rcond=None)[0]
+    return E
+
+
+def _sigma(row: Numbers, A: Numbers, prior: Numbers) -> float | None:
+    """Deviation of a parameter; None where the flight says nothing about it."""
+    variance, before = (float(row @ np.linalg.solve(matrix, row)) for matrix in (A, prior))
+    if variance > _LEARNT**2 * before:
+        return None
+    return float(np.sqrt(max(variance, 0.0)))
+
+
+def _excitation(frames: Frames, moving: Mean) -> dict[str, float]:
+    """What the flight excites, sampled at `RATE`."""
+    dt = np.asarray(frames.steps.dt).reshape(-1)
+    times = np.concatenate([[0.0], np.cumsum(dt)[:-1]])
+    real = dt > 0.0
+    clock = np.arange(0.0, times[real][-1], 1.0 / RATE)
+
+    def even(values: Array) -> Numbers:
+        columns = np.asarray(values).reshape(len(dt), -1)[real].T
+        return np.stack([np.interp(clock, times[real], column) for column in columns], axis=1)
+
+    return excitation_of(even(moving["rates"]), even(frames.steps.speeds) ** 2, 1.0 / RATE)
+
+
+def as_mapping(found: FlightInformation) -> dict[str, Any]:
+    """The answer in plain numbers, as `haltere observe --flight --json` prints it."""
+    return {
+        **in_general(found.observability),
+        "duration": found.duration,
+        "excitation": found.excitation,
+        "information": [
+            {"name": p.name, "size": p.size, "sigma": p.sigma, "verdict": p.verdict, "missing": p.missing}
+            for p in found.parameters
+        ],
+        "notes": list(found.notes),
+    }

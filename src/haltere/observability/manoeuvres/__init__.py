@@ -1,0 +1,1 @@
+"""What to fly, throw or hold so that parameters become known."""

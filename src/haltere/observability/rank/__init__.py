@@ -1,0 +1,1 @@
+"""What sensors can tell of a vehicle at all: exact ranks, and the directions that nothing shows."""

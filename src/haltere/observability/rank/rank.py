@@ -1,0 +1,280 @@
+"""The rank of the observability matrix, decided exactly, with the floating-point one beside it.
+
+Two conventions for the unit length of quaternions ([Boehm2022] eq. (19)), both counted against 40 + 7N `states`:
+
+    `all`         one row for each of the three quaternions                rank + 3
+    `determined`  rows only for quaternions that the sensors determine     rank + their number                (1)
+
+where rank is that of the error state. Which one a paper used can only be seen from sensor sets that leave a quaternion
+free. The exact rank is the largest over independent primes and points, two of which must agree.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from haltere.algebra import modular
+from haltere.algebra.series import Reals, Residues, SingularPointError
+from haltere.foundation.numbers import Numbers
+from haltere.observability.rank import exact
+from haltere.observability.rank.matrix import (
+    Excitation,
+    chart,
+    in_own_units,
+    observability_matrix,
+    output_jacobian,
+)
+from haltere.observability.rank.subject import ObservabilityError, Subject
+
+SENSORS = ("pose", "position", "imu")
+AXES = ("sphere", "spherical")
+NORMS = ("all", "determined")
+ORDER = 5
+_AGREE, _MOST = 2, 6
+_NEGLIGIBLE, _ROUNDING, _TRACE = 1e-10, 1e-12, 1e-7
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is measured and how it is counted.
+
+    Attributes:
+        sensors: of `pose`, `position`, `imu`.
+        axes: `sphere` or `spherical`, see `haltere.observability.rank.matrix.chart`.
+        frozen: hold the rotor speed fixed inside the specific force, as [Boehm2022] Table I has it.
+        order: of the power series in time.
+    """
+
+    sensors: tuple[str, ...]
+    axes: str = "sphere"
+    frozen: bool = False
+    order: int = ORDER
+
+    def __post_init__(self) -> None:
+        if not self.sensors:
+            raise ObservabilityError("no sensors were given, at least one is expected; try pose,imu")
+        for sensor in self.sensors:
+            if sensor not in SENSORS:
+                raise ObservabilityError(f"sensor {sensor!r} is not known; choose from {', '.join(SENSORS)}")
+        if self.axes not in AXES:
+            raise ObservabilityError(f"axes {self.axes!r} are not known; choose from {', '.join(AXES)}")
+
+    @property
+    def exteroceptive(self) -> str:
+        """What the sensor P is called: `position` where nothing reads its attitude."""
+        return "position" if "position" in self.sensors and "pose" not in self.sensors else "pose"
+
+
+@dataclass(frozen=True)
+class ExactMatrix:
+    """The row space of the observability matrix modulo a prime, at one point.
+
+    Attributes:
+        prime: the prime.
+        motion: (13) the moving state at the start.
+        reduced: (rank, 37 + 7N) reduced row echelon form.
+        pivots: its pivot columns.
+    """
+
+    prime: int
+    motion: exact.Vector
+    reduced: Numbers
+    pivots: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        """Of the error state."""
+        return len(self.pivots)
+
+    def extended(self, rows: Numbers) -> "ExactMatrix":
+        """With further rational rows (m, 37 + 7N): things that are known."""
+        if len(rows) == 0:
+            return self
+        stacked = np.concatenate([self.reduced, modular.residues(rows, self.prime)])
+        return ExactMatrix(self.prime, self.motion, *modular.echelon(stacked, self.prime))
+
+    def null_space(self) -> Numbers:
+        """(37 + 7N, nullity) residues."""
+        return modular.null_space(self.reduced, self.pivots, self.prime)
+
+    def blind(self) -> list[int]:
+        """Entries of the error state that alone leave no trace."""
+        return [i for i in range(self.reduced.shape[1]) if not np.any(self.reduced[:, i])]
+
+    def moves_alone(self, row: Numbers, own: tuple[int, ...]) -> bool:
+        """Whether a quantity with gradient `row` can change by its own entries alone, without a trace."""
+        chosen = list(own)
+        free = modular.null_space(*modular.echelon(self.reduced[:, chosen], self.prime), self.prime)
+        gradient = modular.residues(row[chosen], self.prime)
+        return bool(np.any(modular.product(gradient[None, :], free, self.prime)))
+
+    def annihilates(self, vector: Numbers) -> bool:
+        """Whether a rational vector (37 + 7N,) is an unobservable direction."""
+        column = modular.residues(vector, self.prime)[:, None]
+        return not np.any(modular.product(self.reduced, column, self.prime))
+
+    def contains(self, row: Numbers) -> bool:
+        """Whether a rational row (37 + 7N,) is a combination of the rows: the quantity is observable."""
+        residues = modular.residues(row, self.prime)
+        leading = residues[None, list(self.pivots)]
+        return not np.any((residues - modular.product(leading, self.reduced, self.prime)[0]) % self.prime)
+
+
+def points_for(rotors: int) -> int:
+    """Inputs that surely suffice: each rotor must be seen apart from the others."""
+    return rotors + 4
+
+
+def exact_matrices(
+    subject: Subject, questions: Sequence[Question], rng: np.random.Generator
+) -> list[ExactMatrix]:
+    """The best of several independent draws for each question; questions share what they can."""
+    best: list[ExactMatrix | None] = [None] * len(questions)
+    times = [0] * len(questions)
+    primes = modular.largest_primes(_MOST)
+    order = max(question.order for question in questions)
+    for prime in primes:
+        try:
+            drawn = _draw(subject, questions, Residues(prime), order, rng)
+        except (SingularPointError, ValueError):
+            continue
+        for i, found in enumerate(drawn):
+            known = best[i]
+            if known is None or found.rank > known.rank:
+                best[i], times[i] = found, 1
+            elif found.rank == known.rank:
+                times[i] += 1
+        if min(times) >= _AGREE:
+            return [matrix for matrix in best if matrix is not None]
+    raise ObservabilityError(
+        f"the rank of {subject.name!r} differs between all {_MOST} draws; try another seed and report it"
+    )
+
+
+def _draw(
+    subject: Subject, questions: Sequence[Question], field: Residues, order: int, rng: np.random.Generator
+) -> list[ExactMatrix]:
+    excitation = Excitation.drawn(subject, field, points_for(len(subject.spin)), order, rng)
+    jacobians = {
+        frozen: output_jacobian(subject, field, excitation, frozen=frozen)
+        for frozen in {question.frozen for question in questions}
+    }
+    charts = {axes: chart(subject, excitation.motion, axes) for axes in {q.axes for q in questions}}
+    matrices = []
+    for question in questions:
+        jacobian = jacobians[question.frozen][: question.order + 1]
+        rows = observability_matrix(jacobian, charts[question.axes], question.sensors, field)
+        matrices.append(ExactMatrix(field.prime, excitation.motion, *modular.echelon(rows, field.prime)))
+    return matrices
+
+
+@dataclass(frozen=True)
+class FloatMatrix:
+    """The same in floating-point numbers, rows and columns of like size.
+
+    Attributes:
+        motion: (13) the moving state at the start.
+        matrix: (rows, 37 + 7N) equilibrated.
+        scale: (37 + 7N,) by which its columns were multiplied.
+        singular_values: (37 + 7N,) decreasing.
+        basis: (37 + 7N, 37 + 7N) right singular vectors as columns.
+    """
+
+    motion: exact.Vector
+    matrix: Numbers
+    scale: Numbers
+    singular_values: Numbers
+    basis: Numbers
+
+    @property
+    def rank(self) -> int:
+        """Singular values above 1e-10 of the largest."""
+        return int(np.sum(self.singular_values > _NEGLIGIBLE * self.singular_values[0]))
+
+    @property
+    def gap(self) -> tuple[float, float]:
+        """The last singular value that counts and the first that does not, relative to the largest."""
+        relative = self.singular_values / self.singular_values[0]
+        return float(relative[self.rank - 1]), float(relative[self.rank]) if self.rank < len(
+            relative
+        ) else 0.0
+
+    def null_space(self, rank: int) -> Numbers:
+        """(37 + 7N, n - rank) unobservable directions, as the columns of an array."""
+        return np.asarray(self.scale[:, None] * self.basis[:, rank:])
+
+    def extended(self, rows: Numbers) -> "FloatMatrix":
+        """With further rational rows (m, 37 + 7N): things that are known."""
+        if len(rows) == 0:
+            return self
+        plain = np.concatenate([self.matrix, exact.floats(rows) * self.scale])
+        return equilibrated(self.motion, plain, self.scale)
+
+    def blind(self) -> list[int]:
+        """Entries of the error state that alone leave no trace."""
+        return [i for i in range(self.matrix.shape[1]) if not np.any(self.matrix[:, i])]
+
+    def moves_alone(self, row: Numbers, own: tuple[int, ...]) -> bool:
+        """Whether a quantity with gradient `row` can change by its own entries alone, without a trace."""
+        chosen = list(own)
+        _, values, basis = np.linalg.svd(self.matrix[:, chosen], full_matrices=True)
+        free = basis[int(np.sum(values > _TRACE)) :].T
+        gradient = exact.floats(row)[chosen] * self.scale[chosen]
+        return bool(np.any(np.abs(gradient @ free) > _TRACE * np.linalg.norm(gradient)))
+
+    def annihilates(self, vector: Numbers) -> bool:
+        """Whether a vector (37 + 7N,) is an unobservable direction, within rounding."""
+        scaled = exact.floats(vector) / self.scale
+        return bool(np.linalg.norm(self.matrix @ scaled) <= _TRACE * np.linalg.norm(scaled))
+
+    def contains(self, row: Numbers) -> bool:
+        """Whether a row (37 + 7N,) is a combination of the rows, within rounding."""
+        scaled = exact.floats(row) * self.scale
+        return bool(np.linalg.norm(scaled @ self.basis[:, self.rank :]) <= _TRACE * np.linalg.norm(scaled))
+
+
+def float_matrix(
+    subject: Subject, question: Question, rng: np.random.Generator, rows: Numbers | None = None
+) -> FloatMatrix:
+    """The observability matrix in 64-bit numbers, with rational rows (m, 37 + 7N) for what is known."""
+    field, scaled = Reals(), in_own_units(subject)
+    units = np.asarray(subject.coordinates.error_units(*subject.units()))
+    excitation = Excitation.drawn(scaled, field, points_for(len(subject.spin)), question.order, rng)
+    jacobian = output_jacobian(scaled, field, excitation, frozen=question.frozen)
+    T = chart(scaled, excitation.motion, question.axes)
+    matrix = observability_matrix(jacobian, T, question.sensors, field)
+    if rows is not None and len(rows):
+        matrix = np.concatenate([matrix, exact.floats(rows) * units])
+    return equilibrated(excitation.motion, matrix, units)
+
+
+def equilibrated(motion: exact.Vector, matrix: Numbers, units: Numbers) -> FloatMatrix:
+    """Rows and columns brought to like size, then decomposed; what is rounding in its row counts as zero."""
+    largest = np.max(np.abs(matrix), axis=1, keepdims=True)
+    matrix = np.where(np.abs(matrix) > _ROUNDING * largest, matrix, 0.0)
+    scale = units
+    for _ in range(8):
+        size = np.sqrt(np.sum(matrix**2, axis=1))
+        matrix = matrix[size > 0.0] / size[size > 0.0, None]
+        across = np.sqrt(np.sum(matrix**2, axis=0))
+        across = np.where(across > 0.0, across, 1.0)
+        matrix, scale = matrix / across, scale / across
+    triangle: Numbers = np.asarray(np.linalg.qr(matrix, mode="r"))
+    padded = np.zeros((matrix.shape[1], matrix.shape[1]))
+    padded[: triangle.shape[0]] = triangle
+    _, values, basis = np.linalg.svd(padded)
+    return FloatMatrix(motion, matrix, scale, values, basis.T)
+
+
+def determined_quaternions(matrix: ExactMatrix | FloatMatrix, subject: Subject) -> int:
+    """How many of the three quaternions the sensors determine at least in part."""
+    blind = set(matrix.blind())
+    return sum(not {error, error + 1, error + 2} <= blind for _, error in subject.coordinates.rotations)
+
+
+def counted(matrix: ExactMatrix | FloatMatrix, subject: Subject, norms: str) -> int:
+    """The rank among 40 + 7N states: equation (1)."""
+    if norms not in NORMS:
+        raise ObservabilityError(f"norms {norms!r} are not known; choose from {', '.join(NORMS)}")
+    return matrix.rank + (3 if norms == "all" else determined_quaternions(matrix, subject))

@@ -1,0 +1,1 @@
+"""The five papers: their tables and figures beside ours."""

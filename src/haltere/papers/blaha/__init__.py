@@ -1,0 +1,1 @@
+"""Blaha 2024: thrown, and hovering with unknown motors."""

@@ -1,0 +1,1 @@
+"""Böhm 2022: a filter for all parameters and sensor poses."""

@@ -1,0 +1,310 @@
+"""A series of flights put through the self-calibrating filter, each beside its own posterior Cramer-Rao bound.
+
+The start error of each run is drawn from the prior that the filter is given, and hand measurements are drawn about the
+truth. No run is dropped.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.estimation.core.consistency import nees
+from haltere.estimation.core.space import Mean
+from haltere.estimation.vehicle.coordinates import Axes, Chart, Effect
+from haltere.estimation.vehicle.description import describe_vehicle
+from haltere.estimation.vehicle.model import linear_step
+from haltere.estimation.vehicle.prior import DEGREE, Hand, VehiclePrior, prior_at, ten_percent
+from haltere.estimation.vehicle.smoother import Nominal, bound, smooth
+from haltere.estimation.vehicle.steps import Belief, Frames, Noise, Steps, run
+from haltere.foundation.arrays import Array
+from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly, gusts_of
+from haltere.papers.boehm.paper_filter import run_printed
+
+START = 2.0
+"""Seconds that the consistent scheme smooths before it filters."""
+ITERATIONS = 5
+"""Of Gauss-Newton in the start."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a series is estimated."""
+
+    axes: Axes = "sphere"
+    hands: tuple[Hand, ...] = ()
+    factor: float = 1.0
+    """Initial error in units of "10 %"."""
+    start: float = START
+    """Seconds smoothed at the beginning; zero for the plain filter, the whole flight for the smoother."""
+    iterations: int = ITERATIONS
+    printed: bool = False
+    """Whether errors are counted in printed numbers, as in the paper, instead of in the filter's coordinates."""
+    updates: int = 3
+    """Iterations of each update, if so."""
+    attitude: bool = True
+    """Whether the outer sensor tells attitude too; a position sensor does not."""
+    effects: tuple[Effect, ...] = ()
+    """What else the filter estimates."""
+    gate: float = np.inf
+    """Largest normalised innovation squared of a pose that is believed."""
+
+
+class Outcome(NamedTuple):
+    """The end of one run."""
+
+    nees: Array
+    """() of all error states, filter coordinates."""
+    worst: Array
+    """() largest error of a constant in sigmas, printed numbers."""
+    error: Array
+    """(19 + 7 N,) truth minus estimate, printed numbers."""
+    sigma: Array
+    """(19 + 7 N,) as the filter states it."""
+    bound: Array
+    """(19 + 7 N,) posterior Cramer-Rao bound of the same."""
+    bias_error: Array
+    """(6,) of the IMU's biases."""
+    bias_bound: Array
+    """(6,)."""
+    information: Array
+    """(2 + N,) growth of the information along mass scale, inertia scale and each rotor's slide: diagonal of the
+    inverse covariance over that of prior and hand measurements, linearised where the filter did; 1 is none."""
+    pose_nis: Array
+    """(K,) normalised innovation squared of every pose after the smoothed start."""
+    imu_nis: Array
+    """(K, n) of every IMU reading after it."""
+
+
+class Series(NamedTuple):
+    """All runs; leaves of `outcome` have a leading axis."""
+
+    chart: Chart
+    outcome: Outcome
+    seconds: float
+    """CPU time of a run, its bound included, compilation not; median."""
+
+    @property
+    def ratio(self) -> float:
+        """Error over bound: sqrt of the mean over runs and parameters of error^2 / bound variance."""
+        o = self.outcome
+        return float(np.sqrt(np.mean(np.square(np.asarray(o.error / o.bound)))))
+
+    @property
+    def group_ratios(self) -> dict[str, float]:
+        """The same for each block of the printed numbers, and for the biases."""
+        o, places = self.outcome, self.chart.printed.places
+        squares = np.square(np.asarray(o.error / o.bound))
+        found = {name: float(np.sqrt(np.mean(squares[:, place]))) for name, place in places.items()}
+        return found | {"bias": float(np.sqrt(np.mean(np.square(o.bias_error / o.bias_bound))))}
+
+
+def paper_hands(chart: Chart) -> tuple[Hand, ...]:
+    """The hand measurements of [Boehm2022] Section VI-A; the azimuth only where the axes are angles."""
+    rotors = chart.rotors
+    azimuth = [Hand(f"rotors.{r}.axis.azimuth", 0.2 * DEGREE) for r in rotors if chart.axes == "spherical"]
+    return (
+        Hand("mass", 1e-3),
+        *azimuth,
+        *(Hand(f"rotors.{r}.position.z", 1e-3) for r in rotors),
+        Hand(f"distance.{rotors[0]}.{rotors[1]}", 1e-3),
+        Hand("pose.rotation.z", 0.2 * DEGREE),
+    )
+
+
+def estimate(
+    airframe: Airframe,
+    seeds: Sequence[int],
+    setting: Setting | None = None,
+    conditions: Conditions | None = None,
+    recording: Recording | None = None,
+    progress: Progress | None = None,
+) -> Series:
+    """Fly `airframe` once for each seed (unless a recording is given) and estimate it from each flight."""
+    setting, conditions = setting or Setting(), conditions or Conditions()
+    say = progress or (lambda _: None)
+    if recording is None:
+        say(f"flying {airframe.name} {len(seeds)} times")
+        recording = fly(airframe, seeds, conditions)
+    description = describe_vehicle(airframe, setting.axes, setting.effects)
+    chart = description.chart
+    noise = Noise.from_airframe(airframe, SPEED_SIGMA)
+    if conditions.gusts:
+        noise = noise._replace(wind=jnp.asarray(gusts_of(conditions).diffusion))
+    judge = _judge(chart, setting, conditions)
+    outcomes, seconds = [], []
+    for i, seed in enumerate(seeds):
+        one = jax.tree.map(lambda x, i=i: x[i], recording)
+        begin = time.process_time()
+        outcomes.append(jax.block_until_ready(judge(jax.random.key(seed), one, description.printed, noise)))
+        seconds.append(time.process_time() - begin)
+        say(f"estimated flight {i + 1} of {len(seeds)}")
+    stacked = jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *outcomes)
+    return Series(chart, stacked, float(np.median(seconds)))
+
+
+def frames_of(one: Recording, conditions: Conditions, attitude: bool = True) -> Frames:
+    """The readings of one flight as the filter takes them: a pose stands where it was taken, not where it arrived."""
+    poses, every, late = one.pose_position.shape[0], conditions.pose_every, conditions.pose_delay
+
+    def framed(x: Array) -> Array:
+        return x.reshape(poses, every, *x.shape[1:])
+
+    steps = Steps(
+        jnp.full((poses, every), 1.0 / conditions.rate),
+        framed(one.reported),
+        framed(one.imu),
+        jnp.ones((poses, every), bool),
+        framed(_rise(one, conditions)),
+    )
+    place, wxyz, arrived = (
+        jnp.roll(x, -late, axis=0) for x in (one.pose_position, one.pose_wxyz, one.pose_valid)
+    )
+    arrived = arrived & (jnp.arange(poses) < poses - late)
+    told = jnp.asarray([True] * 3 + [attitude] * 3)
+    return Frames(place, wxyz, arrived[:, None] & told, steps)
+
+
+def _rise(one: Recording, conditions: Conditions) -> Array:
+    """(T, N) how the speeds that telemetry reports at both ends of each step rise, rad/s2."""
+    sampled = one.state.rotor_rates - (one.speeds - one.reported)
+    last = 2.0 * one.reported[-1:] - sampled[-1:]
+    return jnp.diff(sampled, axis=0, append=last) * conditions.rate
+
+
+def truth_of(one: Recording, conditions: Conditions, chart: Chart, printed: Mean) -> Nominal:
+    """The true trajectory of one flight in the filter's coordinates."""
+    poses, every = one.pose_position.shape[0], conditions.pose_every
+
+    def framed(x: Array) -> Array:
+        return x.reshape(poses, every, *x.shape[1:])
+
+    s, constants = one.state, chart.to_coordinates(printed)
+    sampled = {
+        "position": s.position,
+        "velocity": s.twist[:, :3],
+        "attitude": s.wxyz,
+        "rates": s.twist[:, 3:],
+    }
+    sampled |= {"accel_bias": one.bias[:, :3], "gyro_bias": one.bias[:, 3:], "wind": one.wind}
+    moving = {name: framed(x) for name, x in chart.moving.part(sampled).items()}
+    last = {name: x[-1, -1] for name, x in moving.items()}
+    dt = jnp.asarray(1.0 / conditions.rate)
+    later, _ = linear_step({**constants, **last}, one.speeds[-1], dt, chart, _rise(one, conditions)[-1])
+    return Nominal(moving, framed(one.speeds - one.reported), {**last, **later}, constants)
+
+
+def drawn_prior(
+    chart: Chart, setting: Setting, key: Array | None, truth: Nominal, printed: Mean
+) -> tuple[Mean, Callable[[Mean], tuple[Array, Array]]]:
+    """The state that a run begins with and its prior with hand measurements, both drawn about the truth.
+
+    Without a key all of it stands at the truth.
+    """
+    first = {name: x[0, 0] for name, x in truth.moving.items()}
+    moving_sigma, sigma = ten_percent(chart, printed, setting.factor)
+    exact = jnp.asarray([hand.quantity(chart)(printed) for hand in setting.hands])
+    spread = jnp.asarray([hand.sigma for hand in setting.hands])
+    draws = [jnp.zeros(x.shape) for x in (moving_sigma, sigma, spread)]
+    if key is not None:
+        keys = jax.random.split(key, 3)
+        draws = [jax.random.normal(k, x.shape) for k, x in zip(keys, draws, strict=True)]
+    start_moving = chart.moving.plus(first, moving_sigma * draws[0])
+    start_printed = chart.printed.plus(printed, sigma * draws[1])
+    prior = VehiclePrior(start_moving, moving_sigma, start_printed, sigma)
+    begin = {**start_moving, **chart.to_coordinates(start_printed)}
+    return begin, partial(prior_at, chart, prior, setting.hands, exact + spread * draws[2])
+
+
+@lru_cache(maxsize=8)
+def _judge(chart: Chart, setting: Setting, conditions: Conditions) -> Callable[..., Outcome]:
+    """One run from recording to outcome, compiled."""
+    head = round(setting.start * conditions.rate / conditions.pose_every)
+
+    def judge(key: Array, one: Recording, printed: Mean, noise: Noise) -> Outcome:
+        frames, truth = (
+            frames_of(one, conditions, setting.attitude),
+            truth_of(one, conditions, chart, printed),
+        )
+        begin, at = drawn_prior(chart, setting, key, truth, printed)
+        belief, before, nis = _estimated(chart, noise, begin, at, frames, head, setting)
+        # the prior of the bound stands at the truth
+        _, fair = drawn_prior(chart, setting, None, truth, printed)
+        return _outcome(chart, belief, before, truth, bound(chart, noise, fair, truth, frames), nis)
+
+    return jax.jit(judge)
+
+
+def _estimated(
+    chart: Chart,
+    noise: Noise,
+    begin: Mean,
+    at: Callable[[Mean], tuple[Array, Array]],
+    frames: Frames,
+    head: int,
+    setting: Setting,
+) -> tuple[Belief, Array, tuple[Array, Array]]:
+    """Smoothed for `head` frames, then filtered; the covariance before any of it, linearised where it was used; NIS."""
+    if head == 0:
+        m, before = at(begin)
+        belief = Belief(chart.space.plus(begin, m), before)
+    else:
+        first = jax.tree.map(lambda x: x[:head], frames)
+        belief, nominal, _ = smooth(chart, noise, begin, at, first, setting.iterations, setting.gate)
+        _, before = at({**nominal.constants, **{name: x[0, 0] for name, x in nominal.moving.items()}})
+    rest = jax.tree.map(lambda x: x[head:], frames)
+    if setting.printed:
+        belief, nis = run_printed(chart, noise, belief, rest, setting.updates, setting.gate)
+        return belief, before, nis
+    belief, trail = run(chart, noise, belief, rest, setting.gate)
+    return belief, before, (trail.pose_nis, trail.imu_nis)
+
+
+def _information(cov: Array) -> Array:
+    """(n,) diagonal of the inverse covariance."""
+    scale = 1.0 / jnp.sqrt(jnp.diagonal(cov))
+    information: Array = scale**2 * jnp.diagonal(jnp.linalg.inv(cov * scale[:, None] * scale[None, :]))
+    return information
+
+
+def _outcome(
+    chart: Chart,
+    belief: Belief,
+    before: Array,
+    truth: Nominal,
+    least: Array,
+    nis: tuple[Array, Array],
+) -> Outcome:
+    mean, cov = belief
+    error = chart.space.minus({**truth.constants, **truth.end}, mean)
+    here, there = chart.to_printed(chart.constants(mean)), chart.to_printed(truth.constants)
+    first = chart.moving.dimension
+
+    def printed_sigma(cov: Array, at: Mean) -> Array:
+        back = jnp.linalg.inv(chart.jacobian(at))
+        return jnp.sqrt(jnp.diagonal(back @ cov[first:, first:] @ back.T))
+
+    printed_error = chart.printed.minus(there, here)
+    sigma = printed_sigma(cov, here)
+    places = chart.space.places
+    null = np.r_[places["log_mass"], places["log_scale"], places["slide"]]
+    biases = slice(places["accel_bias"].start, places["gyro_bias"].stop)
+    return Outcome(
+        nees(error, cov),
+        jnp.max(jnp.abs(printed_error / sigma)),
+        printed_error,
+        sigma,
+        printed_sigma(least, there),
+        error[biases],
+        jnp.sqrt(jnp.diagonal(least)[biases]),
+        (_information(cov) / _information(before))[null],
+        *nis,
+    )

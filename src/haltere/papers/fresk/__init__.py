@@ -1,0 +1,1 @@
+"""Fresk 2017: the centre of gravity estimated and compensated."""

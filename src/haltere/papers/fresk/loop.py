@@ -1,0 +1,223 @@
+"""A vehicle flown with its centre of gravity estimated in the loop: plant, sensors, filters, compensation, controller.
+
+At every control tick, with the state, the command in force and the vehicle as it is at that time:
+
+    sensors -> filters -> compensation -> controller -> command held until the next tick                  (1)
+
+Only the filters see noisy sensors; the controller gets the true state, so what differs between two flights is what
+they believe of the centre of mass. All of it is one scan of `haltere.simulation.closed_loop`. What differs from case
+to case is numbers, so one compiled function flies them all: `flights` maps it over cases in pieces of equal width.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.control.dither import dithered
+from haltere.control.geometric import allocate, led, wrench
+from haltere.control.trim import Compensation, Trim, renewed
+from haltere.dynamics import Environment, State
+from haltere.dynamics.sensors.readings import felt
+from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.estimation.cog.belief import CogEstimate, CogReading
+from haltere.estimation.cog.filter import CogFilter
+from haltere.foundation.arrays import Array
+from haltere.papers.fresk.case import Case, CogLog, Source
+from haltere.papers.fresk.paper_filter import PaperBelief, PaperCogFilter
+from haltere.papers.fresk.reference import ReferenceCog
+from haltere.simulation import Command, Timing, Vehicle, fly
+from haltere.simulation.payload import Payload, loading
+from haltere.simulation.plant import motion_now
+
+RATE = 220.0
+"""Hz of filters and controller, [Fresk2017]."""
+SUBSTEPS = 4
+WIDTH = 25
+"""Cases that fly together."""
+TORQUE_NOISE = 2.2
+"""rad/s2 in each step at 220 Hz: Q of [Fresk2017] eq. (16)."""
+
+
+@dataclass(frozen=True)
+class CogLoop:
+    """What all cases share."""
+
+    vehicle: Vehicle
+    filter: CogFilter
+    paper: PaperCogFilter
+    duration: float
+    change: Callable[[Vehicle, Array, Any], Vehicle] | None = None
+    """The vehicle at a time in s, from the case's `load`."""
+    push: Callable[[Array, State], Array] | None = None
+    """(L, 6) wrenches at strength 1, see `Case.wash`."""
+    joints: Callable[[Array], Array] | None = None
+    """(J,) rad to command at a time in s."""
+    measured_joints: bool = False
+    measured_speeds: bool = True
+
+    @classmethod
+    def carrying(
+        cls,
+        airframe: Airframe,
+        duration: float,
+        payloads: Callable[[Any], tuple[Payload, ...]],
+        measured_joints: bool = False,
+        measured_speeds: bool = True,
+    ) -> "CogLoop":
+        """An airframe whose payloads follow from the case's `load`; the filters know nothing of them."""
+        ours = CogFilter.from_airframe(airframe)
+
+        def change(vehicle: Vehicle, time: Array, load: Any) -> Vehicle:
+            return loading(payloads(load))(vehicle, time)
+
+        return cls(
+            Vehicle.from_airframe(airframe),
+            ours,
+            PaperCogFilter(ours.numbers),
+            duration,
+            change,
+            measured_joints=measured_joints,
+            measured_speeds=measured_speeds,
+        )
+
+    def fly(self, case: Case) -> CogLog:
+        """The log of one flight, with a leading axis over ticks."""
+        motors, numbers, hold = self.vehicle.motors, self.filter.numbers, case.start.joint_angles
+        timing = Timing(self.duration, RATE * SUBSTEPS, RATE)
+        gravity = jnp.asarray(Environment().gravity)
+        nominal = case.controller.vehicle
+        rotors = self.vehicle.model.rotors
+        strength = 1.0 + jnp.asarray(case.thrust)
+        scaled = replace(
+            rotors,
+            thrust_coefficient=rotors.thrust_coefficient * strength,
+            drag_coefficient=rotors.drag_coefficient * strength,
+        )
+        vehicle = replace(self.vehicle, model=replace(self.vehicle.model, rotors=scaled))
+        noise_key, sensor_key = jax.random.split(case.key)
+        white = jax.random.normal(noise_key, (timing.periods, 3))
+        links = self.vehicle.model.topology.links
+
+        def push(time: Array, state: State) -> Array:
+            turn = nominal.inertia @ white[jnp.int32(time * RATE + 1e-6)] * case.torque_noise
+            whole = jnp.zeros((links, 6)).at[0, 3:].set(turn)
+            return whole if self.push is None else whole + case.wash * self.push(time, state)
+
+        def change(now: Vehicle, time: Array) -> Vehicle:
+            return now if self.change is None else self.change(now, time, case.load)
+
+        def pilot(carry: Any, time: Array, state: State) -> tuple[Any, Command]:
+            belief, paper, reference, used, last, key = carry
+            key, draw = jax.random.split(key)
+            target = motors.target(last.rotors)
+            now = change(vehicle, time)
+            motion = motion_now(now, state, target, last.joints, Environment(), push(time, state))
+            reading = self._reading(now, state, motion, gravity, target, draw, time, case.faults)
+            belief = self.filter.tick(belief, reading)
+            said = self.filter.estimate(belief)
+            body = numbers.imu_rotation
+            paper = self.paper.tick(paper, body @ reading.gyro, body @ reading.accel, target)
+            wanted = case.path.at(time)
+            reference = reference.tick(state.R_WB.T @ (state.position - wanted.position), 1.0 / RATE)
+            used = _chosen(case, used, nominal, said, paper, reference)
+            asked = allocate(used.controller, wrench(used.controller, state, wanted)[0]).u
+            squares = led(
+                used.controller, dithered(used.controller, asked, time, case.dither), state.rotor_rates
+            )
+            joints = hold if self.joints is None else self.joints(time)
+            log = CogLog(
+                state.position,
+                said.com,
+                said.offset,
+                said.cov,
+                paper.offset,
+                reference.offset,
+                used.controller.vehicle.com,
+                said.modes,
+                said.noise,
+                said.observable,
+                belief.counts + used.counts,
+                said.mass,
+                said.thrust_scale,
+                state.joint_angles,
+            )
+            given = Command(motors.command(jnp.sqrt(squares)), joints, log)
+            return (belief, paper, reference, used, replace(given, log=None), key), given
+
+        speeds = case.start.rotor_rates
+        begun = (
+            self.filter.begin(speeds, case.offset),
+            self.paper.begin(speeds, case.offset, case.start.twist[3:]),
+            ReferenceCog(case.offset),
+            Compensation.of(case.controller, case.offset),
+            Command(motors.command(speeds), hold if self.joints is None else self.joints(jnp.zeros(()))),
+            sensor_key,
+        )
+        trace = fly(vehicle, case.start, pilot, begun, timing, change=change, push=push)
+        log: CogLog = jax.tree.map(lambda x: x[::SUBSTEPS], trace.command.log)
+        return log
+
+    def _reading(
+        self,
+        now: Vehicle,
+        state: State,
+        motion: Any,
+        gravity: Array,
+        target: Array,
+        key: Array,
+        time: Array,
+        faults: Array,
+    ) -> CogReading:
+        numbers = self.filter.numbers
+        force, rate = felt(now.model, state, motion, gravity, 0, numbers.imu_position, numbers.imu_rotation)
+        draws = jax.random.split(key, 3)
+        gyro = rate + numbers.sigma_gyro * jax.random.normal(draws[0], (3,))
+        accel = force + numbers.sigma_accel * jax.random.normal(draws[1], (3,))
+        noise = self.filter.settings.speed_sigma * numbers.top_speed
+        speeds = state.rotor_rates + noise * jax.random.normal(draws[2], state.rotor_rates.shape)
+        dropout, outlier, hole = faults[0], faults[1], faults[2]
+        speeds = jnp.where((time >= dropout) & (time < dropout + 0.2), jnp.nan, speeds)
+        if not self.measured_speeds:
+            speeds = jnp.full_like(speeds, jnp.nan)
+        accel = jnp.where(jnp.abs(time - outlier) < 0.5 / RATE, accel + 50.0, accel)
+        gyro = jnp.where(jnp.abs(time - hole) < 0.5 / RATE, jnp.nan, gyro)
+        joints = state.joint_angles if self.measured_joints else None
+        return CogReading(gyro, accel, speeds, target, joints)
+
+
+def _chosen(
+    case: Case,
+    used: Compensation,
+    nominal: VehicleNumbers,
+    said: CogEstimate,
+    paper: PaperBelief,
+    reference: ReferenceCog,
+) -> Compensation:
+    """The controller in use after the estimate of the case's source."""
+    ours = case.source == Source.OURS
+    kept = nominal.com + jnp.asarray(case.offset)
+    places = jnp.stack([kept, said.com, nominal.com + paper.offset, nominal.com + reference.offset])
+    found, plain = Trim.of(said), Trim(kept, jnp.zeros(()), nominal.mass, jnp.zeros_like(said.thrust_scale))
+    told = jax.tree.map(lambda mine, none: jnp.where(ours, mine, none), found, plain)
+    return renewed(used, nominal, replace(told, com=places[case.source]), 1.0 / RATE)
+
+
+def flights(loop: CogLoop, cases: Sequence[Case], say: Callable[[str], None] | None = None) -> CogLog:
+    """The logs of all cases, stacked (cases, ticks, ...), as NumPy arrays."""
+    together = jax.jit(jax.vmap(loop.fly))
+    found = []
+    for first in range(0, len(cases), WIDTH):
+        piece = list(cases[first : first + WIDTH])
+        if say is not None:
+            say(f"flights {first + 1} to {first + len(piece)} of {len(cases)}")
+        count = len(piece)
+        filled = piece + [piece[-1]] * (WIDTH - len(piece))
+        stacked = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v) for v in x]), *filled)
+        found.append(jax.tree.map(lambda x, n=count: np.asarray(x)[:n], together(stacked)))
+    log: CogLog = jax.tree.map(lambda *x: np.concatenate(x), *found)
+    return log

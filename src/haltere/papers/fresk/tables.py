@@ -1,0 +1,372 @@
+"""`haltere reproduce fresk`: both experiments of [Fresk2017] beside ours, and what the paper left out.
+
+`fly_all` flies everything once, `reproduce` makes tables of it. Each row has `paper` where the paper prints a number,
+`ours`, and the `bound` that ours must keep; rows of the paper's own filter are named so.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from scipy.stats import chi2
+
+from haltere.estimation.cog.settings import Reason
+from haltere.foundation import HaltereError
+from haltere.foundation.arrays import Array
+from haltere.papers.fresk import experiments as fresk_step
+from haltere.papers.fresk import fit as fresk_fit
+from haltere.papers.fresk import sweep as fresk_sweep
+from haltere.papers.fresk import vehicles as fresk_vehicles
+from haltere.papers.fresk.case import Case, CogLog, Source
+from haltere.papers.fresk.experiments import AFTER, DROP, PRODUCTS, keys, step_case, step_loop, step_result
+from haltere.papers.fresk.loop import RATE, flights
+
+Progress = Callable[[str], None]
+EXCITED: dict[str, Any] = {
+    "amplitude": (0.25, 0.25, 0.2, 0.05),
+    "cycles": (4.0, 5.0, 4.0, 2.0),
+    "product": 600.0,
+}
+"""A figure that turns the vehicle enough for the component along the thrust."""
+DITHER = 0.4
+"""Share of the hover's squared speeds by which the rotors change one against the other to show which are weak."""
+NOTHING_HANGS = ((0.0, (0.0, 0.0, 0.0)), (0.0, (0.0, 0.0, 0.0)))
+BELOW = ((0.2, (0.05, 0.02, -0.15)), (0.0, (0.0, 0.0, 0.0)))
+"""A load 15 cm below the centre."""
+FAULTS = (7.0, 9.0, 10.0)
+"""s: rotor speeds drop out for 0.2 s, an accelerometer outlier, a gyroscope NaN."""
+
+
+@dataclass(frozen=True)
+class FreskFlights:
+    """All flights of the study by name, and the fits."""
+
+    step: dict[str, CogLog]
+    sweep: dict[str, CogLog]
+    shapes: dict[str, CogLog]
+    weak: np.ndarray
+    """(runs, 6) relative thrust of each rotor in the flights with weak rotors."""
+    table_one: fresk_fit.TableOne | None
+
+
+def weak_rotors(key: Array, runs: int) -> np.ndarray:
+    """(runs, 6): +3 % on one rotor and -1 % on another, drawn anew for each run."""
+    found = np.zeros((runs, 6))
+    for row, one in zip(found, jax.random.split(key, runs), strict=True):
+        strong, feeble = np.asarray(jax.random.permutation(one, 6)[:2])
+        row[strong], row[feeble] = 0.03, -0.01
+    return found
+
+
+def step_groups(runs: int, seed: int, weak: np.ndarray) -> dict[str, list[Case]]:
+    """The flights of the Neo without arm."""
+    bare, below = fresk_step.load_of(*NOTHING_HANGS), fresk_step.load_of(*BELOW)
+    level = (0.0, 0.0, 0.0)
+    return {
+        "noisy": [step_case(k) for k in keys(seed, runs)],
+        "quiet": [step_case(k, noise=0.0) for k in keys(seed, runs, 1)],
+        "paper": [step_case(k, Source.PAPER) for k in keys(seed, 2, 2)],
+        "drift": [step_case(k, Source.NOTHING, 0.0, p) for p in PRODUCTS for k in keys(seed, 1, 3)],
+        "reference": [step_case(k, Source.REFERENCE, 0.0) for k in keys(seed, 1, 4)],
+        "faults": [step_case(k, faults=FAULTS) for k in keys(seed, min(runs, 5), 5)],
+        "weak": [
+            step_case(k, thrust=list(t), load=bare, offset=level)
+            for k, t in zip(keys(seed, runs, 6), weak, strict=True)
+        ],
+        "weak excited": [
+            step_case(k, thrust=list(t), load=bare, offset=level, noise=0.0, dither=DITHER, **EXCITED)
+            for k, t in zip(keys(seed, runs, 7), weak, strict=True)
+        ],
+        "below": [step_case(k, noise=0.0, load=below, offset=level) for k in keys(seed, 2, 8)],
+        "below excited": [
+            step_case(k, noise=0.0, load=below, offset=level, **EXCITED) for k in keys(seed, runs, 9)
+        ],
+    }
+
+
+def sweep_groups(runs: int, seed: int) -> dict[str, tuple[bool, list[dict[str, Any]]]]:
+    """The flights with the arm: whether the filter reads the joint, and what differs."""
+    few = min(runs, 10)
+    plain = [{"key": k} for k in keys(seed, few, 20)]
+    return {
+        "noisy": (False, plain),
+        "quiet": (False, [{"key": k, "noise": 0.0} for k in keys(seed, few, 21)]),
+        "uncompensated": (
+            False,
+            [{"key": k, "noise": 0.0, "source": Source.NOTHING} for k in keys(seed, 1, 22)],
+        ),
+        "washed": (False, [{"key": k, "noise": 0.0, "strength": 1.0} for k in keys(seed, 1, 23)]),
+        "with angle": (True, plain),
+    }
+
+
+def fly_all(
+    runs: int = 20, seed: int = 0, progress: Progress | None = None, shapes: tuple[str, ...] | None = None
+) -> FreskFlights:
+    """Every flight of the study; `shapes` are the vehicles of the last table, all of them where not given."""
+    if runs < 2:
+        raise HaltereError(f"got {runs} runs, expected two or more; try 20")
+    say = progress or (lambda _: None)
+    weak = weak_rotors(jax.random.fold_in(jax.random.key(seed), 99), runs)
+    groups = step_groups(runs, seed, weak)
+    say("step experiment")
+    flown = flights(step_loop(), [case for group in groups.values() for case in group], say)
+    step = split(flown, {name: len(group) for name, group in groups.items()})
+    sweep: dict[str, CogLog] = {}
+    for with_angle in (False, True):
+        loop = fresk_sweep.sweep_loop(with_angle)
+        mine = {n: g for n, (angle, g) in sweep_groups(runs, seed).items() if angle == with_angle}
+        cases = [fresk_sweep.sweep_case(loop=loop, **given) for group in mine.values() for given in group]
+        say("sweep experiment" + (", joint angle known" if with_angle else ""))
+        sweep |= split(flights(loop, cases, say), {name: len(group) for name, group in mine.items()})
+    others: dict[str, CogLog] = {}
+    for number, name in enumerate(fresk_vehicles.VEHICLES if shapes is None else shapes):
+        say(f"random steps of the vehicle {name}")
+        cases = [fresk_vehicles.shape_case(name, k) for k in keys(seed, runs, 40 + number)]
+        others[name] = flights(fresk_vehicles.shape_loop(name), cases, say)
+    say("excitation and fit of Table I")
+    return FreskFlights(step, sweep, others, weak, fresk_fit.fit(fresk_fit.excitation(seed)))
+
+
+def split(log: CogLog, counts: dict[str, int]) -> dict[str, CogLog]:
+    """The stacked logs by group."""
+    found, first = {}, 0
+    for name, count in counts.items():
+        found[name] = jax.tree.map(lambda x, a=first, b=first + count: x[a:b], log)
+        first += count
+    return found
+
+
+def reproduce(runs: int = 20, seed: int = 0, progress: Progress | None = None) -> dict[str, Any]:
+    """The tables of the study; see the module."""
+    return tables(fly_all(runs, seed, progress))
+
+
+def tables(found: FreskFlights) -> dict[str, Any]:
+    """`tables`, each with `name` and `rows` of `quantity`, `unit`, `paper`, `ours`, `bound`."""
+    named = {
+        "Step of the centre of gravity (Table II, Figure 6)": step_rows(found),
+        "Position without and with compensation (Figure 6)": position_rows(found),
+        "Sweep of the arm (Figure 7)": sweep_rows(found),
+        "Weak rotors, and the component along the thrust": doubt_rows(found),
+        "Faults of the sensors": fault_rows(found),
+        "Random steps on other vehicles": shape_rows(found),
+        "Table I from 30 s of excitation": table_one_rows(found),
+    }
+    return {"tables": [{"name": name, "rows": rows} for name, rows in named.items() if rows]}
+
+
+def row(
+    quantity: str, unit: str, ours: float, bound: float | None = None, paper: float | None = None
+) -> dict[str, Any]:
+    """One line; what is not finite becomes None."""
+    return {
+        "quantity": quantity,
+        "unit": unit,
+        "paper": paper,
+        "ours": float(ours) if np.isfinite(ours) else None,
+        "bound": bound,
+    }
+
+
+def step_rows(found: FreskFlights) -> list[dict[str, Any]]:
+    """Convergence and residual error of both filters."""
+    rows = []
+    printed = (0.0015, 0.0008)
+    for noise, bound in (("noisy", 0.0008), ("quiet", 0.0003)):
+        log = found.step[noise]
+        theirs, ours = step_result(log.paper), step_result(log.offset)
+        rows += [
+            row(f"90 % time, the paper's filter, {noise}", "s", theirs.rise, 1.5, 1.6),
+            row(f"90 % time, ours, {noise}", "s", ours.rise, 0.6, 1.6),
+        ]
+        for axis in (0, 1):
+            name = "xy"[axis]
+            rows += [
+                row(
+                    f"rms of {name} after 3 s, the paper's filter, {noise}",
+                    "m",
+                    theirs.rms[axis],
+                    None,
+                    printed[axis],
+                ),
+                row(f"rms of {name} after 3 s, ours, {noise}", "m", ours.rms[axis], bound, printed[axis]),
+            ]
+    last = found.step["reference"].reference[0, -1]
+    rows.append(
+        row(
+            "error of the ground truth estimator",
+            "m",
+            float(np.linalg.norm((last - AFTER)[:2])),
+            0.0005,
+            0.00096,
+        )
+    )
+    return rows
+
+
+def position_rows(found: FreskFlights) -> list[dict[str, Any]]:
+    """Drift against equation (1) of `fresk_step`, and what compensation leaves."""
+    rows = []
+    for i, product in enumerate(PRODUCTS):
+        one = jax.tree.map(lambda x, i=i: x[i : i + 1], found.step["drift"])
+        got, law = fresk_step.settled_drift(one), fresk_step.drift(product)
+        printed = (0.27, 0.1) if i == 0 else (None, None)
+        rows += [
+            row(f"drift in {name} at kx kR = {product:g} s^-4", "m", abs(one_got), None, one_printed)
+            for name, one_got, one_printed in zip("xy", got, printed, strict=True)
+        ]
+        rows.append(
+            row(
+                f"difference from the law at {product:g}",
+                "1",
+                float(np.max(np.abs(np.abs(got) / law - 1.0))),
+                0.06,
+            )
+        )
+    late = round((DROP + 5.0) * RATE)
+    away = {
+        name: found.step[name].position[:, late:] - np.asarray(fresk_step.HOVER)
+        for name in ("quiet", "noisy")
+    }
+    quiet, mean = away["quiet"], np.abs(away["noisy"].mean(axis=(0, 1)))
+    after = "with compensation, 5 s after the step"
+    rows += [
+        row(f"largest horizontal error {after}", "m", float(np.abs(quiet[..., :2]).max()), 0.01),
+        row(f"rms error of the height {after}", "m", float(np.sqrt(np.mean(quiet[..., 2] ** 2))), 0.01),
+        row(f"mean horizontal error {after}, torque noise", "m", float(mean[:2].max()), 0.01),
+        row(f"mean error of the height {after}, torque noise", "m", float(mean[2]), 0.01),
+    ]
+    return rows
+
+
+def sweep_rows(found: FreskFlights) -> list[dict[str, Any]]:
+    """Tracking of the arm."""
+    sweep, nominal = found.sweep, np.asarray(fresk_sweep.controller().vehicle.com)
+    rows = []
+    for name, rms, lag in (("quiet", 0.0006, 0.15), ("noisy", 0.0013, None), ("with angle", 0.0008, None)):
+        log = sweep[name]
+        error, late = fresk_sweep.tracked(log, log.com)
+        rows.append(row(f"rms of x, ours, {name}", "m", error, rms))
+        rows.append(row(f"lag of x, ours, {name}", "s", late, lag))
+    error, late = fresk_sweep.tracked(sweep["noisy"], sweep["noisy"].paper + nominal)
+    rows += [
+        row("rms of x, the paper's filter, noisy", "m", error),
+        row("lag of x, the paper's filter", "s", late),
+    ]
+    start = round(fresk_sweep.REST * RATE)
+
+    def spread(name: str) -> float:
+        return float(np.sqrt(np.mean(sweep[name].position[:, start:, 0] ** 2)))
+
+    rows += [
+        row("rms position x, compensated, quiet", "m", spread("quiet"), 0.005),
+        row("rms position x, compensated, torque noise", "m", spread("noisy")),
+        row("rms position x, not compensated", "m", spread("uncompensated")),
+    ]
+    log = sweep["washed"]
+    shift = log.com[0, start - 10 : start, 0].mean() - fresk_sweep.true_com(log.angles[0, start, 0])[0]
+    rows.append(row("shift seen in the rotor wash at -40 degrees", "m", float(shift)))
+    quiet = sweep["quiet"]
+    alpha, beta = fresk_sweep.fit_21(quiet.angles[0, start:, 0], quiet.com[0, start:, 0])
+    rows += [row("alpha of (21), with a cosine", "m", alpha), row("beta of (21)", "m", beta)]
+    return rows
+
+
+def covered(hover: CogLog) -> tuple[float, float]:
+    """Share of errors of x and y inside 1.96 deviations where the true offset is zero, and the largest deviation, m."""
+    times = [round(t * RATE) - 1 for t in (8.0, 11.0, 14.0, 17.0, 20.0)]
+    error, sigma = hover.offset[:, times, :2], hover.sigma[:, times, :2]
+    return float(np.mean(np.abs(error) < 1.96 * sigma)), float(sigma.max())
+
+
+def doubt_rows(found: FreskFlights) -> list[dict[str, Any]]:
+    """What can be told apart, and what cannot."""
+    hover, excited = found.step["weak"], found.step["weak excited"]
+    inside, sigma = covered(hover)
+    error = np.sqrt(np.mean(excited.offset[:, -1, :2] ** 2, axis=0)).max()
+    below, turned = found.step["below"], found.step["below excited"]
+    parts = fresk_step.centre(*BELOW)
+    along = turned.offset[:, -1, 2] - parts[2]
+    bound = float(np.sqrt(np.mean(turned.sigma[:, -1, 2] ** 2)))
+    return [
+        row("rms error, +3 % and -1 % thrust, excited, ours", "m", error, 0.0005, None),
+        row(
+            "rms error, the same at hover, the paper's filter",
+            "m",
+            float(np.sqrt(np.mean(hover.paper[:, -1, :2] ** 2))),
+        ),
+        row("rms error, the same at hover, ours", "m", float(np.sqrt(np.mean(hover.offset[:, -1, :2] ** 2)))),
+        row("largest sigma at hover", "m", sigma, 0.003),
+        row("coverage of the 95 % interval at hover, at least 0.9", "1", inside, 0.99),
+        row("not covered by it at hover, at most", "1", 1.0 - inside, 0.1),
+        row("z called observable at hover, share", "1", float(below.along.mean()), 0.0),
+        row("z called observable when excited, share at the end", "1", float(turned.along[:, -1].mean())),
+        row(
+            "rms error of z when excited, at most twice its deviation",
+            "m",
+            float(np.sqrt(np.mean(along**2))),
+            2.0 * bound,
+        ),
+    ]
+
+
+def fault_rows(found: FreskFlights) -> list[dict[str, Any]]:
+    """Dropout, outlier and NaN."""
+    log = found.step["faults"]
+    late = round((DROP + 1.0) * RATE)
+    counts = log.counts[:, -1]
+    rows = [
+        row(
+            "largest error of the estimate through all faults",
+            "m",
+            float(np.abs(log.offset[:, late:, :2] - AFTER[:2]).max()),
+        ),
+        row(
+            "largest error of the position through all faults",
+            "m",
+            float(np.abs(log.position[:, late:, :2]).max()),
+            0.2,
+        ),
+        row(
+            "ticks with a number that is not finite",
+            "1",
+            float((~np.isfinite(log.offset)).any(axis=2).sum()),
+            0.0,
+        ),
+    ]
+    reasons = (Reason.SPEED_MISSING, Reason.ACCEL_OUTLIER, Reason.GYRO_MISSING)
+    return rows + [
+        row(f"{reason.name.lower()} raised for each flight", "1", float(counts[:, reason].mean()))
+        for reason in reasons
+    ]
+
+
+def shape_rows(found: FreskFlights) -> list[dict[str, Any]]:
+    """Convergence and consistency."""
+    rows = []
+    for name, log in found.shapes.items():
+        good, nees = fresk_vehicles.honesty(name, log)
+        n = len(nees)
+        low, high = chi2.ppf((0.005, 0.995), 2 * n) / n
+        rows += [
+            row(f"{name}: not converged of {n}", "1", float(n - good), 0.0),
+            row(f"{name}: mean NEES, at least {low:.2f}", "1", float(nees.mean()), float(high), 2.0),
+        ]
+    return rows
+
+
+def table_one_rows(found: FreskFlights) -> list[dict[str, Any]]:
+    """What a flight can tell of Table I, against the catalogue's numbers."""
+    if found.table_one is None:
+        return []
+    true, printed = fresk_fit.effective(fresk_fit.true_table()), fresk_fit.effective(fresk_fit.PAPER)
+    rows = []
+    for name, value in found.table_one.value.items():
+        unit = {"A_F/m": "m/s2", "tau": "s"}.get(name, "rad/s2")
+        rows.append(row(name, unit, value, None, printed[name]))
+        away = abs(value - true[name]) / found.table_one.sigma[name]
+        rows.append(row(f"{name}: deviations from the catalogue", "1", away, 4.0))
+    return rows

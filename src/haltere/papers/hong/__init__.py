@@ -1,0 +1,1 @@
+"""Hong 2021: exact dynamics of any multirotor."""

@@ -1,0 +1,1 @@
+"""Schmitz: a payload from servo loads."""

@@ -1,0 +1,106 @@
+"""One arm in simulation: something unknown is gripped, and the estimate beside the truth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from haltere.doctor.arm import payload_faults
+from haltere.doctor.finding import Finding
+from haltere.estimation.payload.filter import PayloadFilter
+from haltere.estimation.payload.record import PayloadError
+from haltere.estimation.payload.signals import ArmSignals
+from haltere.estimation.payload.state import BESIDE, PayloadBelief, PayloadEstimate
+from haltere.papers.schmitz.bench import draw
+from haltere.papers.schmitz.faults import run_of
+from haltere.papers.schmitz.series import (
+    QUICK,
+    WIDE,
+    Measured,
+    calibrated,
+    measured,
+    nominal,
+    paper_masses,
+    series_record,
+)
+from haltere.report.payload import Story
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What one simulated grip gave.
+
+    Attributes:
+        found: the estimates in the last pose.
+        filter: the estimator, with what calibration told of the arm.
+        belief: all that was read.
+        signals: regression rows of the reports in the last pose.
+        findings: what is wrong with these reports.
+        truth: `mass` and `center_of_mass`.
+        paper: kg, the paper's estimator at the end.
+    """
+
+    found: Measured
+    filter: PayloadFilter
+    belief: PayloadBelief
+    signals: ArmSignals
+    findings: tuple[Finding, ...]
+    truth: dict[str, Any]
+    paper: float
+
+    @property
+    def story(self) -> Story:
+        """For its page."""
+        x = self.filter.posterior(self.belief)[0]
+        mass = np.where(self.estimate.observable, self.found.mass, np.nan)
+        values = (self.found.time, mass, self.found.sigma, self.found.held)
+        return Story(self.filter, self.signals, x, *values, self.estimate, (), self.findings, self.truth)
+
+    @property
+    def estimate(self) -> PayloadEstimate:
+        """At the end."""
+        return self.found.last
+
+
+def trial(
+    mass: float,
+    poses: Sequence[Sequence[float]],
+    offset: float = 0.0,
+    seed: int = 0,
+    *,
+    motion: bool = True,
+    calibration: bool = True,
+    place_known: bool | None = None,
+) -> Trial:
+    """Grip a mass (kg) with the catalogue's arm, whose servos the seed draws, and measure it in each pose (deg).
+
+    Args:
+        mass: kg, at the gripper.
+        poses: angles of both joints in degrees, one pose after the other.
+        offset: m, of the centre of mass from the gripper, outwards along the last link.
+        seed: of the servos, the drift and the noise.
+        motion: whether the joints sweep to measure.
+        calibration: whether the servos were calibrated with two known weights before.
+        place_known: whether the weight is known to hang at the gripper; by default if there is one pose and no offset.
+    """
+    if not (0.0 <= mass <= 1.0):
+        raise PayloadError(f"got a mass of {mass:g} kg, expected 0 to 1; the arm lifts 0.45 kg")
+    if not abs(offset) <= 0.1:
+        raise PayloadError(f"got an offset of {offset:g} m, expected at most 0.1; give m")
+    if not poses or any(len(pose) != 2 or not all(abs(a) <= 150.0 for a in pose) for pose in poses):
+        raise PayloadError(f"got the poses {list(poses)}, expected two angles within 150 degrees; try 45,45")
+    at_gripper = (len(poses) == 1 and offset == 0.0) if place_known is None else place_known
+    bench = draw(1, seed)
+    belief = calibrated(bench).of_run(0) if calibration else nominal()
+    filter_ = PayloadFilter(belief, None if at_gripper else BESIDE)
+    shift = np.asarray([[0.0, 0.0, -offset]])
+    sweep = (QUICK if at_gripper else WIDE) if motion else None
+    read = filter_.begin()
+    for pose in poses:
+        record = run_of(series_record(bench, pose, mass, sweep, shift), 0)
+        found, read = measured(filter_, record, before=read)
+    checked = payload_faults(nominal(), record if motion else replace(record, goal=None))
+    truth = {"mass": mass, "center_of_mass": (filter_.arm.gripper + shift[0]).tolist()}
+    paper = float(paper_masses(record)[1][-1])
+    return Trial(found, filter_, read, filter_.signals(record), checked, truth, paper)

@@ -1,0 +1,1 @@
+"""Vehicles drawn in three dimensions."""

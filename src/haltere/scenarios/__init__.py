@@ -1,0 +1,1 @@
+"""Scenarios flown: a controller, a vehicle and its sensors put together."""

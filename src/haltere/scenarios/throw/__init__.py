@@ -1,0 +1,1 @@
+"""Vehicles thrown: from the hand to hover."""

@@ -1,0 +1,121 @@
+"""One throw of the Monte Carlo: the noise of its sensors, how it leaves the hand, what is carried along until hover.
+
+All types are trees of arrays, of one vehicle; `haltere.scenarios.throw.throws` maps over many.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from haltere.dynamics import State
+from haltere.estimation.throw.excitation import Throw
+from haltere.estimation.throw.latency import LateLearning
+from haltere.estimation.throw.navigation import Heading
+from haltere.foundation.arrays import Array, ArrayLike, pytree
+from haltere.scenarios.throw.vehicles import Thrown
+
+RATE, SAMPLES = 2000.0, 20
+DT = 1.0 / RATE
+TICK = SAMPLES * DT
+
+
+@pytree
+@dataclass(frozen=True)
+class Noise:
+    """Of one sample, white; and what is left of the accelerometer's bias."""
+
+    gyro: ArrayLike
+    """rad/s."""
+    accel: ArrayLike
+    """m/s2."""
+    bias: ArrayLike = 0.02
+    speed: ArrayLike = 2.0
+    """Of the rotor speeds, rad/s."""
+    position: ArrayLike = 1e-3
+
+
+NOISES = {
+    "none": Noise(0.0, 0.0, 0.0, 0.0, 1e-3),
+    "mems": Noise(4.89e-5 * RATE**0.5, 6.86e-4 * RATE**0.5),
+    "strong": Noise(0.08, 0.8),
+}
+"""mems: data sheet of the ICM-42688-P, which [Blaha2024] flies; strong: that of the authors' simulation."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Case:
+    """One throw: the vehicle, how it leaves the hand, and what two tumbles said of it."""
+
+    vehicle: Thrown
+    state: State
+    """At the beginning of the hand's acceleration."""
+    place: Array
+    """(3,) of the IMU, IMU axes, as the tumbles gave it, m."""
+    shape: Array
+    """(3, 3) inertia up to scale, IMU axes, as the tumbles gave it."""
+    goal: Array
+    """(3,) m."""
+    velocity: Array
+    """(3,) at release, world, m/s."""
+    spin: Array
+    """(3,) at release, body, rad/s."""
+    bias: Array
+    """(3,) of the accelerometer, m/s2."""
+    latency: Array
+    """() of the rotor speeds, in samples."""
+    key: Array
+
+    @property
+    def rotors(self) -> int:
+        """Number of rotors."""
+        return int(self.vehicle.motors.curve.shape[-1])
+
+
+@pytree
+@dataclass(frozen=True)
+class Launch:
+    """What the first part carries along."""
+
+    state: State
+    throw: Throw
+    learning: LateLearning
+    wxyz: Array
+    """(4,) q_LI."""
+    moved: Array
+    """(3,) s of `haltere.estimation.throw.navigation`, m."""
+    speeding: Array
+    """(3,) its derivative."""
+    command: Array
+    worst: Array
+    """() largest rate that the gyro had to show on one axis, rad/s."""
+    notice: Any
+    inverse: Array
+    spun: Array
+    """(L, m) true rotor speeds of the last samples, the newest first: telemetry is late."""
+    swung: Array
+    """(3, 3) what `moved` changes by with the place that was assumed, m per m."""
+    swinging: Array
+    """(3, 3) its derivative."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Fixes:
+    """Positions that were seen, and what the IMU said of the way there; stacked over the positions."""
+
+    time: Array
+    moved: Array
+    swung: Array
+    position: Array
+    weight: Array
+
+    def heading(self, shift: Array) -> Heading:
+        """The least squares of `haltere.estimation.throw.navigation` for an IMU that sits `shift` (3,) m aside."""
+        moved = self.moved - self.swung @ shift
+
+        def more(now: Heading, fix: Any) -> tuple[Heading, None]:
+            return now.update(*fix), None
+
+        return jax.lax.scan(more, Heading.begin(), (self.time, moved, self.position, self.weight))[0]

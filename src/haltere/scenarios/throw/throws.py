@@ -1,0 +1,311 @@
+"""Throws of many unknown vehicles: who hovers six seconds later, how well each knew itself, and why the others fell.
+
+`recovered` = no contact with the ground and within 0.5 m and 0.5 m/s of the setpoint 6 s after release. The place of
+the IMU and the shape of the inertia are what two tumbles of the same vehicle gave (`haltere.scenarios.throw.tumbles`),
+or, without prior throws, nothing: then the place is learnt with the rotors, and the inertia taken for a ball's.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.dynamics import State
+from haltere.estimation.throw.excitation import excitation_time
+from haltere.estimation.throw.latency import SAMPLES as LATE
+from haltere.foundation import HaltereError
+from haltere.foundation.arrays import Array, require_x64
+from haltere.foundation.constants import GRAVITY
+from haltere.lie import so3
+from haltere.scenarios.throw.case import NOISES, RATE, TICK, Case, Fixes, Launch, Noise
+from haltere.scenarios.throw.chain import GYRO_RANGE, HAND, RELEASE, Learnt, hover, launch, learn
+from haltere.scenarios.throw.tumbles import tumbled
+from haltere.scenarios.throw.vehicles import Thrown, random_vehicles, same_vehicles, template
+
+SECONDS = 6.0
+WIDTH = 20
+"""Throws that fly together; what is left over is not counted. Batches of 250 were seen to wait for ever inside XLA."""
+NEAR, SLOW = 0.5, 0.5
+KINDS = {"random-quad": 4, "random-hexa": 6, "random-octo": 8}
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the vehicles are thrown.
+
+    Attributes:
+        height: of the apex of a free throw above the ground, m.
+        spin: largest component of the spin at release, rad/s.
+        noise: of the sensors.
+        heading: "track" (from the positions) or "compass" (a sensor with 0.01 rad; IMU turned about axes in the
+            xy plane of the thrust frame, as in [Blaha2024]).
+        goal: (3,) setpoint, m; z above the ground.
+        prior_throws: whether two tumbles told the place of the IMU and the shape of the inertia before.
+    """
+
+    height: float = 3.5
+    spin: float = 7.0
+    noise: str = "strong"
+    heading: str = "track"
+    goal: tuple[float, float, float] = (0.0, 0.0, 5.0)
+    prior_throws: bool = True
+
+    def __post_init__(self) -> None:
+        if self.noise not in NOISES:
+            raise HaltereError(f"noise {self.noise!r}; give one of {', '.join(NOISES)}")
+        if self.heading not in {"track", "compass"}:
+            raise HaltereError(f"heading {self.heading!r}; give track or compass")
+        if not self.height > RELEASE + 0.5:
+            raise HaltereError(f"height {self.height:g} m; give more than {RELEASE + 0.5:g} m")
+
+
+@dataclass(frozen=True)
+class Throws:
+    """What came of all throws; arrays over the throws."""
+
+    recovered: np.ndarray
+    causes: tuple[str, ...]
+    """Empty where it hovers."""
+    axis_error: np.ndarray
+    """rad."""
+    altitude_lost: np.ndarray
+    """m, from the first apex to the lowest point after it."""
+    place_error: np.ndarray
+    """m, of the IMU: as the tumbles gave it, or as learnt in flight where there were none."""
+    latency_error: np.ndarray
+    """s, of the rotor speeds."""
+    heading_error: np.ndarray
+    """rad, when the excitation was over."""
+    parameters: dict[str, np.ndarray]
+    """Relative rms errors of `torque`, `force`, `spin`, `max_speed`, and `time_constant` in s."""
+    final: np.ndarray
+    """(throws, 2) distance in m and speed in m/s at the end."""
+    fastest: np.ndarray
+    """rad/s, the largest rate on one axis of the gyro during the excitation."""
+
+
+def throw_vehicles(
+    key: Array,
+    runs: int,
+    vehicle: str | Airframe = "random-quad",
+    settings: Settings | None = None,
+    say: Say | None = None,
+) -> Throws:
+    """Throw `runs` vehicles: a kind of `KINDS`, or an airframe."""
+    require_x64()
+    chosen, talk = settings or Settings(), say or (lambda _: None)
+    rotors = KINDS.get(vehicle, 0) if isinstance(vehicle, str) else len(vehicle.rotors)
+    if rotors < 4:
+        raise HaltereError(
+            f"vehicle {vehicle!r}; give one of {', '.join(KINDS)}, or an airframe with four rotors or more"
+        )
+    width = WIDTH
+    compass = chosen.heading == "compass"
+    fly = _compiled(rotors, compass, chosen.prior_throws)
+    numbers = (chosen.height, chosen.spin, chosen.goal, NOISES[chosen.noise])
+    given = jax.tree.map(lambda x: jnp.asarray(x, float), numbers)
+    pieces = []
+    for first in range(0, runs, width):
+        talk(f"throws {first + 1} to {min(first + width, runs)} of {runs}")
+        part = jax.random.split(jax.random.fold_in(key, first), 2)
+        if isinstance(vehicle, str):
+            vehicles = random_vehicles(part[0], width, rotors, compass)
+        else:
+            vehicles = same_vehicles(vehicle, width)
+        count = min(width, runs - first)
+        known = told(vehicles, count, chosen, jax.random.fold_in(part[1], 3))
+        out = jax.tree.map(np.asarray, fly(vehicles, *known, jax.random.split(part[1], width), *given))
+        pieces.append({name: values[:count] for name, values in out.items()})
+    return _judged({name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]})
+
+
+def told(vehicles: Thrown, count: int, settings: Settings, key: Array) -> tuple[Array, Array]:
+    """Places (n, 3) and shapes (n, 3, 3) as tumbles told them to the first `count` vehicles; the rest do not matter."""
+    width = vehicles.place.shape[0]
+    place, shape = np.zeros((width, 3)), np.tile(np.eye(3) / 3.0, (width, 1, 1))
+    if settings.prior_throws:
+        noise = NOISES[settings.noise]
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+        inertia, where, turn = (
+            np.asarray(x)[:count] for x in (vehicles.shape, vehicles.place, vehicles.turn)
+        )
+        found = tumbled(
+            inertia, where, turn, (float(np.asarray(noise.gyro)), float(np.asarray(noise.accel))), rng
+        )
+        place[:count], shape[:count] = found.place, found.shape
+    return jnp.asarray(place), jnp.asarray(shape)
+
+
+@cache
+def _compiled(rotors: int, compass: bool, known: bool) -> Callable[..., dict[str, Array]]:
+    """The whole throw for a batch: one compilation for every height, spin, setpoint and noise.
+
+    Three programs, one after the other: as a single one it was seen to wait for ever inside XLA on two cores.
+    """
+    rise = jax.jit(jax.vmap(partial(_rise, rotors=rotors, known=known), (0, 0, 0, 0, None, None, None, None)))
+    sure = jax.jit(jax.vmap(partial(_sure, compass=compass, known=known), (0, 0, 0, None)))
+    end = jax.jit(jax.vmap(partial(_end, rotors=rotors, known=known), (0, 0, 0, 0, None)))
+
+    def fly(*given: Any) -> dict[str, Array]:
+        case, launched, fixes, rising = jax.block_until_ready(rise(*given))
+        learnt, true_psi = jax.block_until_ready(sure(case, launched, fixes, given[-1]))
+        out: dict[str, Array] = end(case, launched, learnt, true_psi, given[-1])
+        return out | {"path": jnp.concatenate([rising, out["path"]], axis=1)}
+
+    return fly
+
+
+def _ticks(rotors: int) -> int:
+    return int(np.ceil((HAND + 0.035 + excitation_time(rotors)) / TICK))
+
+
+def _rise(
+    vehicle: Thrown,
+    place: Array,
+    shape: Array,
+    key: Array,
+    height: Array,
+    spin: Array,
+    goal: tuple[Array, Array, Array],
+    noise: Noise,
+    rotors: int,
+    known: bool,
+) -> tuple[Case, Launch, Fixes, Array]:
+    model, _ = template(rotors)
+    case = case_of(vehicle, (place, shape), key, height, spin, jnp.stack(goal), noise)
+    launched, fixes, rising = launch(model, case, noise, _ticks(rotors), known)
+    return case, launched, fixes, rising
+
+
+def _sure(
+    case: Case, launched: Launch, fixes: Fixes, noise: Noise, compass: bool, known: bool
+) -> tuple[Learnt, Array]:
+    R = launched.state.R_WB @ case.vehicle.turn
+    turned = R @ so3.from_wxyz(launched.wxyz).T
+    true_psi = jnp.arctan2(turned[1, 0], turned[0, 0])
+    seen = true_psi + 0.01 * jax.random.normal(jax.random.fold_in(case.key, 11))
+    return learn(launched, fixes, noise, seen if compass else None, known), true_psi
+
+
+def _end(
+    case: Case, launched: Launch, learnt: Learnt, true_psi: Array, noise: Noise, rotors: int, known: bool
+) -> dict[str, Array]:
+    model, _ = template(rotors)
+    vehicle = case.vehicle
+    log = hover(model, case, launched, learnt, noise, round((SECONDS + HAND) / TICK) - _ticks(rotors))
+    e, motors = learnt.effectiveness, vehicle.motors
+    believed = case.place if known else case.place + e.shift
+
+    def relative(found: Array, true: Array) -> Array:
+        return jnp.sqrt(jnp.sum((found - true) ** 2) / jnp.sum(true**2))
+
+    return {
+        "path": log["position"],
+        "end": jnp.stack(
+            [jnp.linalg.norm(log["position"][-1] - case.goal), jnp.linalg.norm(log["velocity"][-1])]
+        ),
+        "released": launched.throw.released,
+        "inside": learnt.thrust.inside & learnt.thrust.steerable,
+        "axis_error": jnp.arccos(jnp.clip(learnt.thrust.axis @ vehicle.axis, -1.0, 1.0)),
+        "place_error": jnp.linalg.norm(believed - vehicle.turn.T @ vehicle.place),
+        "latency_error": jnp.abs(learnt.latency - case.latency / RATE),
+        "heading_error": jnp.abs(jnp.arctan2(jnp.sin(learnt.psi - true_psi), jnp.cos(learnt.psi - true_psi))),
+        "attitude_error": log["attitude_error"],
+        "fastest": launched.worst,
+        "torque": relative(e.torque, vehicle.torque),
+        "force": relative(e.force, vehicle.force),
+        "spin": relative(e.spin, vehicle.spin),
+        "max_speed": jnp.sqrt(jnp.mean((e.max_speed / motors.max_speed - 1.0) ** 2)),
+        "time_constant": jnp.sqrt(jnp.mean((e.time_constant - motors.time_constant) ** 2)),
+    }
+
+
+def case_of(
+    vehicle: Thrown,
+    known: tuple[Array, Array],
+    key: Array,
+    height: Array,
+    spin: Array,
+    goal: Array,
+    noise: Noise,
+) -> Case:
+    """One throw, drawn: attitude, velocity and spin at release, bias and latency of the sensors."""
+    keys = jax.random.split(key, 8)
+    four = jax.random.normal(keys[0], (4,))
+    rise = jnp.sqrt(2.0 * GRAVITY * (height - RELEASE))
+    velocity = jnp.concatenate([0.4 * jax.random.normal(keys[1], (2,)), rise[None]])
+    turning = spin * jax.random.uniform(keys[2], (3,), minval=-1.0, maxval=1.0)
+    m = vehicle.motors.curve.shape[0]
+    start = State(
+        jnp.asarray([0.0, 0.0, RELEASE]) - 0.5 * HAND * velocity,
+        four / jnp.linalg.norm(four),
+        jnp.zeros(6), jnp.zeros(0), jnp.zeros(0), jnp.zeros(m), jnp.zeros(m),
+    )  # fmt: skip
+    return Case(
+        vehicle,
+        start,
+        *known,
+        goal,
+        velocity,
+        turning,
+        jnp.asarray(noise.bias) * jax.random.normal(keys[5], (3,)),
+        jax.random.uniform(keys[4], (), maxval=float(LATE[-1])),
+        keys[6],
+    )
+
+
+def _judged(out: dict[str, Any]) -> Throws:
+    z = out["path"][:, :, 2]
+    apex = np.array([_first_apex(row) for row in z])
+    lost = np.array([max(row[k] - row[k:].min(), 0.0) for row, k in zip(z, apex, strict=True)])
+    crashed = ~(z > 0.0).all(axis=1)
+    off, speed = out["end"].T
+    there = (off < NEAR) & (speed < SLOW)
+    good = out["released"] & out["inside"] & ~crashed & there
+    causes = tuple(_cause(out, i, bool(crashed[i])) if not good[i] else "" for i in range(len(z)))
+    names = ("torque", "force", "spin", "max_speed", "time_constant")
+    return Throws(
+        good,
+        causes,
+        out["axis_error"],
+        lost,
+        out["place_error"],
+        out["latency_error"],
+        out["heading_error"],
+        {name: out[name] for name in names},
+        out["end"],
+        out["fastest"],
+    )
+
+
+def _first_apex(z: np.ndarray) -> int:
+    falling = np.flatnonzero(np.diff(z) < 0.0)
+    return int(falling[0]) if len(falling) else len(z) - 1
+
+
+def _cause(out: dict[str, Any], i: int, crashed: bool) -> str:
+    """Why a throw failed, the earliest reason first."""
+    if not out["released"][i]:
+        return "the release was not noticed"
+    if out["fastest"][i] >= GYRO_RANGE:
+        return f"the gyro left its range in the excitation ({out['fastest'][i]:.0f} rad/s)"
+    if not out["inside"][i]:
+        return "by what it learnt it cannot hover"
+    axis = np.degrees(out["axis_error"][i])
+    if axis > 15.0:
+        return f"thrust axis wrong by {axis:.0f} deg"
+    attitude = np.degrees(np.nanmax(out["attitude_error"][i]))
+    torque = 100.0 * out["torque"][i]
+    where = (
+        "touched the ground"
+        if crashed
+        else f"{out['end'][i, 0]:.1f} m and {out['end'][i, 1]:.1f} m/s off at the end"
+    )
+    return f"{where}; torque rows off by {torque:.0f} %, attitude by up to {attitude:.0f} deg"

@@ -1,1 +1,0 @@
-"""The experiments of the papers, repeated with this package and with independent peers beside it."""

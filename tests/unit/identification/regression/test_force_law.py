@@ -1,0 +1,76 @@
+"""Regression with errors on both sides, outliers and slow disturbances; motors by output error."""
+
+import numpy as np
+import pytest
+from scipy import signal
+from tests.unit.identification.made_vehicle import draw, record
+
+from haltere.flight.window import IdentifyError, excerpt
+from haltere.identification.regression.force_law import regress
+from haltere.identification.regression.motors import motor_fits
+
+
+def test_instruments_take_away_attenuation():
+    rng = np.random.default_rng(0)
+    clean = np.cumsum(rng.normal(size=(4000, 1)), axis=0)
+    clean = clean - signal.savgol_filter(clean, 201, 2, axis=0)
+    y = 3.0 * clean[:, 0] + 0.3 * rng.normal(size=4000)
+    noisy = clean + 0.7 * np.std(clean) * rng.normal(size=clean.shape)
+    other = clean + 0.7 * np.std(clean) * rng.normal(size=clean.shape)
+    plain, told = regress(noisy, y), regress(noisy, y, other)
+    assert plain.value[0] < 2.3, "errors in the regressor shrink the slope"
+    assert told.value[0] == pytest.approx(3.0, abs=4 * told.sigma[0])
+    assert told.sigma[0] < 0.3
+
+
+def test_both_directions_agree_with_instruments():
+    rng = np.random.default_rng(1)
+    clean = np.sin(np.arange(3000) * 0.01 * rng.uniform(0.5, 2.0))
+    x, y, z = (a * clean + 0.3 * rng.normal(size=3000) for a in (1.0, 2.0, 1.0))
+    forward, backward = regress(x[:, None], y, z[:, None]), regress(y[:, None], x, z[:, None])
+    assert forward.value[0] * backward.value[0] == pytest.approx(1.0, abs=3 * forward.sigma[0])
+
+
+def test_outliers_do_not_matter():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(2000, 2))
+    y = X @ [1.0, -2.0] + 0.1 * rng.normal(size=2000)
+    y[rng.integers(0, 2000, 100)] += 50.0
+    found = regress(X, y)
+    np.testing.assert_allclose(found.value, [1.0, -2.0], atol=0.03)
+
+
+def test_blocks_know_of_correlated_residuals():
+    """Formulas for white noise cover less than half of the truths here."""
+    errors, told = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        slow, x = (signal.lfilter([1.0], [1.0, -0.98], rng.normal(size=5000)) for _ in range(2))
+        found = regress(x[:, None], x + slow)
+        errors.append(found.value[0] - 1.0)
+        told.append(found.sigma[0])
+    assert 0.85 < np.mean(np.abs(errors) < 1.96 * np.array(told)) <= 1.0
+    assert np.median(told) < 3.0 * np.std(errors)
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_motors(seed):
+    rng = np.random.default_rng(seed)
+    truth = draw(rng)
+    part = excerpt(record(rng, truth, 6.0))
+    for fit in motor_fits(part, part.speeds):
+        assert fit.time_constant == pytest.approx(truth.tau, abs=1.5e-3)
+        assert fit.delay == pytest.approx(truth.dead, abs=1.5e-3)
+        assert fit.top == pytest.approx(truth.top, rel=0.03)
+        assert fit.explained > 0.98
+
+
+def test_what_is_too_short_is_refused():
+    rng = np.random.default_rng(5)
+    flight = record(rng, draw(rng), 1.0)
+    with pytest.raises(IdentifyError, match="of flight"):
+        excerpt(flight)
+    with pytest.raises(IdentifyError, match=r"no imu\.accel"):
+        excerpt(flight.without("imu.accel"))
+    with pytest.raises(IdentifyError, match="neither rotor speeds nor motor commands"):
+        excerpt(flight.without("rotors.command").without("rotors.speed"))

@@ -1,0 +1,91 @@
+"""Inertia from a tumble, against bodies integrated by scipy with Euler's equations."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+from haltere.identification.tumble.inertia import from_triangle, throw_inertia, triangle_of
+from haltere.identification.tumble.tumble import TumbleError
+
+RATE = 2000.0
+AXIS = np.array([0.0, 0.0, -1.0])
+
+
+def random_inertia(rng):
+    S = rng.normal(size=(3, 3)) * 0.01
+    S = S @ S.T + 2e-5 * np.eye(3)
+    return np.trace(S) * np.eye(3) - S
+
+
+def thrown(inertia, spin, wheel=0.0, seconds=0.5):
+    """Gyro (N, 3) and momentum (N, 3) of a body whose flywheel of `wheel` kg m2 is spun up to 1200 rad/s."""
+
+    def speed(t):
+        return 1200.0 / (1.0 + np.exp(-(t - 0.15) / 0.02))
+
+    def slope(t, w):
+        rise = speed(t) * (1.0 - speed(t) / 1200.0) / 0.02
+        h, dh = wheel * speed(t) * AXIS, wheel * rise * AXIS
+        return np.linalg.solve(inertia, -dh - np.cross(w, inertia @ w + h))
+
+    t = np.arange(round(seconds * RATE)) / RATE
+    w = solve_ivp(slope, (0.0, seconds), spin, t_eval=t, rtol=1e-10, atol=1e-10).y.T
+    return w, wheel * speed(t)[:, None] * AXIS
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_absolute_with_a_flywheel(seed):
+    rng = np.random.default_rng(seed)
+    inertia = random_inertia(rng)
+    w, h = thrown(inertia, rng.normal(size=3) * 8.0, wheel=0.002 * np.trace(inertia))
+    found = throw_inertia(w + 0.003 * rng.normal(size=w.shape), RATE, h)
+    assert found.absolute
+    np.testing.assert_allclose(found.moments, np.linalg.eigvalsh(inertia), rtol=0.02)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_up_to_scale_without(seed):
+    rng = np.random.default_rng(seed)
+    inertia = random_inertia(rng)
+    w, _ = thrown(inertia, rng.normal(size=3) * 10.0, seconds=0.8)
+    found = throw_inertia(w + 0.002 * rng.normal(size=w.shape), RATE)
+    assert not found.absolute
+    assert np.trace(found.inertia) == pytest.approx(1.0)
+    np.testing.assert_allclose(found.moments, np.linalg.eigvalsh(inertia) / np.trace(inertia), rtol=0.05)
+
+
+def test_a_spin_about_one_axis_is_called_too_little():
+    inertia = np.diag([1e-3, 1.2e-3, 2e-3])
+    w, _ = thrown(inertia, np.array([0.0, 0.0, 12.0]))
+    assert not throw_inertia(w + 0.002 * np.random.default_rng(0).normal(size=w.shape), RATE).enough
+
+
+def test_a_late_wheel_speed_is_found():
+    rng = np.random.default_rng(5)
+    inertia = random_inertia(rng)
+    w, h = thrown(inertia, rng.normal(size=3) * 8.0, wheel=0.002 * np.trace(inertia))
+    late = np.concatenate([np.repeat(h[:1], 6, axis=0), h[:-6]])
+    assert throw_inertia(w, RATE, late, delays=(0.0, 0.001, 0.002, 0.003, 0.004)).delay == pytest.approx(
+        0.003
+    )
+
+
+@given(st.integers(0, 10_000))
+def test_every_triangle_is_a_possible_body(seed):
+    numbers = np.random.default_rng(seed).normal(size=6)
+    a, b, c = np.linalg.eigvalsh(from_triangle(numbers))
+    assert a > -1e-12
+    assert a + b >= c - 1e-12
+    whole = from_triangle(numbers)
+    np.testing.assert_allclose(
+        from_triangle(triangle_of(from_triangle(numbers))), whole, atol=4e-3 * np.max(whole)
+    )
+
+
+def test_faults():
+    with pytest.raises(TumbleError, match=r"\(N, 3\)"):
+        throw_inertia(np.zeros((10, 3)), RATE)
+    with pytest.raises(TumbleError, match="one for each gyro sample"):
+        throw_inertia(np.zeros((100, 3)), RATE, np.zeros((50, 3)))

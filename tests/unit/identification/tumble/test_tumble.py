@@ -1,0 +1,114 @@
+"""Free tumbles: the force of a place, free falls in a log, what a throw says."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+
+from haltere.estimation.core.rls import Recursive
+from haltere.flight import Channel, Flight
+from haltere.identification.tumble.free_fall import free_falls, tumbles
+from haltere.identification.tumble.imu_position import imu_place
+from haltere.identification.tumble.tumble import TumbleError, place_matrix, tumble
+
+RATE = 1000.0
+INERTIA = np.array([[7.2e-4, 3e-5, 0.0], [3e-5, 7.7e-4, -2e-5], [0.0, -2e-5, 8.9e-4]])
+
+
+def fall(spin, seconds=0.8, place=(0.01, -0.012, 0.008)):
+    """Gyro and accelerometer (N, 3) of a free body, by scipy's integrator and Euler's equations."""
+
+    def slope(_, w):
+        return np.linalg.solve(INERTIA, -np.cross(w, INERTIA @ w))
+
+    t = np.arange(round(seconds * RATE)) / RATE
+    w = solve_ivp(slope, (0, seconds), spin, t_eval=t, rtol=1e-10, atol=1e-10).y.T
+    dw = np.array([slope(0, x) for x in w])
+    r = np.asarray(place)
+    return w, np.cross(dw, r) + np.cross(w, np.cross(w, r))
+
+
+def test_the_matrix_is_the_two_cross_products():
+    rng = np.random.default_rng(0)
+    w, a, r = rng.normal(size=(5, 3)), rng.normal(size=(5, 3)), rng.normal(size=3)
+    np.testing.assert_allclose(
+        place_matrix(w, a) @ r, np.cross(a, r) + np.cross(w, np.cross(w, r)), atol=1e-14
+    )
+
+
+def test_noise_free_throws_give_the_place():
+    place = (0.01, -0.012, 0.008)
+    throws = [tumble(*fall(spin, place=place), RATE) for spin in ([12.0, 1.0, 0.5], [0.5, 12.0, 1.0])]
+    found = imu_place(throws)
+    np.testing.assert_allclose(found.position, place, atol=2e-5)
+    assert found.contains(place)
+    assert found.enough
+
+
+def test_the_recursive_form_is_the_same_least_squares():
+    throw = tumble(*fall([12.0, 3.0, 2.0]), RATE)
+    X, y = place_matrix(throw.gyro, throw.slope)[::20], throw.accel[::20]
+    state = Recursive.prior(3, 1, 1e6)
+    for rows, values in zip(X, y, strict=True):
+        for row, value in zip(rows, values, strict=True):
+            state = state.update(row, np.array([value]))
+    expected = np.linalg.lstsq(X.reshape(-1, 3), y.reshape(-1), rcond=None)[0]
+    np.testing.assert_allclose(state.theta[:, 0], expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_one_throw_is_flagged_along_its_axis(axis):
+    """About the axes of least and greatest inertia, where the spin stays; about the middle one it would tumble."""
+    principal = np.linalg.eigh(INERTIA)[1][:, axis]
+    (said,) = imu_place([tumble(*fall(12.0 * principal), RATE)]).throws
+    assert not said.enough
+    assert abs(said.weakest @ principal) > 0.99
+    assert "second axis needed" in said.advice
+
+
+def log_of_two_throws():
+    rng = np.random.default_rng(3)
+    gyro, accel, places = [], [], []
+    for spin in ([12.0, 1.0, 0.5], [1.0, 11.0, 1.5]):
+        w, f = fall(spin)
+        n = round(0.4 * RATE)
+        ramp = np.linspace(0.0, 1.0, n)[:, None]
+        hand = Rotation.from_rotvec(0.3 * ramp * spin).apply([0.0, 0.0, 9.81], inverse=True) * (
+            1.0 + 2.0 * ramp
+        )
+        rest = np.tile([0.0, 0.0, 9.81], (n, 1))
+        places.append((sum(map(len, gyro)) + 2 * n, len(w)))
+        gyro += [np.zeros((n, 3)), ramp * w[0], w, w[-1] * ramp[::-1]]
+        accel += [rest, hand, f, hand[::-1] + 15.0]
+    w, f = np.concatenate(gyro), np.concatenate(accel)
+    time = (np.arange(len(w)) * 1_000_000).astype(np.int64)
+    return (
+        Flight.of(
+            Channel("imu.gyro", time, w + 0.003 * rng.normal(size=w.shape), "rad/s", "imu"),
+            Channel("imu.accel", time, f + 0.03 * rng.normal(size=f.shape), "m/s2", "imu"),
+        ),
+        places,
+    )
+
+
+def test_free_falls_are_found_in_a_log():
+    flight, places = log_of_two_throws()
+    found = free_falls(flight)
+    assert len(found) == 2
+    for fall_, (first, length) in zip(found, places, strict=True):
+        assert first - 5 <= fall_.first < first + 0.1 * length
+        assert first + 0.9 * length < fall_.last <= first + length + 5
+    place = imu_place(tumbles(flight))
+    np.testing.assert_allclose(place.position, (0.01, -0.012, 0.008), atol=3e-4)
+
+
+def test_faults_say_what_to_do():
+    w, f = fall([12.0, 1.0, 0.5])
+    with pytest.raises(TumbleError, match="throw higher"):
+        tumble(w[:50], f[:50], RATE)
+    with pytest.raises(TumbleError, match=r"\(N, 3\)"):
+        tumble(w[:, :2], f, RATE)
+    with pytest.raises(TumbleError, match="not finite"):
+        tumble(w * np.nan, f, RATE)
+    with pytest.raises(TumbleError, match="no throw"):
+        imu_place([])
