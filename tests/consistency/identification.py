@@ -10,7 +10,7 @@ import numpy as np
 from haltere.algebra.series import Reals, Tape
 from haltere.observability.information.fisher import ERRORS, RATE, WINDOW
 from haltere.observability.rank import system
-from haltere.observability.rank.coordinates import MOTION
+from haltere.observability.rank.system import MOTION
 
 
 def chart(q):

@@ -9,7 +9,7 @@ from tests.consistency.identification import Flights
 
 from haltere.airframe import from_catalogue
 from haltere.observability.information.fisher import WINDOW
-from haltere.observability.manoeuvres.plan import plan
+from haltere.observability.manoeuvres.manoeuvre import plan
 from haltere.trajectory import bounded, random_lissajous
 
 NAMES = ("inertia.zz", "rotors.*.torque_ratio")

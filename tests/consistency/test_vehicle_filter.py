@@ -13,16 +13,14 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.estimation import VehicleFilter
-from haltere.estimation.core.consistency import mean_band, nees
-from haltere.estimation.core.mismatch import Fit, fit_of
+from haltere.estimation.core.consistency import Fit, fit_of, mean_band, nees
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.model import linear_imu, linear_pose, linear_step
 from haltere.estimation.vehicle.prior import VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle.smoother import smooth
 from haltere.estimation.vehicle.steps import Noise
-from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, fly
+from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, dragged, fly, ring, spinning, tilted
 from haltere.papers.boehm.series import Setting, estimate, frames_of, paper_hands
-from haltere.papers.boehm.vehicles import dragged, ring, spinning, tilted
 
 HUMMINGBIRD = from_catalogue("hummingbird")
 SHORT = Conditions(duration=4.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import resolve
-from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.dynamics.rigid import VehicleNumbers
 from haltere.scenarios.scenario_flight import simulate
 from haltere.simulation.scenario import load_scenario
 from haltere.trajectory import can_hover

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.papers.blaha import page as report
+from haltere.papers.blaha import figures as report
 from haltere.papers.blaha import tables as blaha
 from haltere.papers.blaha.figures import Trace, throw_trace
 from haltere.scenarios.throw.throws import Throws

@@ -11,11 +11,10 @@ from scipy.stats import chi2
 from haltere.cli.reproduce import outside
 from haltere.estimation.cog.settings import Reason
 from haltere.papers.fresk import experiments as fresk_step
+from haltere.papers.fresk import experiments as fresk_sweep
 from haltere.papers.fresk import fit as fresk_fit
-from haltere.papers.fresk import sweep as fresk_sweep
 from haltere.papers.fresk import tables as fresk
 from haltere.papers.fresk import vehicles as fresk_vehicles
-from haltere.papers.fresk.case import Source
 from haltere.papers.fresk.experiments import (
     AFTER,
     BEFORE,
@@ -26,7 +25,7 @@ from haltere.papers.fresk.experiments import (
     step_loop,
     step_result,
 )
-from haltere.papers.fresk.loop import RATE, flights
+from haltere.papers.fresk.loop import RATE, Source, flights
 
 NOISY, QUIET, FAULTY = 12, 6, 3
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from haltere.papers.schmitz import tables as schmitz
-from haltere.papers.schmitz.limits import shares, workspace
+from haltere.papers.schmitz.bench import shares, workspace
 from haltere.papers.schmitz.page import write
 from haltere.papers.schmitz.runs import SHAKEN, measure_all
 from haltere.papers.schmitz.trial import trial

@@ -9,8 +9,7 @@ from haltere.airframe import from_catalogue
 from haltere.dynamics.integrator import STAGES
 from haltere.observability import Question, Subject, observe
 from haltere.observability.rank import exact
-from haltere.observability.rank.coordinates import MOTION
-from haltere.observability.rank.system import OUTPUTS, equations
+from haltere.observability.rank.system import MOTION, OUTPUTS, equations
 
 SUBJECTS = {
     "generic": lambda: Subject.generic(4, np.random.default_rng(1)),

@@ -19,9 +19,8 @@ from haltere.airframe import from_catalogue
 from haltere.doctor.diagnosis import diagnose
 from haltere.flight import Channel, write_mcap
 from haltere.flight.window import IdentifyError
-from haltere.identification.imu_turn import mounted, turn_of
 from haltere.identification.known import Known
-from haltere.identification.pipeline import identify
+from haltere.identification.pipeline import identify, mounted, turn_of
 from haltere.logs import read_log
 
 WINGED = ("hong-fixed-wing", "hong-tilt-wing")

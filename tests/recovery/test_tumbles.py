@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binom
 
 from haltere.identification.tumble.inertia import inertia_shape
-from haltere.scenarios.throw.simulated_tumbles import thrown_vehicle, tumble_runs
+from haltere.scenarios.throw.tumbles import thrown_vehicle, tumble_runs
 
 
 @pytest.fixture(scope="module")

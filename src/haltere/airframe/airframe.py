@@ -1,18 +1,231 @@
-"""The airframe: one vehicle as a tree of rigid links with rotors, wings and sensors."""
+"""The airframe: one vehicle as a tree of rigid links with rotors, wings and sensors.
 
-from collections.abc import Sequence
-from typing import Any, Self, TypeVar
+The body: the base link of the tree, whose frame is the frame of the whole vehicle.
 
-from pydantic import Field, field_validator, model_validator
+Drag of a body or link.
 
-from haltere.airframe.body import Body
-from haltere.airframe.errors import AirframeError, closest
-from haltere.airframe.fields import Title
-from haltere.airframe.link import Link
-from haltere.airframe.part import Part
+With air-relative velocity v of the point `position` and angular velocity w, per axis i of the carrier:
+
+    F_i = -(linear_i + quadratic_i |v|) v_i,   tau_i = -angular_i w_i                                     (1)
+
+Both only ever take power out.
+
+A joint: how a link hangs on its parent.
+
+A link: a rigid body on a joint, such as a tilt mechanism, a wing or a segment of an arm.
+
+A position servo on a joint: what its maker prints, and the friction of its gears.
+
+With goal g and angle q, both in whole `resolution` steps, supply V in units of the rated voltage and the torque t that
+the joint carries, positive along its axis:
+
+    d = clip(stiffness (g - q) / stall_torque, +-1)                          duty, which is what it reports   (2)
+    stall_torque (V d - q' / no_load_speed) = t + friction                   torque at the joint              (3)
+    friction = +(loss_up   |t| + coulomb)   while it moves against t, power flowing to the load               (4)
+    friction = -(loss_down |t| + coulomb)   while it moves with t, power flowing back                         (5)
+
+Before it slides the gears give way by `presliding`; starting takes `static_excess` more than sliding; both losses
+change by `ripple` over the angle. [Schmitz] gives stall torques and resolutions.
+
+The tree that links form: names that occur once, parents that exist, no circle, an order from the root.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, Self, TypeVar
+
+from pydantic import Field, StrictBool, field_validator, model_validator
+
+from haltere.airframe.errors import AirframeError, closest, fault, say
+from haltere.airframe.fields import (
+    ZERO,
+    Direction,
+    Inertia,
+    Interval,
+    Loads,
+    Name,
+    NonNegative,
+    Part,
+    Positive,
+    Share,
+    Title,
+    Vector,
+    check_has_mass,
+    principal_moments,
+)
 from haltere.airframe.rotor import Rotor
 from haltere.airframe.sensors import Imu, PoseSensor, PositionSensor
-from haltere.airframe.tree import BODY, Named, check_carriers, check_names, check_parents, depth_first
+from haltere.airframe.wing import Wing
+
+
+class Drag(Part):
+    """Drag per axis of the body or link that carries it."""
+
+    position: Vector = Field((0.0, 0.0, 0.0), description="the point where the drag acts, m")
+    linear: Loads = Field((0.0, 0.0, 0.0), description="force per speed along each axis, N/(m/s)")
+    quadratic: Loads = Field((0.0, 0.0, 0.0), description="force per speed squared along it, N/(m/s)^2")
+    angular: Loads = Field((0.0, 0.0, 0.0), description="torque per angular speed about it, N m/(rad/s)")
+
+
+_FLAT = 1e-12
+
+
+class Body(Part):
+    """The rigid body that carries everything else; what spins or moves on it has its own mass beside it."""
+
+    mass: Positive = Field(description="the mass in kg", examples=["mass = 0.716"])
+    com: Vector = Field((0.0, 0.0, 0.0), description="centre of mass in the body frame, m")
+    inertia: Inertia = Field(
+        description="xx yy zz xy xz yz about the centre of mass in kg m^2",
+        examples=["inertia = [7.5e-3, 7.5e-3, 1.3e-2, 0, 0, 0]"],
+    )
+    wing: Wing | None = Field(None, description="a table", examples=["[body.wing]"])
+    drag: Drag | None = Field(None, description="a table", examples=["{ linear = [0.1, 0.1, 0.2] }"])
+
+    @model_validator(mode="after")
+    def _turns(self) -> Self:
+        smallest, _, largest = principal_moments(self.inertia)
+        if smallest <= _FLAT * largest:
+            raise fault(f"got {say(self.inertia)}; give the body three moments above zero", "inertia")
+        return self
+
+
+class Servo(Part):
+    """The servo that turns a joint, equations (2) to (5)."""
+
+    stall_torque: Positive = Field(
+        description="the torque at full duty and rated voltage, N m", examples=["stall_torque = 2.5"]
+    )
+    no_load_speed: Positive = Field(
+        description="the speed at full duty without load, rad/s", examples=["no_load_speed = 5.76"]
+    )
+    resolution: Positive = Field(
+        description="one step of its encoder, rad", examples=["resolution = 1.5339808e-3"]
+    )
+    stiffness: Positive = Field(
+        description="the torque over the position error, N m/rad", examples=["stiffness = 6.4"]
+    )
+    loss_up: NonNegative = Field(0.0, description="share of the load lost while it lifts")
+    loss_down: Share = Field(0.0, description="share of the load held by friction while it gives way")
+    coulomb: NonNegative = Field(0.0, description="friction without load, N m")
+    static_excess: NonNegative = Field(
+        0.0, description="friction at the start over that of sliding, less one"
+    )
+    presliding: NonNegative = Field(
+        0.0, description="angle by which the gears give way before they slide, rad"
+    )
+    ripple: NonNegative = Field(0.0, description="amplitude of the losses' change over the angle, relative")
+    lag: NonNegative = Field(0.0, description="time constant of the reported load, s")
+    inertia: NonNegative = Field(0.0, description="of rotor and gears, seen at the joint, kg m^2")
+
+
+class Joint(Part):
+    """A revolute joint about `axis` through `origin`, or a rigid connection where `fixed`."""
+
+    origin: Vector = Field((0.0, 0.0, 0.0), description="origin of the link frame in the parent's frame, m")
+    axis: Direction | None = Field(None, description="axis of rotation in the parent's axes")
+    limits: Interval | None = Field(None, description="lower and upper angle, rad")
+    fixed: StrictBool = Field(False, description="whether the link is held at angle zero")
+    servo: Servo | None = Field(
+        None, description="the servo that turns it", examples=["{ stall_torque = 2.5, ... }"]
+    )
+
+    @model_validator(mode="after")
+    def _moves(self) -> Self:
+        if self.axis is None and not self.fixed:
+            raise fault("missing; give a vector such as axis = [0, 1, 0], or fixed = true", "axis")
+        return self
+
+
+class Link(Part):
+    """Its frame sits at the joint's origin, with axes parallel to the parent's at angle zero."""
+
+    name: Name = Field(description="a name of its own", examples=['name = "left_wing"'])
+    parent: Name = Field("body", description="the link that carries it")
+    joint: Joint = Field(
+        description="the joint to the parent", examples=["joint = { origin = [0, 0.3, 0], axis = [0, 1, 0] }"]
+    )
+    mass: NonNegative = Field(description="the mass in kg", examples=["mass = 0.1"])
+    com: Vector = Field((0.0, 0.0, 0.0), description="centre of mass in the link frame, m")
+    inertia: Inertia = Field(ZERO, description="xx yy zz xy xz yz about its own centre of mass in kg m^2")
+    wing: Wing | None = Field(None, description="a table", examples=["[links.wing]"])
+    drag: Drag | None = Field(None, description="a table", examples=["{ linear = [0.1, 0.1, 0.2] }"])
+
+    @model_validator(mode="after")
+    def _has_mass(self) -> Self:
+        check_has_mass(self.mass, self.inertia)
+        return self
+
+
+BODY = "body"
+
+
+class Named(Protocol):
+    """Anything with a name."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+
+class Carried(Named, Protocol):
+    """Anything that sits on a link."""
+
+    @property
+    def link(self) -> str:
+        """Name of the link that carries it."""
+
+
+def check_names(groups: Iterable[tuple[str, Sequence[Named]]], reserved: Iterable[str], words: str) -> None:
+    """Refuse a name that occurs twice in `groups` or is `reserved`."""
+    first = dict.fromkeys(reserved, "the body itself")
+    for key, entries in groups:
+        for i, entry in enumerate(entries):
+            if entry.name in first:
+                text = f"{entry.name!r} is taken by {first[entry.name]}; give each {words} a name of its own"
+                raise fault(text, key, i, "name")
+            first[entry.name] = f"{key}[{i}]"
+
+
+def check_carriers(groups: Iterable[tuple[str, Sequence[Carried]]], links: Sequence[Link]) -> None:
+    """Refuse what sits on a link that is not there."""
+    known = [BODY, *(link.name for link in links)]
+    for key, entries in groups:
+        for i, entry in enumerate(entries):
+            if entry.link not in known:
+                text = f"got {entry.link!r}, which is no link; {closest(entry.link, known)}"
+                raise fault(text, key, i, "link")
+
+
+def check_parents(links: Sequence[Link]) -> None:
+    """Refuse a parent that is not there, and parents in a circle."""
+    known = [BODY, *(link.name for link in links)]
+    parents = {link.name: link.parent for link in links}
+    for i, link in enumerate(links):
+        if link.parent not in known:
+            text = f"got {link.parent!r}, which is no link; {closest(link.parent, known)}"
+            raise fault(text, "links", i, "parent")
+    for i, link in enumerate(links):
+        path = [link.name]
+        while parents.get(path[-1], BODY) != BODY:
+            path.append(parents[path[-1]])
+            if path[-1] in path[:-1]:
+                circle = path[path.index(path[-1]) :]
+                text = f"the parents {' -> '.join(circle)} form a circle; give one of them the parent 'body'"
+                raise fault(text, "links", i, "parent")
+
+
+def depth_first(links: Sequence[Link]) -> tuple[int, ...]:
+    """Indices of `links`, parents before children, each branch in one run, else in the given order."""
+    children: dict[str, list[int]] = {}
+    for i, link in enumerate(links):
+        children.setdefault(link.parent, []).append(i)
+    order: list[int] = []
+    waiting = children.get(BODY, [])[::-1]
+    while waiting:
+        order.append(waiting.pop())
+        waiting += children.get(links[order[-1]].name, [])[::-1]
+    return tuple(order)
+
 
 _Entry = TypeVar("_Entry", bound=Named)
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from haltere.airframe import Airframe
-from haltere.airframe.inertia import tensor
+from haltere.airframe.fields import tensor
 from haltere.foundation.numbers import Floats
 
 

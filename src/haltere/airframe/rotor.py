@@ -19,9 +19,20 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from haltere.airframe.errors import fault, say
-from haltere.airframe.fields import Direction, Name, NonNegative, Number, Positive, Share, Speeds, Vector
-from haltere.airframe.inertia import ZERO, Inertia, check_has_mass
-from haltere.airframe.part import Part
+from haltere.airframe.fields import (
+    ZERO,
+    Direction,
+    Inertia,
+    Name,
+    NonNegative,
+    Number,
+    Part,
+    Positive,
+    Share,
+    Speeds,
+    Vector,
+    check_has_mass,
+)
 
 
 class Curve(Part):

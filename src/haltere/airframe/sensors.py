@@ -9,8 +9,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from haltere.airframe.errors import fault
-from haltere.airframe.fields import Name, NonNegative, Positive, Rotation, Vector
-from haltere.airframe.part import Part
+from haltere.airframe.fields import Name, NonNegative, Part, Positive, Rotation, Vector
 
 _POSITION = "the origin of the sensor frame in the frame of its link, m"
 _EXAMPLE = ["position = [0.019, -0.0093, 0.003]"]

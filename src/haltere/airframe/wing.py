@@ -1,10 +1,121 @@
-"""A wing: its size, the frame in which its coefficients hold, and the coefficients."""
+"""A wing: its size, the frame in which its coefficients hold, and the coefficients.
 
-from pydantic import Field
+Static coefficients of a wing over angle of attack and sideslip.
 
-from haltere.airframe.coefficients import Coefficients
-from haltere.airframe.fields import Positive, Rotation, Vector
-from haltere.airframe.part import Part
+With dynamic pressure q, area S, span b, chord c, and air-relative velocity v of the wing frame, V = |v|:
+
+    alpha = atan2(-v_z, v_x),   beta = asin(-v_y / V)                                                   (1)
+    kind "body":  F = q S (-CA, CY, CN),     M = q S (Cl b, Cm c, Cn b),     both in the wing frame    (2)
+    kind "wind":  F = q S Q (-CD, CC, CL),   M = q S Q (Cl b, Cm c, Cn b),   Q = Rot(y, alpha) Rot(z, -beta)
+
+([Hong2021] eqs. (50) to (57), corrected.) In this frame, y left and z up, +Cm is nose-down.
+"""
+
+import math
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from haltere.airframe.errors import fault, say
+from haltere.airframe.fields import Part, Positive, Rotation, Vector, entries, number, row
+
+FORCES = {"body": ("CA", "CY", "CN"), "wind": ("CD", "CC", "CL")}
+MOMENTS = ("Cl", "Cm", "Cn")
+
+_ROUNDING = 1e-6
+
+
+def _angles(value: Any, largest: float, words: str) -> tuple[float, ...]:
+    angles = row(entries(value))
+    for i, angle in enumerate(angles):
+        if abs(angle) > largest + _ROUNDING:
+            raise fault(f"got {say(angle)}; give radians from {words}", i)
+        if i and angle <= angles[i - 1]:
+            raise fault(f"got {say(angle)} after {say(angles[i - 1])}; give increasing angles", i)
+    if len(angles) < 2:
+        raise fault(f"got {say(angles)}; give two angles or more, or leave it out for constant coefficients")
+    return angles
+
+
+def _alpha(value: Any) -> tuple[float, ...] | None:
+    return None if value is None else _angles(value, math.pi, "-pi to pi")
+
+
+def _beta(value: Any) -> tuple[float, ...] | None:
+    return None if value is None else _angles(value, math.pi / 2, "-pi/2 to pi/2")
+
+
+def _entries_at(line: Any, index: int) -> list[Any]:
+    if not isinstance(line, list | tuple):
+        raise fault(f"got {say(line)} among rows; give a list over beta for each angle alpha", index)
+    return list(line)
+
+
+def _coefficient(value: Any) -> Any:
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(plain, list | tuple):
+        return number(plain)
+    if any(isinstance(item, list | tuple) for item in plain):
+        return tuple(row(_entries_at(line, i), i) for i, line in enumerate(plain))
+    return row(list(plain))
+
+
+Angles = tuple[float, ...] | None
+Coefficient = Annotated[
+    float | tuple[float, ...] | tuple[tuple[float, ...], ...],
+    BeforeValidator(_coefficient),
+]
+
+
+class Coefficients(Part):
+    """Each coefficient is a constant, a list over `alpha` or a table [alpha][beta]; left out it is zero."""
+
+    kind: Literal["body", "wind"] = Field(
+        description="the axes of the coefficients", examples=['kind = "wind"']
+    )
+    alpha: Annotated[Angles, BeforeValidator(_alpha)] = Field(None, description="angles of attack, rad")
+    beta: Annotated[Angles, BeforeValidator(_beta)] = Field(None, description="angles of sideslip, rad")
+    CA: Coefficient = Field(0.0, description="axial force, aft positive (kind body)")
+    CY: Coefficient = Field(0.0, description="side force along y (kind body)")
+    CN: Coefficient = Field(0.0, description="normal force along z (kind body)")
+    CD: Coefficient = Field(0.0, description="drag (kind wind)")
+    CC: Coefficient = Field(0.0, description="cross-wind force (kind wind)")
+    CL: Coefficient = Field(0.0, description="lift (kind wind)")
+    Cl: Coefficient = Field(0.0, description="rolling moment over q S span")
+    Cm: Coefficient = Field(0.0, description="pitching moment over q S chord, about +y")
+    Cn: Coefficient = Field(0.0, description="yawing moment over q S span")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.beta is not None and self.alpha is None:
+            raise fault("beta needs alpha; give alpha = [...] too, as tables are [alpha][beta]", "alpha")
+        for kind, names in FORCES.items():
+            for name in names:
+                if kind != self.kind and getattr(self, name) != 0:
+                    mine = ", ".join(FORCES[self.kind])
+                    raise fault(f"belongs to kind {kind!r}; for kind {self.kind!r} give {mine}", name)
+        for name in (*FORCES[self.kind], *MOMENTS):
+            self._check_shape(name)
+        return self
+
+    def _check_shape(self, name: str) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, tuple):
+            return
+        if self.alpha is None:
+            raise fault("got a list, but there is no alpha; give alpha = [...], or one number here", name)
+        if len(value) != len(self.alpha):
+            raise fault(f"got {len(value)} rows for {len(self.alpha)} angles alpha; give one for each", name)
+        if not isinstance(value[0], tuple):
+            return
+        if self.beta is None:
+            raise fault(
+                "got a table, but there is no beta; give beta = [...], or a list over alpha here", name
+            )
+        for i, line in enumerate(value):
+            if len(line) != len(self.beta):
+                count = f"got {len(line)} entries for {len(self.beta)} angles beta"
+                raise fault(f"{count}; give one for each", name, i)
 
 
 class Frame(Part):

@@ -15,8 +15,7 @@ import numpy as np
 
 from haltere.airframe import Airframe, from_catalogue, loads
 from haltere.algebra import batched
-from haltere.bench.cog import cog_rows
-from haltere.bench.filter import filter_rows
+from haltere.bench.filter import cog_rows, filter_rows
 from haltere.bench.identify import identify_rows
 from haltere.bench.simulation import simulation_rows
 from haltere.dynamics import Drive, Model, State, acceleration_derivatives, forward_dynamics

@@ -3,6 +3,8 @@
 The scheme is the consistent one, smoothed start included, in 64 bits, on a flight of 30 s with the IMU at 200 Hz and
 the pose at 50 Hz. What the readings say does not matter for the time, so the vehicle hovers. The flights of a batch
 follow one another in one call.
+
+One tick of the centre-of-gravity filter, the compensation and the controller's allocation, timed on the Neo.
 """
 
 import math
@@ -18,11 +20,22 @@ import numpy as np
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from haltere.airframe import from_catalogue
+from haltere.control import GeometricController
+from haltere.control import start as on_path
+from haltere.control.geometric import command
+from haltere.control.trim import SelfTrim, Trimmed
+from haltere.dynamics import Model, State
+from haltere.estimation.cog.belief import CogEstimate, CogReading
+from haltere.estimation.cog.filter import CogFilter
 from haltere.estimation.vehicle.description import Description, describe_vehicle
 from haltere.estimation.vehicle.prior import VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle.smoother import smooth
 from haltere.estimation.vehicle.steps import Belief, Frames, Noise, Steps, run
-from haltere.papers.boehm.vehicles import ring
+from haltere.foundation.arrays import Array
+from haltere.foundation.flat_step import FlatStep
+from haltere.papers.blaha.timings import best_call
+from haltere.papers.boehm.flights import ring
+from haltere.trajectory import hover
 
 PAPER = 1.6
 """30 s of flight in 18.8 s, [Boehm2022] Section VI-C, MATLAB."""
@@ -158,3 +171,74 @@ def _step(description: Description) -> float:
     frames = hovering(description, 250)
     plain = jax.jit(partial(estimated, description, start=0))
     return _seconds(plain, frames, 3) / (250 * STEPS)
+
+
+BOUND = 1000.0
+"""us: a tick must fit 1 kHz."""
+COG_BATCH = 100
+
+Said = tuple[Array, CogEstimate]
+
+
+def flat_tick(name: str = "neo") -> FlatStep:
+    """Reading and state in; squared rotor speeds and the estimate out."""
+    airframe = from_catalogue(name)
+    filter_, controller = CogFilter.from_airframe(airframe), GeometricController.from_airframe(airframe)
+    path = hover((0.0, 0.0, 2.0), 0.0, 1.0)
+    state = on_path(Model.from_airframe(airframe), controller, path)
+    beside, reference = SelfTrim(filter_, controller.vehicle), path.at(0.0)
+
+    def tick(last: Trimmed, given: tuple[CogReading, State]) -> tuple[Trimmed, Said]:
+        reading, state = given
+        trimmed, said = beside.step(last, reading)
+        return trimmed, (command(trimmed.controller, state, reference), said)
+
+    speeds = filter_.numbers.hover_speeds()
+    reading = CogReading(jnp.zeros(3), jnp.asarray([0.0, 0.0, 9.81]), speeds, speeds)
+    return FlatStep(tick, beside.begin(controller), (reading, state))
+
+
+def cog_rows() -> list[dict[str, Any]]:
+    """Rows of `haltere bench`: one vehicle, from Python to NumPy, and per vehicle of a batch; CPU time."""
+    tick = flat_tick()
+    many = jax.jit(jax.vmap(tick.function), donate_argnums=0)
+    rows = []
+    for name, function, memory, given, count, calls in (
+        ("single, from Python", tick, tick.begin, tick.given, 1, 300),
+        (
+            f"batch {BATCH}, per vehicle",
+            many,
+            np.tile(tick.begin, (COG_BATCH, 1)),
+            np.tile(tick.given, (COG_BATCH, 1)),
+            COG_BATCH,
+            30,
+        ),
+    ):
+        value = 1e6 * _best(function, memory, given, calls) / count
+        rows.append(
+            {
+                "name": f"CoG filter and allocation, {name}",
+                "value": value,
+                "unit": "us per tick",
+                "peer": "bound",
+                "peer_value": BOUND,
+                "ratio": BOUND / value,
+            }
+        )
+    return rows
+
+
+def _best(
+    function: Callable[[Any, np.ndarray], tuple[Array, Array]],
+    memory: Any,
+    given: np.ndarray,
+    calls: int,
+) -> float:
+    """Seconds of CPU time of one tick whose answer is read before the next begins, best of several rounds."""
+
+    def tick() -> np.ndarray:
+        nonlocal memory
+        memory, said = function(memory, given)
+        return np.asarray(said)
+
+    return best_call(tick, (), calls)

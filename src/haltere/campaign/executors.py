@@ -14,8 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from typing import Any
 
-from haltere.campaign.case import CampaignError
-from haltere.campaign.worker import Setting, default_cache, prepare_worker
+from haltere.campaign.case import CampaignError, Setting, default_cache, prepare_worker
 
 DEATHS = 3
 """A batch is given up when it has ended its worker this many times while it ran alone."""

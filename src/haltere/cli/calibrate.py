@@ -73,7 +73,7 @@ def _calibrated(
     from haltere.estimation.payload.model import ArmBelief
     from haltere.identification.payload.calibration import calibrate as fit
     from haltere.identification.payload.calibration import parameters, save_calibration
-    from haltere.identification.payload.log import arm_log, weighings
+    from haltere.identification.payload.reading import arm_log, weighings
     from haltere.logs import read_log
 
     airframe = resolve(vehicle)

@@ -97,7 +97,7 @@ def design(
     from numpy.random import default_rng
 
     from haltere.observability.manoeuvres.flat_flight import Limits
-    from haltere.observability.manoeuvres.plan import plan
+    from haltere.observability.manoeuvres.manoeuvre import plan
 
     centre = (0.0, 0.0, max(1.5, box[2] + 0.5))
     with progress(f"preparing {vehicle.name}") as report:

@@ -125,7 +125,7 @@ def _boehm(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict
         number: boehm_courses.courses(figure, seeds, progress=say)
         for number, figure in boehm_courses.figures().items()
     }
-    from haltere.papers.boehm.page import write
+    from haltere.papers.boehm.figures import write
 
     result["report"] = str(write(found, result, page))
     return result
@@ -146,7 +146,7 @@ def _blaha(runs: int, seed: int, page: Path, say: Callable[[str], None]) -> dict
         for kind, name in (("quadrotor", "indiflight-3inch"), ("hexarotor", "hexa-tilted"))
     }
     costs = {rotors: axis_cost(rotors) for rotors in blaha.COUNTS}
-    from haltere.papers.blaha.page import write
+    from haltere.papers.blaha.figures import write
 
     result["report"] = str(write(traces, costs, result, page))
     return result

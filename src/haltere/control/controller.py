@@ -10,7 +10,7 @@ from haltere.airframe import Airframe
 from haltere.control.errors import ControlError
 from haltere.control.gains import Bandwidths, Gains, check_bandwidths, lead_ratio
 from haltere.dynamics import Model
-from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.dynamics.rigid import VehicleNumbers
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.trajectory import HoverPoint, TrajectoryError, hover_fault, hover_point
 

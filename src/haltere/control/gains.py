@@ -26,7 +26,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from haltere.control.errors import ControlError
-from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.dynamics.rigid import VehicleNumbers
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 MOST_LEAD = 4.0

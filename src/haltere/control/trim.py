@@ -9,17 +9,38 @@ Only all three together are what the flight has shown: at hover their shares can
 estimate reaches the mixer only if it is finite, sure enough, near enough to the nominal one and leaves the vehicle able
 to hover; otherwise the last good one stays and a `Reason` is raised. The centre that the mixer uses follows the
 estimate no faster than `Limits.speed`.
+
+The controller of a vehicle that carries something: where servos, hover thrust and the CoG filter meet.
+
+Servos tell mass M and centre of mass c of the whole vehicle (`haltere.estimation.payload.fusion`). The CoG filter says
+what the flight shows: M from thrust and specific force, c across the thrust. `carried` weighs the three by their
+covariances and tells how far each is from the others. Mass, centre and relative thrust s of every rotor are known only
+together (`haltere.control.trim`), so with M and c the rotors' thrust follows from the filter's belief, whose
+covariance P holds what the flight has shown of s and u = (mu, offset) together:
+
+    s = E s + P_su P_uu^-1 (u - E u),   mu = m / M - 1,   offset = c - c_0                                      (2)
+
+with nominal mass m and centre c_0. The allocation is then K diag(1 + s) about c, lifting M g.
+
+The centre-of-gravity filter beside a controller: readings in, a controller for the vehicle as it is now out.
+
+One step is filter, estimate and compensation (`haltere.estimation.cog.filter`, `haltere.control.trim`); what is kept
+between steps is a `Trimmed`. Steps can be compiled, mapped and scanned.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from haltere.control.controller import GeometricController
-from haltere.dynamics.vehicle import VehicleNumbers
-from haltere.estimation.cog.belief import CogEstimate
+from haltere.dynamics.rigid import VehicleNumbers
+from haltere.estimation.cog.belief import MASS, THRUST, CogBelief, CogEstimate, CogReading
+from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.payload import TOLD, as_told
 from haltere.estimation.cog.settings import Reason
+from haltere.estimation.payload.fusion import Source, Whole, centre_filter, fused
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 
@@ -134,3 +155,71 @@ def hovers(controller: GeometricController, torque: float) -> Array:
     lift = jnp.abs(left[2] - vehicle.weight) / (0.1 * vehicle.weight)
     across = jnp.max(jnp.abs(left[3:5])) / (vehicle.weight * vehicle.lever)
     return jnp.maximum(lift, across) < torque
+
+
+def carried(servos: Source, belief: CogBelief, said: CogEstimate) -> Whole:
+    """Mass and centre of mass of one vehicle, and how far servos, hover thrust and CoG filter disagree.
+
+    Args:
+        servos: what the servos tell.
+        belief: of the CoG filter, which was not told of it.
+        said: its estimate.
+    """
+    mass = np.asarray(said.mass)
+    var = np.asarray(belief.cov[MASS, MASS]) * (mass / (1.0 + np.asarray(belief.mean[MASS]))) ** 2
+    sources = {
+        "servos": servos,
+        "thrust": Source((0,), mass[None], var[None, None]),
+        "centre": centre_filter(np.asarray(said.com), np.asarray(said.cov)),
+    }
+    return fused(sources)
+
+
+def trim_of(cog: CogFilter, belief: CogBelief, value: Array, cov: Array) -> Trim:
+    """What the controller is told, with a value (4,) and cov (4, 4) of mass (kg) and centre (m) as in `Whole`; JAX."""
+    at, mean, P = jnp.asarray(TOLD), belief.mean, belief.cov
+    away = jnp.linalg.solve(P[at][:, at], as_told(cog, belief, value) - mean[at])
+    thrust = mean[THRUST] + P[THRUST][:, at] @ away
+    return Trim(value[1:], jnp.sqrt(jnp.max(jnp.diagonal(cov)[1:3])), value[0], thrust)
+
+
+@pytree
+@dataclass(frozen=True)
+class Trimmed:
+    """What the filter believes and the controller in use."""
+
+    belief: CogBelief
+    used: Compensation
+
+    @property
+    def controller(self) -> GeometricController:
+        """That of the last good estimate."""
+        return self.used.controller
+
+    @property
+    def allocation(self) -> Array:
+        """(6, R) wrench about the centre of mass in use, body axes, force first, per squared rotor speed."""
+        return self.controller.vehicle.allocation_at_com
+
+
+@pytree(static=("limits",))
+@dataclass(frozen=True)
+class SelfTrim:
+    """A filter and what the vehicle is without any estimate."""
+
+    filter: CogFilter
+    nominal: VehicleNumbers
+    limits: Limits = field(default_factory=Limits)
+
+    def begin(
+        self, controller: GeometricController, speeds: Array | None = None, offset: ArrayLike = 0.0
+    ) -> Trimmed:
+        """With rotor speeds (R,) rad/s (hover where not given) and a guess of the offset (3,), m."""
+        return Trimmed(self.filter.begin(speeds, offset), Compensation.of(controller, offset))
+
+    def step(self, last: Trimmed, reading: CogReading) -> tuple[Trimmed, CogEstimate]:
+        """After one reading, and what the filter says."""
+        belief = self.filter.tick(last.belief, reading)
+        said = self.filter.estimate(belief)
+        used = renewed(last.used, self.nominal, Trim.of(said), self.filter.settings.period, self.limits)
+        return replace(last, belief=belief, used=used), said

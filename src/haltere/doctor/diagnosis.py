@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe import Airframe, loads
-from haltere.doctor.channels import check_signals
+from haltere.doctor.channels import check_signals, check_time
 from haltere.doctor.finding import Finding, Unknown
 from haltere.doctor.imu import check_imu
 from haltere.doctor.rotors import check_rotors
-from haltere.doctor.time import check_time
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
 

@@ -4,6 +4,17 @@ With gyro w in body axes and attitude R of the body, whatever the vehicle, w = w
 says. Each convention that logs are known to get wrong is tried, and the one that makes this hold best is compared with
 the record as it stands; an IMU that is turned by any angle shows as one turn that makes it hold. The length of the mean
 force tells g from m/s2. What gravity tells is in `doctor_gravity`.
+
+What gravity tells of the IMU: which way is up, and in which unit it turns.
+
+With specific force f in body axes, attitude R, position p and up e_z:
+
+    (1)  mean(R f) = g e_z       over seconds a vehicle that neither leaves nor falls accelerates little
+    (2)  p'' = R f - g e_z
+
+Where (1) comes out as -g e_z, the sign in (2), or that of the torques that the nominal rotors exert, tells axes
+that point down from an accelerometer with its sign reversed. Without attitude a force turned by the integrated
+gyro must still keep its direction over seconds, which a gyro in deg/s taken as rad/s destroys.
 """
 
 from collections.abc import Iterator
@@ -12,14 +23,254 @@ from itertools import product
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.rigid import nominal_of
-from haltere.doctor.finding import Finding, Unknown, mapped, scaled, turned
-from haltere.doctor.gravity import check_gravity, without_attitude
-from haltere.doctor.motion import Motion, finite_rows, low_pass, matrices, motion, rates_of, unwound
-from haltere.doctor.reading import DOWN, IMU, UNITS, Reading, in_body, read_as
+from haltere.airframe.rigid import Nominal, nominal_of
+from haltere.doctor.finding import Finding, Mend, Unknown, mapped, scaled, turned
+from haltere.doctor.motion import (
+    DOWN,
+    IMU,
+    RATE,
+    UNITS,
+    Motion,
+    Reading,
+    finite_rows,
+    in_body,
+    low_pass,
+    matrices,
+    motion,
+    rates_of,
+    read_as,
+    smooth,
+    unwound,
+)
 from haltere.flight import Flight
 from haltere.foundation.constants import STANDARD_GRAVITY as G
-from haltere.foundation.numbers import Floats
+from haltere.foundation.numbers import Bools, Floats
+
+FASTEST = np.deg2rad(2000.0)
+"""rad/s, the range of the gyros that vehicles carry: numbers beyond it are in deg/s."""
+
+
+def check_gravity(
+    flight: Flight, moved: Motion, reading: Reading, force: Floats, nominal: Nominal | None
+) -> Iterator[Finding | Unknown]:
+    """Yield what the mean force in world axes, eq. (2), says of the accelerometer."""
+    R = matrices(read_as(moved.wxyz, reading.order, reading.inverse))  # type: ignore[arg-type]
+    body = force @ DOWN if reading.down else force
+    world = np.einsum("tij,tj->ti", R, body)
+    good = finite_rows(world)
+    mean = np.mean(world[good], axis=0)
+    span = good.sum() / RATE
+    if np.linalg.norm(mean) < 0.35 * G and span > 6.0:
+        yield Finding(
+            "gravity-missing",
+            f"imu.accel: turned into the world it averages to {np.linalg.norm(mean):.2f} m/s2 over {span:.0f} s, "
+            "which a vehicle that does not fall cannot have; gravity was taken off",
+            f"add {G} m/s2 along the attitude's vertical, or log the raw accelerometer",
+            True,
+            ("imu.accel",),
+        )
+    elif mean[2] < -0.6 * G:
+        sign = _force_sign(moved, world)
+        torque = _torque_signs(flight, moved, nominal) if sign is None else None
+        yield _downward(flight, moved, mean[2], sign, torque)
+
+
+def without_attitude(
+    flight: Flight, moved: Motion, nominal: Nominal | None, force: Floats | None
+) -> Iterator[Finding | Unknown]:
+    """Yield what magnitudes and signs alone tell."""
+    if force is None:
+        return
+    good = finite_rows(force) & _in_flight(flight, moved)
+    mean = np.mean(force[good], axis=0) if good.sum() > 3.0 * RATE else np.zeros(3)
+    if moved.gyro is not None:
+        gain = _torque_gain(flight, moved, nominal, force)
+        if gain is not None and 25.0 < gain < 130.0:
+            yield Finding(
+                "gyro-unit", f"imu.gyro: its derivative is {gain:.0f} times what the nominal rotors and inertia give: "
+                "it is in deg/s", "multiply by pi/180", True, ("imu.gyro",), scaled(("imu.gyro",), UNITS["deg/s"]),
+            )  # fmt: skip
+        elif gain is None:
+            yield from _gyro_unit(moved.gyro, force)
+    if mean[2] < -0.6 * G:
+        yield _downward(flight, moved, float(mean[2]), None, _torque_signs(flight, moved, nominal))
+    yield Unknown(
+        "attitude-axes",
+        "there is no attitude that turns enough to compare the axes of the IMU with",
+        "log an attitude or a pose, and fly so that the vehicle tilts and yaws",
+    )
+
+
+def _force_sign(moved: Motion, world: Floats) -> float | None:
+    """Return the sign with which the horizontal force drives the horizontal motion, eq. (3); None if unseen."""
+    if moved.position is None:
+        return None
+    place = low_pass(moved.position, 1.5)
+    pushed = np.gradient(np.gradient(place, 1.0 / RATE, axis=0), 1.0 / RATE, axis=0)
+    smooth_force = low_pass(world, 1.5)
+    good = finite_rows(pushed, smooth_force)
+    edge = int(RATE)
+    good[:edge] = good[-edge:] = False
+    if good.sum() < 100:
+        return None
+    a, b = pushed[good][:, :2], smooth_force[good][:, :2]
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    correlation = float(np.sum(a * b) / max(np.sqrt(np.sum(a * a) * np.sum(b * b)), 1e-12))
+    return float(np.sign(correlation)) if abs(correlation) > 0.4 else None
+
+
+def _torque_signs(flight: Flight, moved: Motion, nominal: Nominal | None) -> Floats | None:
+    """Return the sign (3,) with which the nominal torques turn the vehicle about each axis; 0 where unseen."""
+    speed = flight.channels.get("rotors.speed") or flight.channels.get("rotors.command")
+    if nominal is None or speed is None or moved.turn is None or speed.values.ndim != 2:
+        return None
+    if speed.values.shape[1] != len(nominal.names):
+        return None
+    expected = low_pass(nominal.accelerations(smooth(speed, moved.time) ** 2), 8.0)
+    seen = low_pass(moved.turn, 8.0)
+    good = finite_rows(expected, seen)
+    if good.sum() < 100:
+        return None
+    a, b = expected[good] - expected[good].mean(axis=0), seen[good] - seen[good].mean(axis=0)
+    c = np.sum(a * b, axis=0) / np.maximum(np.sqrt(np.sum(a * a, axis=0) * np.sum(b * b, axis=0)), 1e-12)
+    return np.asarray(np.where(np.abs(c) > 0.35, np.sign(c), 0.0))
+
+
+def _torque_gain(flight: Flight, moved: Motion, nominal: Nominal | None, force: Floats) -> float | None:
+    """Return how many times larger roll and pitch accelerate than the nominal torques say; None if unseen.
+
+    Speeds of any unit do: the nominal force, compared with the measured one, takes their scale out.
+    """
+    speed = flight.channels.get("rotors.speed")
+    if (
+        nominal is None
+        or speed is None
+        or moved.turn is None
+        or speed.values.shape[1:] != (len(nominal.names),)
+    ):
+        return None
+    squares = smooth(speed, moved.time) ** 2
+    expected, seen = low_pass(nominal.accelerations(squares), 8.0)[:, :2], low_pass(moved.turn, 8.0)[:, :2]
+    good = finite_rows(expected, seen, force) & _in_flight(flight, moved)
+    if good.sum() < 200:
+        return None
+    pull = np.linalg.norm(nominal.specific_forces(squares[good]), axis=1)
+    scale = float(np.median(np.linalg.norm(force[good], axis=1) / np.maximum(pull, 1e-12)))
+    a, b = expected[good] - expected[good].mean(axis=0), seen[good] - seen[good].mean(axis=0)
+    correlation = abs(float(np.sum(a * b))) / np.sqrt(float(np.sum(a * a) * np.sum(b * b)) + 1e-30)
+    if correlation < 0.6:
+        return None
+    return float(np.sqrt(np.sum(b * b) / np.sum(a * a))) / scale
+
+
+def _downward(
+    flight: Flight, moved: Motion, mean: float, sign: float | None, torque: Floats | None
+) -> Finding:
+    """Return the finding for a force that points down: axes, or the sign of the accelerometer."""
+    evidence = f"imu.accel: the mean force in level flight is {mean:.2f} m/s2 along z, where +{G:.2f} is to be expected"
+    if sign is not None and sign < 0.0:
+        return Finding(
+            "gravity-sign", f"{evidence}, and it drives the vehicle the wrong way", "reverse its sign", True,
+            ("imu.accel",), scaled(("imu.accel",), -1.0),
+        )  # fmt: skip
+    if torque is not None and np.all(torque[:2] != 0.0):
+        if torque[0] > 0.0 and torque[1] < 0.0:
+            return Finding(
+                "imu-axes", f"{evidence}, and pitch answers the rotors with the wrong sign: FRD axes",
+                "reverse y and z", True, IMU, turned(IMU, DOWN),
+            )  # fmt: skip
+        if torque[0] > 0.0 and torque[1] > 0.0:
+            return Finding(
+                "gravity-sign", f"{evidence}, while roll and pitch answer the rotors rightly", "reverse its sign", True,
+                ("imu.accel",), scaled(("imu.accel",), -1.0),
+            )  # fmt: skip
+    if sign is not None and moved.wxyz is not None:
+        return Finding(
+            "axes-ned", f"{evidence}, and the motion agrees: all of it is in FRD and NED axes",
+            "reverse y and z of the IMU, turn attitude and position into ENU and FLU", True,
+            (*IMU, moved.attitude_name), _from_ned(moved.attitude_name),
+        )  # fmt: skip
+    return Finding(
+        "gravity-sign",
+        f"{evidence}: either its sign is reversed, or the IMU is in FRD axes; a mirror image of the "
+        "vehicle would move alike, so this log cannot tell which",
+        "give the airframe (rotor places tell it apart), or a log with attitude and position",
+        False,
+        ("imu.accel",),
+        scaled(("imu.accel",), -1.0),
+    )
+
+
+def _from_ned(attitude: str) -> Mend:
+    place = f"{attitude.rsplit('.', 1)[0]}.position"
+    half = np.sqrt(0.5)
+
+    def turn(q: Floats) -> Floats:
+        w, x, y, z = q.T
+        # (0, h, h, 0) * q * (0, 1, 0, 0): NED to ENU on the left, FRD to FLU on the right
+        left = half * np.stack([-x - y, w + z, w - z, y - x], axis=1)
+        a, b, c, d = left.T
+        return np.stack([-b, a, d, -c], axis=1)
+
+    def mend(flight: Flight) -> Flight:
+        flight = turned(IMU, DOWN)(flight)
+        flight = mapped((attitude,), turn)(flight)
+        return mapped((place,), lambda p: np.asarray(p[:, [1, 0, 2]] * [1.0, 1.0, -1.0]))(flight)
+
+    return mend
+
+
+def _in_flight(flight: Flight, moved: Motion) -> Bools:
+    """Where the rotors work, as far as the record tells; a body that is held in a hand may point anywhere."""
+    for name in ("rotors.speed", "rotors.command"):
+        if name in flight and flight[name].values.ndim == 2 and len(flight[name]) > 20:
+            total = np.nansum(smooth(flight[name], moved.time), axis=1)
+            return np.asarray(total > max(0.4 * float(np.nanpercentile(total, 90)), 1e-6))
+    return np.ones(len(moved.time), bool)
+
+
+def _gyro_unit(gyro: Floats, force: Floats) -> Iterator[Finding | Unknown]:
+    """Yield whether the gyro is in deg/s, told by the force that it turns."""
+    as_is, as_deg = _steadiness(gyro, force), _steadiness(gyro * UNITS["deg/s"], force)
+    squares = np.sum(gyro**2, axis=1)
+    rms = float(np.sqrt(np.mean(squares[np.isfinite(squares)]))) if np.any(np.isfinite(squares)) else 0.0
+    kept = f"{100 * as_is:.0f} % of its length over 2 s, {100 * as_deg:.0f} % if in deg/s"
+    said = f"turned by the integrated gyro, the force keeps {kept}"
+    if as_is < 0.75 and as_deg > 0.9 and rms > 2.0:
+        # A vehicle that tumbles under thrust keeps the force to its own axes, too, but no gyro turns that fast.
+        peak = float(np.nanmax(np.abs(gyro), initial=0.0))
+        yield Finding(
+            "gyro-unit", f"imu.gyro is in deg/s: {said}, and its size is {rms:.1f} rms", "multiply by pi/180",
+            peak > FASTEST,
+            ("imu.gyro",), scaled(("imu.gyro",), UNITS["deg/s"]),
+        )  # fmt: skip
+    elif rms < 0.05:
+        yield Unknown(
+            "gyro-unit", f"the vehicle hardly turns ({rms:.3f} rms)", "fly so that it tilts and yaws"
+        )
+
+
+def _steadiness(gyro: Floats, force: Floats, span: float = 2.0) -> float:
+    """Return the median over windows of |mean(R f)| / mean|f| with R integrated from the gyro."""
+    window = int(span * RATE)
+    shares = []
+    for start in range(0, len(gyro) - window, window):
+        w, f = gyro[start : start + window], force[start : start + window]
+        if not (np.all(np.isfinite(w)) and np.all(np.isfinite(f))):
+            continue
+        R, total = np.eye(3), np.zeros(3)
+        for rate, push in zip(w / RATE, f, strict=True):
+            angle = float(np.linalg.norm(rate))
+            K = np.array([[0.0, -rate[2], rate[1]], [rate[2], 0.0, -rate[0]], [-rate[1], rate[0], 0.0]])
+            a = np.sinc(angle / np.pi)
+            b = 0.5 * np.sinc(0.5 * angle / np.pi) ** 2
+            R = R @ (np.eye(3) + a * K + b * K @ K)
+            total += R @ push
+        shares.append(float(np.linalg.norm(total)) / max(float(np.sum(np.linalg.norm(f, axis=1))), 1e-9))
+        if len(shares) >= 12:
+            break
+    return float(np.median(shares)) if shares else 1.0
+
 
 BAND = 2.0
 """Frequencies below this, Hz, are compared: attitudes are sampled slowly and their derivative is noisy above."""

@@ -4,6 +4,8 @@ Every signal is put on a clock at its own rate, passes the same zero-phase low-p
 `RATE`. With quaternion q of the body in the world and * its conjugate, the rate that an attitude shows is
 
     (1)  w_q = 2 vec(q* dq/dt)
+
+Ways to read attitude and gyro, the motion in body axes, and the numbers that the checks of the IMU share.
 """
 
 from dataclasses import dataclass, replace
@@ -12,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import signal
 
+from haltere.airframe.rigid import Nominal
 from haltere.flight import Channel, Flight, FlightError, common_clock, resample
 from haltere.foundation.numbers import Bools, Floats, Times
 
@@ -155,3 +158,51 @@ def matrices(wxyz: Floats) -> Floats:
 def finite_rows(*arrays: Floats) -> Bools:
     """Where all of these arrays (T, ...) are finite."""
     return np.asarray(np.all([np.isfinite(a).reshape(len(a), -1).all(axis=1) for a in arrays], axis=0))
+
+
+DOWN = np.diag([1.0, -1.0, -1.0])
+"""From FLU to FRD axes and back."""
+IMU = ("imu.accel", "imu.gyro")
+UNITS = {"deg/s": np.pi / 180.0, "rad/s": 1.0}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read attitude and gyro, and the share of the turning that it leaves unexplained."""
+
+    order: str
+    inverse: bool
+    down: bool
+    unit: str
+    left: float
+
+
+def read_as(wxyz: Floats, order: str, inverse: bool) -> Floats:
+    """Return the attitude of the body if quaternions (T, 4) are to be read this way."""
+    q = wxyz[:, [3, 0, 1, 2]] if order == "xyzw" else wxyz
+    return np.asarray(q * [1.0, -1.0, -1.0, -1.0] if inverse else q)
+
+
+def in_body(moved: Motion, nominal: Nominal) -> Motion:
+    """Return the motion in body axes by the nominal turns of the sensors."""
+    turn = nominal.imu_rotation.T
+
+    def turned_(values: Floats | None) -> Floats | None:
+        return None if values is None else np.asarray(values @ turn)
+
+    wxyz = moved.wxyz
+    if wxyz is not None and moved.attitude_name == "pose.wxyz":
+        w, x, y, z = nominal.pose_wxyz
+        wxyz = np.stack(
+            [wxyz @ [w, x, y, z], *(wxyz @ np.array([[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]]).T).T], 1
+        )
+        wxyz = unwound(wxyz)
+    return Motion(
+        moved.time,
+        turned_(moved.accel),
+        turned_(moved.gyro),
+        turned_(moved.turn),
+        wxyz,
+        moved.position,
+        moved.attitude_name,
+    )

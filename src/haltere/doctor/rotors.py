@@ -19,10 +19,8 @@ from haltere.airframe import Airframe
 from haltere.airframe.rigid import Nominal, nominal_of
 from haltere.doctor.effect import Fit, flying
 from haltere.doctor.finding import Finding, Unknown, reordered, scaled
-from haltere.doctor.latency import check_latency
-from haltere.doctor.motion import Motion, finite_rows, motion, smooth
-from haltere.doctor.motors import BOTH, check_count, check_pairs, check_signs
-from haltere.doctor.reading import in_body
+from haltere.doctor.motion import Motion, finite_rows, in_body, motion, smooth
+from haltere.doctor.motors import BOTH, check_count, check_latency, check_pairs, check_signs
 from haltere.flight import Channel, Flight
 from haltere.foundation.numbers import Floats
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, Body, Joint, Link, Rotor, Wing
-from haltere.airframe.inertia import tensor
+from haltere.airframe.fields import tensor
 from haltere.dynamics.inertia import inertial_parameters, moved, unpacked
 from haltere.foundation.arrays import Array, pytree, require_x64
 from haltere.lie import so3

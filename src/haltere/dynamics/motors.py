@@ -16,7 +16,7 @@ from typing import Self
 import jax.numpy as jnp
 
 from haltere.airframe import Airframe
-from haltere.dynamics.vehicle import speed_limits
+from haltere.dynamics.rigid import speed_limits
 from haltere.foundation.arrays import Array, pytree
 
 FASTEST = 1e-3

@@ -6,22 +6,40 @@ G_T = `inertia` of the whole vehicle, K = `allocation` ([Hong2021] eq. (62)), H 
 ([Hong2021] eqs. (58), (66)). It holds exactly when no link moves and every rotor is balanced and axisymmetric about
 its axis, in still air or without inflow coefficients; `Compact.mismatch` says how far a model is from that. Without H
 it is (62).
+
+A vehicle that stands still, in numbers: mass, centre of mass, inertia, and where its links and rotors are.
+
+Mass, centre of mass and inertia of the whole vehicle at one posture, taken from the dynamics.
+
+A vehicle as plain numbers: mass, inertia, allocation and what its rotors can give.
+
+This is what a controller believes and what limits a trajectory; every number is a leaf, so wrong beliefs and
+numbers replaced in flight are just other numbers. u = squared rotor speeds, (rad/s)^2. With c = `com` and [c]
+its cross-product matrix, the wrench about the centre of mass, in body axes, force first, is
+
+    F = [[1, 0], [-[c], 1]] K u = `allocation_at_com` u,    K = `allocation` about the body origin        (2)
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from haltere.airframe import Airframe
 from haltere.dynamics.inertia import generalized_inertia
-from haltere.dynamics.model import Model
-from haltere.dynamics.rotor import rotor_wrenches
+from haltere.dynamics.loads import rotor_wrenches
+from haltere.dynamics.model import Model, locked_rotors
 from haltere.dynamics.solve import gravity_in_body, ldl_solve
 from haltere.dynamics.state import Environment, State
 from haltere.dynamics.tree import inertias_in_body, kinematics
-from haltere.foundation.arrays import Array, compiled, pytree
+from haltere.foundation import HaltereError
+from haltere.foundation.arrays import Array, ArrayLike, compiled, pytree
+from haltere.foundation.constants import GRAVITY
+from haltere.foundation.numbers import Floats
+from haltere.foundation.programs import Stored
 from haltere.lie import se3, so3
 
 
@@ -108,3 +126,150 @@ class Compact:
             turned = np.asarray(so3.hat(jnp.asarray(axis))) @ inertia
             worst = max(worst, float(np.linalg.norm(turned + turned.T) / size))
         return worst
+
+
+def _at_rest(model: Model, angles: Array) -> tuple[Array, Array, Array, Array, Array]:
+    still = locked_rotors(model)
+    nodes = kinematics(still, replace(State.rest(still), joint_angles=angles))
+    return (*Compact.from_model(still, angles).mass_properties, nodes.positions, nodes.rotations)
+
+
+at_rest = Stored(_at_rest, None, (0, 0, 0, 0, 0), seldom=True)
+"""Of a model at joint angles (J,) rad: mass, centre of mass (3,), inertia about it (3, 3); of links and rotors the
+places (L + R, 3) and axes (L + R, 3, 3); in body axes, kg, m."""
+
+
+@dataclass(frozen=True)
+class MassProperties:
+    """The vehicle as one rigid body."""
+
+    mass: float
+    """kg."""
+    com: Floats
+    """(3,) centre of mass in the body frame, m."""
+    inertia: Floats
+    """(3, 3) about the centre of mass, body axes, kg m2."""
+
+    @classmethod
+    def of(cls, model: Model, joint_angles: ArrayLike | None = None) -> Self:
+        """With the links held at `joint_angles` (J,) rad, by default all zero."""
+        angles = np.zeros(model.topology.joints) if joint_angles is None else np.asarray(joint_angles, float)
+        mass, com, inertia, *_ = (np.asarray(x) for x in at_rest(model, angles))
+        return cls(float(mass), com, inertia)
+
+
+HEADROOM = 1.5
+"""Highest speed over mean hover speed of a rotor whose file names no limits."""
+
+
+class VehicleError(HaltereError):
+    """An airframe that is no vehicle with rotors."""
+
+
+@pytree
+@dataclass(frozen=True)
+class VehicleNumbers:
+    """One rigid vehicle with R rotors, its joints held."""
+
+    mass: Array
+    """() kg."""
+    com: Array
+    """(3,) centre of mass, body axes, m."""
+    inertia: Array
+    """(3, 3) about the centre of mass, body axes, kg m2."""
+    allocation: Array
+    """(6, R) wrench about the body origin, body axes, force first, per squared rotor speed."""
+    low: Array
+    """(R,) least squared speed, (rad/s)^2."""
+    high: Array
+    """(R,) largest squared speed, (rad/s)^2."""
+    gravity: Array
+    """() m/s2, along -z of the world."""
+
+    @classmethod
+    def from_model(
+        cls,
+        model: Model,
+        speed_limits: ArrayLike | Sequence[Sequence[float]],
+        joint_angles: ArrayLike | None = None,
+        gravity: ArrayLike = GRAVITY,
+    ) -> Self:
+        """The numbers of a model whose links are held.
+
+        Args:
+            model: the vehicle.
+            speed_limits: (R, 2) lowest and highest speed of each rotor, rad/s.
+            joint_angles: (J,) rad; zero where not given.
+            gravity: m/s2.
+        """
+        held = None if joint_angles is None else jnp.asarray(joint_angles, model.dtype)
+        mass, com, inertia, allocation = _rigid(model, held)
+        speeds = jnp.asarray(speed_limits, model.dtype).reshape(-1, 2)
+        low, high = speeds[:, 0] * jnp.abs(speeds[:, 0]), speeds[:, 1] * jnp.abs(speeds[:, 1])
+        return cls(mass, com, inertia, allocation, low, high, jnp.asarray(gravity, model.dtype))
+
+    @classmethod
+    def from_airframe(
+        cls, airframe: Airframe, joint_angles: ArrayLike | None = None, gravity: float = GRAVITY
+    ) -> Self:
+        """The numbers of an airframe; a rotor without limits turns up to 1.5 times the mean hover speed."""
+        if not airframe.rotors:
+            raise VehicleError(
+                f"{airframe.name}: it has no rotor, at least one is expected; add a [[rotors]] table"
+            )
+        return cls.from_model(
+            Model.from_airframe(airframe), speed_limits(airframe, gravity), joint_angles, gravity
+        )
+
+    @property
+    def allocation_at_com(self) -> Array:
+        """(6, R) wrench about the centre of mass, body axes, per squared speed: equation (2)."""
+        force = self.allocation[:3]
+        return jnp.concatenate([force, self.allocation[3:] - so3.hat(self.com) @ force])
+
+    @property
+    def weight(self) -> Array:
+        """() N."""
+        return self.mass * self.gravity
+
+    @property
+    def lever(self) -> Array:
+        """() typical arm of a rotor: root mean square of torque across the body's z over force, m."""
+        table = self.allocation_at_com
+        return jnp.sqrt(jnp.sum(table[3:5] ** 2) / jnp.sum(table[:3] ** 2))
+
+    def perturbed(self, key: Array, relative: ArrayLike = 0.10) -> "VehicleNumbers":
+        """Wrong numbers: mass, com, inertia and every entry of the allocation off by up to `relative`.
+
+        Each number gets a factor of its own, drawn evenly from 1 - relative to 1 + relative. The inertia I
+        becomes D I D with D = diag(sqrt(factors)), so that it stays positive definite. Zeros stay zero:
+        errors of strength, arm and torque ratio of each rotor, not of its symmetry. Limits and gravity stay.
+        """
+        mass_key, com_key, inertia_key, allocation_key = jax.random.split(key, 4)
+
+        def factor(one: Array, shape: tuple[int, ...]) -> Array:
+            return 1.0 + jnp.asarray(relative) * jax.random.uniform(one, shape, self.mass.dtype, -1.0, 1.0)
+
+        stretch = jnp.sqrt(factor(inertia_key, (3,)))
+        return replace(
+            self,
+            mass=self.mass * factor(mass_key, ()),
+            com=self.com * factor(com_key, (3,)),
+            inertia=self.inertia * stretch[:, None] * stretch[None, :],
+            allocation=self.allocation * factor(allocation_key, self.allocation.shape),
+        )
+
+
+@jax.jit
+def _rigid(model: Model, joint_angles: Array | None) -> tuple[Array, Array, Array, Array]:
+    """Mass, centre of mass, inertia about it, and allocation of a model whose links are held."""
+    compact = Compact.from_model(model, joint_angles)
+    return *compact.mass_properties, compact.allocation
+
+
+def speed_limits(airframe: Airframe, gravity: float = GRAVITY) -> tuple[tuple[float, float], ...]:
+    """(R, 2) lowest and highest speed of each rotor, rad/s; the idle speed is the lowest where there is one."""
+    strength = sum(rotor.thrust_coefficient for rotor in airframe.rotors)
+    top = HEADROOM * float(np.sqrt(airframe.total_mass * gravity / strength)) if strength > 0.0 else 1.0
+    pairs = ((rotor.speed_limits or (0.0, top), rotor.idle_speed) for rotor in airframe.rotors)
+    return tuple((idle or low, high) for (low, high), idle in pairs)

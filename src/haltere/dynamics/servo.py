@@ -1,7 +1,7 @@
 """Position servos on joints: duty from the quantised error, friction that depends on load and direction, real sticking.
 
-With the airframe file's numbers (`haltere.airframe.servo`), angle q, rate q', goal g, the torque t = h + M q'' that the
-gears carry to the load, and the stick state z in [-1, 1]:
+With the airframe file's numbers (`haltere.airframe.airframe`), angle q, rate q', goal g, the torque t = h + M q''
+that the gears carry to the load, and the stick state z in [-1, 1]:
 
     d = clip(k (step(g) - step(q)) / T, +-1) = duty                                                       (1)
     drive = T (V d - q' / w_0)                                                                            (2)

@@ -21,9 +21,14 @@ import jax
 import jax.numpy as jnp
 
 from haltere.dynamics.inertia import generalized_inertia
-from haltere.dynamics.loads import LinearParameters, external_wrenches, linear_parameters, wind_in_body
+from haltere.dynamics.loads import (
+    LinearParameters,
+    external_wrenches,
+    linear_parameters,
+    rotor_wrenches,
+    wind_in_body,
+)
 from haltere.dynamics.model import Model
-from haltere.dynamics.rotor import rotor_wrenches
 from haltere.dynamics.state import Drive, Environment, Motion, State
 from haltere.dynamics.tree import (
     Nodes,

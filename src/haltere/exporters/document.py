@@ -1,13 +1,43 @@
-"""Files to be written, and the words that head them."""
+"""Files to be written, and the words that head them.
+
+What an export refuses.
+
+What flying a result told before it is exported; `haltere.gate.hover_test` issues it.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from haltere import __version__
-from haltere.exporters.certificate import Certificate
-from haltere.exporters.fault import ExportError
 from haltere.exporters.sheet import Line, Omission, Sheet
+from haltere.foundation import HaltereError
 from haltere.identification.described import Subject
+
+
+class ExportError(HaltereError):
+    """A vehicle that cannot be written in the words asked for."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Vehicles drawn from what is known of one, each flown by a controller that holds the best guess for true.
+
+    Attributes:
+        draws: How many were flown.
+        held: How many of them hovered to the end.
+        seed: Of the draws.
+        sentence: What happened, with the reason if any did not hold.
+    """
+
+    draws: int
+    held: int
+    seed: int
+    sentence: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether all of them hovered."""
+        return self.held == self.draws
 
 
 @dataclass(frozen=True)

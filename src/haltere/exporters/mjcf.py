@@ -10,10 +10,8 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from haltere.airframe import Airframe, Body, Link, Rotor
-from haltere.airframe.inertia import Six, tensor
-from haltere.exporters.certificate import Certificate
-from haltere.exporters.document import Document, Rendering, heading
-from haltere.exporters.fault import ExportError
+from haltere.airframe.fields import Six, tensor
+from haltere.exporters.document import Certificate, Document, ExportError, Rendering, heading
 from haltere.exporters.tree import BODY, comment, remarks, sensors, spin_axis, turns, whole, words
 from haltere.foundation.constants import GRAVITY
 from haltere.identification.described import Subject

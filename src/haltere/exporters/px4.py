@@ -16,13 +16,19 @@ from functools import partial
 
 import numpy as np
 
-from haltere.exporters.certificate import Certificate
-from haltere.exporters.document import Document, Rendering, heading, omitted, remark, require
-from haltere.exporters.fault import ExportError
+from haltere.exporters.document import (
+    Certificate,
+    Document,
+    ExportError,
+    Rendering,
+    heading,
+    omitted,
+    remark,
+    require,
+)
 from haltere.exporters.sheet import Entry, Line, gather
-from haltere.identification import physics
-from haltere.identification.described import Subject
-from haltere.identification.physics import Numbers
+from haltere.identification import described as physics
+from haltere.identification.described import Numbers, Subject
 
 MOST_ROTORS = 12
 USUAL_CT, LARGEST_CT = 6.5, 100.0

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haltere.identification.described import Left, Subject
-from haltere.identification.physics import Numbers
+from haltere.identification.described import Left, Numbers, Subject
 
 Compute = Callable[[Numbers], float]
 MOVED = 1e-3

@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from haltere.exporters import ardupilot, indiflight, mjcf, px4, urdf
-from haltere.exporters.certificate import Certificate
-from haltere.exporters.document import Document, Rendering
-from haltere.exporters.fault import ExportError
+from haltere.exporters.document import Certificate, Document, ExportError, Rendering
 from haltere.foundation.files import check_free, write_text
 from haltere.identification.described import Subject
 

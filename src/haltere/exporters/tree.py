@@ -8,12 +8,10 @@ from collections.abc import Callable
 from functools import partial
 
 from haltere.airframe import Airframe, Body, Imu, Link, PoseSensor, PositionSensor, Rotor
-from haltere.airframe.inertia import Six, tensor
-from haltere.exporters.document import omitted, require
-from haltere.exporters.fault import ExportError
+from haltere.airframe.fields import Six, tensor
+from haltere.exporters.document import ExportError, omitted, require
 from haltere.exporters.sheet import Entry, Sheet, gather
-from haltere.identification.described import SIX, XYZ, Subject
-from haltere.identification.physics import Numbers
+from haltere.identification.described import SIX, XYZ, Numbers, Subject
 
 BODY = "body"
 SPINS = 1e-12

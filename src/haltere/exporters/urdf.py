@@ -9,9 +9,8 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from haltere.airframe import Rotor
-from haltere.airframe.inertia import Six
-from haltere.exporters.certificate import Certificate
-from haltere.exporters.document import Document, Rendering, heading
+from haltere.airframe.fields import Six
+from haltere.exporters.document import Certificate, Document, Rendering, heading
 from haltere.exporters.tree import BODY, comment, remarks, sensors, spin_axis, turns, whole, words
 from haltere.identification.described import Subject
 

@@ -1,9 +1,8 @@
 """The record of a flight, its MCAP file, and tools for sampled signals; NumPy and SciPy only."""
 
-from haltere.flight.channel import Channel
+from haltere.flight.channel import Channel, FlightError, nanoseconds
 from haltere.flight.delay import Delay, estimate_delay
 from haltere.flight.derivatives import Derivative, angular_velocity, derivative
-from haltere.flight.fault import FlightError, nanoseconds
 from haltere.flight.filters import Butterworth
 from haltere.flight.flight import Flight
 from haltere.flight.mcap.reader import read_mcap

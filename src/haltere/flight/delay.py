@@ -19,9 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import interpolate, signal
 
-from haltere.flight.channel import Channel
-from haltere.flight.fault import FlightError
-from haltere.flight.sampling import refuse_rotations, regular_rate, stretches
+from haltere.flight.channel import Channel, FlightError
+from haltere.flight.resampling import refuse_rotations, regular_rate, stretches
 from haltere.foundation.numbers import Floats
 
 _NEIGHBOURS = 15  # frequencies averaged, at least

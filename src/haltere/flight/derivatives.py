@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import optimize, signal
 
-from haltere.flight.channel import Channel
-from haltere.flight.fault import FlightError
-from haltere.flight.sampling import refuse_rotations, regular_rate, stretches
+from haltere.flight.channel import Channel, FlightError
+from haltere.flight.resampling import refuse_rotations, regular_rate, stretches
 from haltere.foundation.numbers import Floats
 
 _UNITS = {

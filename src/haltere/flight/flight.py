@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from haltere.flight.channel import Channel
-from haltere.flight.fault import FlightError, is_texts
+from haltere.flight.channel import Channel, FlightError, is_texts
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import signal
 
 from haltere.flight import Channel, Flight
-from haltere.flight.smoothing import white_noise
+from haltere.flight.filters import white_noise
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Bools, Floats
 

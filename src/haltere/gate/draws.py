@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe import Airframe, AirframeError
-from haltere.airframe.inertia import Six, principal_moments
+from haltere.airframe.fields import Six, principal_moments
 from haltere.exporters import ExportError
-from haltere.identification import physics
+from haltere.identification import described as physics
 from haltere.identification.described import SIX, XYZ, Subject
 from haltere.identification.methods.airframe import Ratios, airframe_from_ratios
 from haltere.identification.result import PRINCIPAL

@@ -1,15 +1,139 @@
-"""A flight under construction: channels are settled as they come in, and what had to be done is noted."""
+"""A flight under construction: channels are settled as they come in, and what had to be done is noted.
 
+Time stamps as loggers leave them made strictly increasing, and what had to be done for it, in words.
+
+Loggers write out of order by a little, repeat samples, let a counter run over, and have their clock set while
+they write. Samples out of order by less than `REORDER` are sorted; repeated stamps are dropped; a counter that runs
+over is carried on; where the clock is set back by more, the longest stretch stays and the rest is left out.
+
+The error of log readers, and the guard that turns whatever a parser raises into one line.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from haltere.flight import Channel, Flight
-from haltere.flight.fault import sealed
+from haltere.flight import Channel, Flight, FlightError
+from haltere.flight.channel import sealed
+from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats, Times
-from haltere.logs.clock import settle
-from haltere.logs.fault import LogError
+
+REORDER = 1_000_000_000
+"""Stamps that go back by less than this, ns, are out of order; by more, the clock was set."""
+GAP = 3.0
+"""An interval longer than this many median ones is worth a note."""
+JUMP = 100.0
+"""An interval this many median ones long, and longer than a minute, is called a jump of the clock."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Samples in order: which of those given remain, at which times, and what was done."""
+
+    time: Times
+    order: NDArray[np.intp] | None
+    """Which of the given samples remain, in this order; None for all as they were."""
+    notes: tuple[tuple[str, str], ...]
+
+    @property
+    def kept(self) -> NDArray[np.intp]:
+        """Which of the given samples remain, in this order."""
+        return np.arange(len(self.time)) if self.order is None else self.order
+
+
+def unwrapped(time: Times, period: int) -> Times:
+    """Return stamps (T,), ns, of a counter that starts anew after `period`, ns, carried on."""
+    if len(time) < 2:
+        return time
+    turns = np.cumsum(np.diff(time, prepend=time[0]) < -(period // 2))
+    return np.asarray(time + turns * np.int64(period))
+
+
+def settle(time: Times) -> Settled:
+    """Return the strictly increasing part of stamps (T,), ns; notes are pairs of a kind and what was done."""
+    notes: list[tuple[str, str]] = []
+    if np.all(time[1:] > time[:-1]):
+        return Settled(time, None, tuple(gap_notes(time)))
+    kept = np.arange(len(time))
+    back = np.flatnonzero(np.diff(time) < -REORDER)
+    if back.size:
+        edges = np.concatenate([[0], back + 1, [len(time)]])
+        longest = int(np.argmax(np.diff(edges)))
+        kept = kept[edges[longest] : edges[longest + 1]]
+        at, step = (time[back[0]] - time[0]) * 1e-9, (time[back[0] + 1] - time[back[0]]) * 1e-9
+        said = f"the clock was set back {back.size} time(s), first by {-step:.3f} s after {at:.3f} s"
+        notes.append(
+            ("clock jump", f"{said}; the longest stretch is used, {len(kept)} of {len(time)} samples")
+        )
+    order = np.argsort(time[kept], kind="stable")
+    moved = int(np.sum(order != np.arange(len(order))))
+    kept = kept[order]
+    fresh = np.concatenate([[True], np.diff(time[kept]) > 0]) if len(kept) else np.zeros(0, bool)
+    repeated = len(kept) - int(fresh.sum())
+    kept = kept[fresh]
+    if moved:
+        notes.append(("order", f"{moved} samples were out of order by less than a second and were sorted"))
+    if repeated:
+        notes.append(("repeated", f"{repeated} samples with the stamp of the one before were left out"))
+    settled = time[kept]
+    notes += gap_notes(settled)
+    return Settled(settled, kept, tuple(notes))
+
+
+def gap_notes(time: Times) -> list[tuple[str, str]]:
+    """Return a note on the gaps in stamps (T,), ns, if there are any."""
+    if len(time) < 3:
+        return []
+    usual = float(np.median(np.diff(time), overwrite_input=True))
+    intervals = np.diff(time)
+    long = np.flatnonzero(intervals > GAP * usual)
+    if not long.size:
+        return []
+    worst = int(long[np.argmax(intervals[long])])
+    at, length = (time[worst] - time[0]) * 1e-9, float(intervals[worst]) * 1e-9
+    if length > 60.0 and intervals[worst] > JUMP * usual:
+        said = f"time goes on by {length:.1f} s after {at:.3f} s"
+        return [("clock jump", f"{said}; {long.size} gap(s) longer than {GAP:g} intervals in all")]
+    said = f"{long.size} of more than {GAP:g} intervals of {usual * 1e-6:.3g} ms"
+    return [("gaps", f"{said}, the longest {length * 1e3:.4g} ms after {at:.3f} s")]
+
+
+def from_seconds(seconds: Floats) -> Times:
+    """Return times (T,), s, as ns; samples whose time is not finite get none and must be left out first."""
+    whole = np.floor(seconds)
+    return np.asarray(
+        whole.astype(np.int64) * 1_000_000_000 + np.rint((seconds - whole) * 1e9).astype(np.int64)
+    )
+
+
+class LogError(FlightError):
+    """A log that cannot be read as it stands; its message is one line, whatever the log holds."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join("".join(c if c.isprintable() else " " for c in message).split()))
+
+
+@contextmanager
+def reading(file: Path, what: str, remedy: str = "copy it again from the vehicle") -> Iterator[None]:
+    """Turn any error of a parser into a `LogError` that names the file, what it should be and what to try."""
+    try:
+        yield
+    except HaltereError:
+        raise
+    except MemoryError:
+        raise LogError(f"{file}: is broken (it asks for more memory than there is); {remedy}") from None
+    except OSError as error:
+        reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
+        raise LogError(f"{file}: cannot be read as {what} ({reason}); {remedy}") from None
+    except Exception as error:  # parsers of others raise many kinds
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise LogError(f"{file}: is broken or no {what} ({reason[:200]}); {remedy}") from None
+
 
 RPM = 2.0 * np.pi / 60.0
 """rad/s in a revolution per minute."""

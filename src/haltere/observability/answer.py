@@ -8,7 +8,7 @@ import numpy as np
 
 from haltere.foundation.memory import bound_programs
 from haltere.observability.rank.directions import Direction, named_directions, respecting
-from haltere.observability.rank.parameters import Parameter, Parameters, Verdict, verdict
+from haltere.observability.rank.parameters import Menu, Parameter, Parameters, Verdict, verdict
 from haltere.observability.rank.rank import (
     ExactMatrix,
     FloatMatrix,
@@ -17,7 +17,6 @@ from haltere.observability.rank.rank import (
     exact_matrices,
     float_matrix,
 )
-from haltere.observability.rank.remedies import Menu
 from haltere.observability.rank.subject import Subject
 from haltere.observability.rank.winged import winged
 

@@ -19,7 +19,7 @@ from haltere.dynamics import Environment, State
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array
 from haltere.foundation.numbers import Floats
-from haltere.identification import physics
+from haltere.identification import described as physics
 from haltere.identification.described import Subject
 from haltere.identification.known import Known
 from haltere.identification.pipeline import identify

@@ -15,7 +15,7 @@ from haltere.control import GeometricController, Integral
 from haltere.control import step as control_step
 from haltere.dynamics import Environment, State
 from haltere.dynamics.model import locked_rotors
-from haltere.dynamics.sensors.readings import ImuErrors
+from haltere.dynamics.sensors.imu import ImuErrors
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array
 from haltere.foundation.memory import bound_programs

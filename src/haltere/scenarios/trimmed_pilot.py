@@ -15,9 +15,9 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.control import GeometricController, Integral
 from haltere.control import step as control_step
-from haltere.control.selftrim import SelfTrim
+from haltere.control.trim import SelfTrim
 from haltere.dynamics import Environment, State
-from haltere.dynamics.sensors.readings import felt
+from haltere.dynamics.sensors.imu import felt
 from haltere.estimation.cog.belief import CogReading
 from haltere.estimation.cog.filter import CogFilter
 from haltere.estimation.cog.settings import CogSettings

@@ -13,13 +13,7 @@ import numpy as np
 
 from haltere.airframe import Airframe, Imu, PoseSensor, PositionSensor, dumps
 from haltere.dynamics import Environment, Model
-from haltere.dynamics.sensors.readings import (
-    ImuErrors,
-    imu_readings,
-    pose_readings,
-    quantised,
-    rotor_readings,
-)
+from haltere.dynamics.sensors.imu import ImuErrors, imu_readings, pose_readings, quantised, rotor_readings
 from haltere.flight import Channel, Flight
 from haltere.foundation.arrays import Array
 from haltere.simulation.closed_loop import Trace, crash_time

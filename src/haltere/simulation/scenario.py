@@ -17,8 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from haltere.airframe.errors import describe
-from haltere.airframe.fields import Interval, NonNegative, Number, Positive, Rotation, Vector, number
-from haltere.airframe.part import Part
+from haltere.airframe.fields import Interval, NonNegative, Number, Part, Positive, Rotation, Vector, number
 from haltere.foundation import HaltereError
 
 Four = tuple[Number, Number, Number, Number]

@@ -1,17 +1,14 @@
 """What a vehicle is to fly: flat outputs with exact derivatives, bounded by what it can give."""
 
-from haltere.trajectory.chirp import Chirp, chirp
-from haltere.trajectory.errors import TrajectoryError
 from haltere.trajectory.flatness import FlatMotion, attitude, flat_motion, flat_wrench, reference_tilt
 from haltere.trajectory.harmonic import Harmonic, circle, lissajous, multisine, periodic, random_lissajous
 from haltere.trajectory.hovering import HoverPoint, can_hover, hover_fault, hover_point, lift_share
 from haltere.trajectory.limits import Needs, bounded, needs
-from haltere.trajectory.manoeuvres import Step, hover, step
+from haltere.trajectory.manoeuvres import Chirp, Step, Throw, chirp, hover, step, throw
 from haltere.trajectory.pace import Holding, Paced, paced
-from haltere.trajectory.reference import Reference, Trajectory
+from haltere.trajectory.reference import Reference, Trajectory, TrajectoryError
 from haltere.trajectory.spline import Spline, minimum_snap
 from haltere.trajectory.table import trajectory_from_table
-from haltere.trajectory.throw import Throw, throw
 
 __all__ = [
     "Chirp",

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.dynamics.rigid import VehicleNumbers
 from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 from haltere.trajectory.hovering import HoverPoint

@@ -18,8 +18,7 @@ import numpy as np
 
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
-from haltere.trajectory.errors import TrajectoryError
-from haltere.trajectory.reference import Trajectory, Values, four, numbers
+from haltere.trajectory.reference import Trajectory, TrajectoryError, Values, four, numbers
 
 CENTRE = (0.0, 0.0, 1.5)
 """Default middle of a figure, m: a figure of 1.1 m stays above the ground."""

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import linprog
 
-from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.dynamics.rigid import VehicleNumbers
 from haltere.foundation.arrays import Array, pytree
 
 DIRECTIONS = 24

@@ -17,13 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.dynamics.rigid import VehicleNumbers
 from haltere.foundation.arrays import Array, pytree
-from haltere.trajectory.errors import TrajectoryError
 from haltere.trajectory.flatness import flat_motion, flat_wrench
 from haltere.trajectory.hovering import HoverPoint, hover_fault, hover_point
 from haltere.trajectory.pace import Paced
-from haltere.trajectory.reference import ORDER, Reference, Trajectory
+from haltere.trajectory.reference import ORDER, Reference, Trajectory, TrajectoryError
 
 MARGIN = 0.15
 """Part of the room between hover and limits that feedback keeps."""

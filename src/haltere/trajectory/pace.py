@@ -16,8 +16,7 @@ import jax.numpy as jnp
 
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
-from haltere.trajectory.errors import TrajectoryError
-from haltere.trajectory.reference import Trajectory, Values, numbers, taylor
+from haltere.trajectory.reference import Trajectory, TrajectoryError, Values, numbers, taylor
 
 
 @pytree

@@ -12,6 +12,8 @@ q_tilt = `tilt(t)`, the attitude at yaw zero,
     q_WB = q_z(yaw) q_tilt = `Reference.wxyz`                                                              (2)
 
 Derivatives are exact: closed forms where there are some, else nested forward differentiation (`taylor`).
+
+What is wrong with a trajectory, in one line.
 """
 
 from abc import ABC, abstractmethod
@@ -22,6 +24,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
+from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 
@@ -117,3 +120,7 @@ def numbers(values: Values) -> Array:
 def four(position: Values, yaw: Values) -> Array:
     """(4,) from a position (3,) and a yaw ()."""
     return jnp.concatenate([jnp.atleast_1d(numbers(position)), jnp.atleast_1d(numbers(yaw))])
+
+
+class TrajectoryError(HaltereError):
+    """A trajectory that cannot be made or flown as it was asked for."""

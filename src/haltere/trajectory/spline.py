@@ -24,8 +24,7 @@ import numpy.typing as npt
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.foundation.numbers import Floats, Numbers
 from haltere.lie import so3
-from haltere.trajectory.errors import TrajectoryError
-from haltere.trajectory.reference import ORDER, Trajectory
+from haltere.trajectory.reference import ORDER, Trajectory, TrajectoryError
 
 DEGREE = 7
 SHORTEST = 0.3

@@ -15,14 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.foundation.arrays import Array
-from haltere.trajectory.chirp import chirp
-from haltere.trajectory.errors import TrajectoryError
 from haltere.trajectory.harmonic import circle, lissajous, multisine, periodic, random_lissajous
-from haltere.trajectory.manoeuvres import hover, step
+from haltere.trajectory.manoeuvres import Throw, chirp, hover, step, throw
 from haltere.trajectory.pace import Holding, paced
-from haltere.trajectory.reference import Trajectory
+from haltere.trajectory.reference import Trajectory, TrajectoryError
 from haltere.trajectory.spline import minimum_snap
-from haltere.trajectory.throw import Throw, throw
 
 Shape = tuple[int | None, ...]
 

@@ -7,7 +7,7 @@ import pytest
 
 from haltere.airframe import Airframe, AirframeError, loads
 from haltere.airframe.errors import model_at
-from haltere.airframe.part import Part
+from haltere.airframe.fields import Part
 
 PAGE = Path(__file__).parents[3] / "docs" / "airframe.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.control.carrying import carried, trim_of
+from haltere.control.trim import carried, trim_of
 from haltere.estimation.cog.belief import FIXED, MASS, OFFSET, THRUST
 from haltere.estimation.cog.filter import CogFilter
 from haltere.estimation.cog.payload import TOLD, gripped, told, under_load

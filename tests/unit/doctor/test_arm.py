@@ -7,7 +7,7 @@ import pytest
 from haltere.doctor.arm import payload_faults
 from haltere.papers.schmitz import series
 from haltere.papers.schmitz.bench import draw
-from haltere.papers.schmitz.faults import FAULTS, run_of, spoiled
+from haltere.papers.schmitz.runs import FAULTS, run_of, spoiled
 
 RUNS = 8
 BELIEF = series.nominal

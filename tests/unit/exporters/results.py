@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from haltere.airframe import Airframe, from_catalogue
-from haltere.identification.described import Subject
-from haltere.identification.physics import force, rate, torque
+from haltere.identification.described import Subject, force, rate, torque
 from haltere.identification.result import Identification, Parameter, Prediction
 
 UNITS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from haltere.flight import Channel
-from haltere.flight.fault import sealed
+from haltere.flight.channel import sealed
 
 TIME = np.arange(5) * 1_000_000
 

@@ -12,7 +12,7 @@ from haltere.airframe import from_catalogue
 from haltere.dynamics import Compact, Model
 from haltere.gate.draws import drawn, flyable
 from haltere.gate.hover_test import certify
-from haltere.identification import physics
+from haltere.identification import described as physics
 from haltere.identification.described import Subject
 from haltere.identification.result import PRINCIPAL, Covariance
 

@@ -10,9 +10,8 @@ from tests.unit.identification.made_vehicle import draw, record
 from haltere.airframe import from_catalogue
 from haltere.flight import Channel, Flight, nanoseconds
 from haltere.flight.window import IdentifyError
-from haltere.identification.methods.absolute import physical
-from haltere.identification.methods.amended import with_numbers
-from haltere.identification.methods.ratios import moments_of, swirl_of
+from haltere.identification.methods.absolute import moments_of, physical, swirl_of
+from haltere.identification.methods.airframe import with_numbers
 from haltere.identification.methods.throw.method import throw_window
 from haltere.identification.pipeline import finite, identify
 from haltere.identification.result import Parameter

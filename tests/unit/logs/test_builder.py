@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.logs import writers
 
 from haltere.logs import read_log
-from haltere.logs.clock import settle, unwrapped
+from haltere.logs.builder import settle, unwrapped
 
 MS = 1_000_000
 

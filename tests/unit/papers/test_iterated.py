@@ -8,7 +8,7 @@ from scipy.optimize import least_squares
 from haltere.estimation.core.kalman import update
 from haltere.estimation.core.space import Block, Space
 from haltere.lie import so3
-from haltere.papers.boehm.iterated import iterated_update
+from haltere.papers.boehm.paper_filter import iterated_update
 
 SPACE = Space(
     (Block("turn", "rotation"), Block("axis", "direction"), Block("arm"), Block("scale", "positive", (1,)))

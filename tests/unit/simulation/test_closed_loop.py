@@ -9,7 +9,7 @@ import pytest
 
 from haltere.airframe import Drag, Imu, from_catalogue
 from haltere.dynamics import Environment, State
-from haltere.dynamics.sensors.readings import ImuErrors, imu_readings, sensor_frame, specific_force_and_rate
+from haltere.dynamics.sensors.imu import ImuErrors, imu_readings, sensor_frame, specific_force_and_rate
 from haltere.lie import so3
 from haltere.simulation import Command, Timing, Trace, Vehicle, crash_time, fly
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from haltere.airframe.errors import model_at
-from haltere.airframe.part import Part
+from haltere.airframe.fields import Part
 from haltere.simulation.scenario import Scenario, scenario_from_text
 
 TEXT = (Path(__file__).parents[3] / "docs" / "simulate.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Environment, State
-from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.dynamics.rigid import VehicleNumbers
 from haltere.foundation import HaltereError
 from haltere.scenarios.flights import fly_many
 from haltere.scenarios.scenario_flight import payload_notes, simulate

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.dynamics.rigid import VehicleNumbers
 from haltere.lie import so3
 from haltere.trajectory import Holding, attitude, flat_motion, flat_wrench, hover_point, lissajous
 

@@ -10,7 +10,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Compact, Model
-from haltere.dynamics.vehicle import VehicleNumbers, speed_limits
+from haltere.dynamics.rigid import VehicleNumbers, speed_limits
 from haltere.lie import so3
 from haltere.trajectory import (
     Holding,

@@ -11,8 +11,8 @@ from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
 from haltere.airframe.foreign import xml as markup
 from haltere.airframe.foreign.given import Given
-from haltere.airframe.foreign.plugin import propellers_of
 from haltere.airframe.foreign.tree import Piece, airframe_of
+from haltere.airframe.foreign.xml import propellers_of
 from haltere.foundation.numbers import Floats
 
 SIX = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")

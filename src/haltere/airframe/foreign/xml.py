@@ -1,5 +1,12 @@
-"""Reading XML: numbers, poses and inertia as URDF, SDF and MJCF write them."""
+"""Reading XML: numbers, poses and inertia as URDF, SDF and MJCF write them.
 
+What Gazebo's motor plugins say of rotors, in SDF files and in URDF's gazebo blocks.
+
+`motorConstant` is N/(rad/s)^2, `momentConstant` the torque ratio in m, `turningDirection` ccw or cw seen from above,
+`maxRotVelocity` rad/s and `timeConstantUp` s.
+"""
+
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -7,6 +14,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from haltere.airframe.errors import AirframeError
+from haltere.airframe.foreign.given import Given
+from haltere.airframe.foreign.tree import Piece, Propeller
 from haltere.foundation.numbers import Floats
 
 Element = ElementTree.Element
@@ -72,3 +81,29 @@ def axis_of(element: Element | None) -> Floats:
     if length == 0.0:
         raise AirframeError("a joint's axis is (0, 0, 0); give a direction")
     return np.asarray(found / length)
+
+
+def propellers_of(root: Element, pieces: Sequence[Piece], given: Given) -> dict[str, Propeller]:
+    """By link: those that a plugin names, else those whose names say rotor."""
+    found: dict[str, Propeller] = {}
+    for plugin in root.iter("plugin"):
+        link = plugin.findtext("linkName")
+        if link is None or plugin.find("motorConstant") is None:
+            continue
+        turning = (plugin.findtext("turningDirection") or "").strip()
+        found[link.strip().split("::")[-1]] = Propeller(
+            thrust_coefficient=number(plugin.findtext("motorConstant"), 0.0),
+            torque_ratio=number(plugin.findtext("momentConstant"), 0.0),
+            spin=turning if turning in ("ccw", "cw") else None,
+            time_constant=number(plugin.findtext("timeConstantUp"), 0.0) or None,
+            max_speed=number(plugin.findtext("maxRotVelocity"), 0.0) or None,
+        )
+    names = {piece.name for piece in pieces}
+    if found:
+        return {name: propeller for name, propeller in found.items() if name in names}
+    carriers = {piece.parent for piece in pieces}
+    return {
+        p.name: Propeller()
+        for p in pieces
+        if p.name not in carriers and any(word in p.name.lower() for word in given.rotors)
+    }

@@ -21,9 +21,9 @@ from haltere.airframe import Airframe, Imu
 from haltere.dynamics import Compact, Environment, Model, State
 from haltere.dynamics.inertia import generalized_inertia, inertial_parameters
 from haltere.dynamics.motors import Motors
+from haltere.dynamics.rigid import VehicleNumbers
 from haltere.dynamics.sensors.imu import specific_force_at
 from haltere.dynamics.sensors.noise import sample_sigma
-from haltere.dynamics.vehicle import VehicleNumbers
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3

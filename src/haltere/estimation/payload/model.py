@@ -1,7 +1,7 @@
 """How servo readings depend on a payload and on the constants of the servos, and what is believed of the latter.
 
 While joint j slides under a load torque t with direction s = +-1, its reading y (stall torque times reported share) is,
-from `haltere.airframe.servo`, linear in features phi with coefficients beta that depend on the unknown x:
+from `haltere.airframe.airframe`, linear in features phi with coefficients beta that depend on the unknown x:
 
     V y = g t + c s + k T q' / w_0 + j J q'',   t = Y_n pi(m, c, i) + sum_l kappa_l Y_l pi_l                    (1)
     g = 1 + a_up (lifting),  1 - a_down (giving way),  and e closer to 1 at rest after either                   (2)

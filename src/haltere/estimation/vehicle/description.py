@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.inertia import principal_axes, tensor
+from haltere.airframe.fields import principal_axes, tensor
 from haltere.dynamics import Model
-from haltere.dynamics.rest import at_rest
+from haltere.dynamics.rigid import at_rest
 from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.coordinates import Axes, Chart, Effect
 from haltere.foundation import HaltereError

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.estimation.core.mismatch import Fit
+from haltere.estimation.core.consistency import Fit
 from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.coordinates import Chart
 from haltere.estimation.vehicle.steps import Belief

@@ -21,7 +21,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.errors import closest
-from haltere.estimation.core.mismatch import Fit, fit_of
+from haltere.estimation.core.consistency import Fit, fit_of
 from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.alignment import first_attitude
 from haltere.estimation.vehicle.coordinates import Axes, Chart, Effect

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.airframe.inertia import principal_axes
+from haltere.airframe.fields import principal_axes
 from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.coordinates import Chart
 from haltere.estimation.vehicle.filter import VehicleFilter

@@ -9,14 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from haltere.flight.channel import Channel
-from haltere.flight.fault import FlightError, sealed
+from haltere.flight.channel import Channel, FlightError, sealed
 from haltere.flight.flight import Flight
-from haltere.flight.mcap.definitions import schema_name
-from haltere.flight.mcap.manifest import Entry, Manifest, loads
-from haltere.flight.mcap.messages import Bytes, Layout, unpack_text
+from haltere.flight.mcap.messages import Bytes, Layout, schema_name, unpack_text
 from haltere.flight.mcap.records import Contents, scan
-from haltere.flight.mcap.topics import TEXTS, Topic
+from haltere.flight.mcap.topics import TEXTS, Entry, Manifest, Topic, loads
 from haltere.foundation.numbers import Floats, Times
 
 

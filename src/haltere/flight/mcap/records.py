@@ -17,7 +17,7 @@ from mcap.opcode import Opcode
 from mcap.records import Channel, Chunk, Schema
 from mcap.stream_reader import get_chunk_data_stream
 
-from haltere.flight.fault import FlightError
+from haltere.flight.channel import FlightError
 from haltere.flight.mcap.container import MAGIC, TAIL
 from haltere.flight.mcap.messages import Bytes
 from haltere.foundation.numbers import Times

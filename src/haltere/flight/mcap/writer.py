@@ -14,13 +14,11 @@ import numpy as np
 from mcap.records import Channel as ChannelRecord
 from mcap.records import Schema
 
-from haltere.flight.fault import FlightError
+from haltere.flight.channel import FlightError
 from haltere.flight.flight import Flight
 from haltere.flight.mcap.container import Container, message_records, record_bytes
-from haltere.flight.mcap.definitions import schema_name, schema_text
-from haltere.flight.mcap.manifest import dumps
-from haltere.flight.mcap.messages import LAST_STAMP, Layout, pack_text
-from haltere.flight.mcap.topics import TEXTS, Topic, plan
+from haltere.flight.mcap.messages import LAST_STAMP, Layout, pack_text, schema_name, schema_text
+from haltere.flight.mcap.topics import TEXTS, Topic, dumps, plan
 from haltere.foundation.files import check_free, whole_file
 from haltere.foundation.numbers import Times
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.flight.smoothing import smoothed
+from haltere.flight.filters import smoothed
 from haltere.flight.window import Excerpt, IdentifyError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats

@@ -25,7 +25,7 @@ from itertools import product
 import numpy as np
 from scipy import signal
 
-from haltere.flight.smoothing import filled, late, smoothed
+from haltere.flight.filters import filled, late, smoothed
 from haltere.flight.window import Excerpt, IdentifyError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats

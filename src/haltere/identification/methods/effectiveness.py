@@ -7,13 +7,12 @@ from scipy import linalg
 
 from haltere.airframe import Airframe
 from haltere.airframe.rigid import nominal_of
-from haltere.flight.smoothing import filled, smoothed
+from haltere.flight.filters import filled, smoothed
 from haltere.flight.window import Excerpt
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known
-from haltere.identification.methods.absolute import absolute
+from haltere.identification.methods.absolute import absolute, inertia_ratios, thrust_to_weight
 from haltere.identification.methods.effectiveness_fit import ROWS, TELLING, RotorRows, rotor_rows
-from haltere.identification.methods.ratios import inertia_ratios, thrust_to_weight
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression.motors import MotorFit
 from haltere.identification.result import Covariance, Parameter, Prediction

@@ -9,15 +9,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from haltere.flight.smoothing import filled, lagged, mixed
+from haltere.flight.filters import filled, lagged, mixed
 from haltere.flight.window import Excerpt
 from haltere.foundation.numbers import Floats
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression.force_law import Signals
 from haltere.identification.regression.motors import MotorFit, motor_fits
 from haltere.identification.regression.regression import Regression, regress
-from haltere.identification.regression.speed_delay import speed_delay
-from haltere.identification.regression.torque_law import TorqueRow, beyond, torque_rows
+from haltere.identification.regression.torque_law import TorqueRow, beyond, speed_delay, torque_rows
 
 CUTOFF = 25.0
 """Hz, where the log allows it."""

@@ -17,13 +17,13 @@ from haltere.dynamics import Model
 from haltere.estimation import VehicleEstimate, VehicleFilter
 from haltere.estimation.vehicle.coordinates import Effect
 from haltere.flight import Channel, Flight
-from haltere.flight.smoothing import filled, smoothed, white_noise
+from haltere.flight.filters import filled, smoothed, white_noise
 from haltere.flight.window import Excerpt, IdentifyError
 from haltere.foundation import HaltereError
 from haltere.foundation.memory import bound_programs
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known
-from haltere.identification.methods.amended import with_numbers
+from haltere.identification.methods.airframe import with_numbers
 from haltere.identification.methods.effectiveness import SLOW, Told, identify_rotors
 from haltere.identification.methods.vehicle_airframe import assembled, axes_of, principal_frame
 from haltere.identification.methods.vehicle_parameters import vehicle_covariance, vehicle_parameters

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.inertia import tensor
+from haltere.airframe.fields import tensor
 from haltere.estimation import VehicleEstimate
 from haltere.foundation.arrays import compiled
 from haltere.foundation.numbers import Floats
-from haltere.identification.methods.amended import validated
+from haltere.identification.methods.airframe import validated
 from haltere.lie import so3
 
 axes_of, wxyz_of = compiled(so3.from_wxyz), compiled(so3.to_wxyz)

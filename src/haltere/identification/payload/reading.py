@@ -1,17 +1,199 @@
-"""What hangs on an arm, from a log: faults, grips and releases, and the payload at the end."""
+"""What hangs on an arm, from a log: faults, grips and releases, and the payload at the end.
 
+Servo readings of an arm from a flight's channels: one even clock, joints in the airframe's order, loads as shares.
+
+| channel | unit | |
+|---|---|---|
+| `joints.angle`, or `joints.steps` | rad, or encoder steps | needed |
+| `joints.load`, or `joints.effort` | share of the stall torque, or N m (a share with `effort="share"`) | needed |
+| `joints.goal`, or `joints.goal_steps` | rad, or encoder steps | where logged |
+| `imu.accel`, `imu.gyro` | m/s2, rad/s | where logged; else the base is taken to be level and at rest |
+| `payload.mass` | kg | calibration only: the known weight |
+
+Columns with the names of the airframe's links are taken by name, others in their order; more columns than joints (a
+gripper's servo) are left out. Encoder steps count from the middle of the servo's range: 2048 of 4096, 512 of 1024.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.doctor.arm import payload_faults
 from haltere.doctor.finding import Finding
+from haltere.dynamics.servo import Servos
 from haltere.estimation.payload.events import Watched, watched
 from haltere.estimation.payload.filter import PayloadFilter
 from haltere.estimation.payload.model import ArmBelief
+from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import BESIDE, TURNED, PayloadEstimate, PayloadSettings
-from haltere.flight import Flight
-from haltere.identification.payload.log import ArmLog, Effort, arm_log
+from haltere.flight import Channel, Flight
+from haltere.foundation.constants import STANDARD_GRAVITY
+from haltere.foundation.numbers import Numbers
+from haltere.lie import so3
+
+Effort = Literal["torque", "share"]
+FINE = 0.003
+"""rad: encoders finer than this count 4096 steps to a turn, others 1024 over 300 degrees."""
+FEWEST = 10
+"""Reports."""
+SLOWEST = 20.0
+"""Hz: reports must come at least so often to see which way a joint slides."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArmLog:
+    """What a flight says of an arm.
+
+    Attributes:
+        record: evenly sampled readings.
+        start: time of the first, ns.
+        mass: (T,) known weight, kg, or None.
+        notes: what had to be assumed.
+    """
+
+    record: ArmRecord
+    start: int
+    mass: Numbers | None
+    notes: tuple[str, ...]
+
+
+def arm_log(flight: Flight, airframe: Airframe, effort: Effort = "torque") -> ArmLog:
+    """The servo readings in a flight.
+
+    Raises:
+        PayloadError: a channel is missing, too slow, or has fewer columns than the arm has joints.
+    """
+    servos = Servos.from_airframe(airframe)
+    joints = [airframe.links[i].name for i in airframe.link_order() if not airframe.links[i].joint.fixed]
+    notes: list[str] = []
+    angle_channel, angle = _angles(flight, joints, servos, "angle", "steps")
+    time = angle_channel.time
+    rate = angle_channel.rate
+    if len(time) < FEWEST or rate < SLOWEST:
+        msg = (
+            f"{angle_channel.name}: got {len(time)} samples at {rate:.3g} Hz, expected {SLOWEST:g} Hz or more for some "
+            "seconds; log the servos longer or faster"
+        )
+        raise PayloadError(msg)
+    count = int((time[-1] - time[0]) * 1e-9 * rate) + 1
+    clock = time[0] + np.round(np.arange(count) * 1e9 / rate).astype(np.int64)
+    load = _loads(flight, joints, servos, effort, clock)
+    goal = None
+    if "joints.goal" in flight or "joints.goal_steps" in flight:
+        goal_channel, values = _angles(flight, joints, servos, "goal", "goal_steps")
+        goal = _latest(goal_channel, values, clock)
+    force, gyro = _base(flight, airframe, clock, rate, notes)
+    mass = None
+    if "payload.mass" in flight:
+        given = flight["payload.mass"]
+        mass = _latest(given, given.values.reshape(len(given), -1), clock)[:, 0]
+    record = ArmRecord(rate, _latest(angle_channel, angle, clock), load, force, gyro, goal)
+    return ArmLog(record, int(clock[0]), mass, tuple(notes))
+
+
+def _angles(
+    flight: Flight, joints: Sequence[str], servos: Servos, plain: str, steps: str
+) -> tuple[Channel, Numbers]:
+    if f"joints.{plain}" in flight:
+        channel = flight[f"joints.{plain}"]
+        return channel, _columns(channel, joints)
+    if f"joints.{steps}" in flight:
+        channel = flight[f"joints.{steps}"]
+        resolution = np.asarray(servos.resolution)
+        middle = np.where(resolution < FINE, 2048.0, 512.0)
+        return channel, (_columns(channel, joints) - middle) * resolution
+    raise PayloadError(
+        f"no channel 'joints.{plain}' or 'joints.{steps}' in this flight; log the servos' positions, or name them "
+        "in a mapping file (--map)"
+    )
+
+
+def _loads(flight: Flight, joints: Sequence[str], servos: Servos, effort: Effort, clock: Numbers) -> Numbers:
+    if "joints.load" in flight:
+        channel, factor = flight["joints.load"], np.ones(len(joints))
+    elif "joints.effort" in flight:
+        channel = flight["joints.effort"]
+        stall = np.asarray(servos.stall_torque)
+        factor = np.ones(len(joints)) if effort == "share" else 1.0 / stall
+    else:
+        raise PayloadError(
+            "no channel 'joints.load' or 'joints.effort' in this flight; log the servos' loads, or name them in a "
+            "mapping file (--map)"
+        )
+    return _latest(channel, _columns(channel, joints) * factor, clock)
+
+
+def _columns(channel: Channel, joints: Sequence[str]) -> Numbers:
+    """(T, J) in the airframe's order."""
+    values = channel.values.reshape(len(channel), -1)
+    if set(joints) <= set(channel.columns):
+        return np.stack([channel.column(name) for name in joints], axis=1)
+    if values.shape[1] < len(joints):
+        raise PayloadError(
+            f"channel '{channel.name}' has {values.shape[1]} columns, the arm has the joints {', '.join(joints)}; "
+            "log all of them, or name them in a mapping file (--map)"
+        )
+    return np.asarray(values[:, : len(joints)])
+
+
+def _latest(channel: Channel, values: Numbers, clock: Numbers) -> Numbers:
+    """(T, k): the last values (S, k) of a channel at or before each time of a clock; the first ones before that."""
+    good = np.isfinite(values).all(axis=1)
+    if not good.any():
+        raise PayloadError(
+            f"channel '{channel.name}' has no row in which every joint has a number; check what was logged"
+        )
+    place = np.maximum(np.searchsorted(channel.time[good], clock, side="right") - 1, 0)
+    return np.asarray(values[good][place])
+
+
+def _base(
+    flight: Flight, airframe: Airframe, clock: Numbers, rate: float, notes: list[str]
+) -> tuple[Numbers, Numbers]:
+    """Specific force of the body origin and rate, body axes, from the first IMU where the airframe says it sits."""
+    still = np.zeros((len(clock), 3))
+    if "imu.accel" not in flight:
+        notes.append("no imu.accel: the base is taken to be level and at rest")
+        return still + np.asarray([0.0, 0.0, STANDARD_GRAVITY]), still
+    force = _interpolated(flight["imu.accel"], clock)
+    gyro = _interpolated(flight["imu.gyro"], clock) if "imu.gyro" in flight else still
+    if airframe.imu:
+        turn = np.asarray(so3.from_wxyz(jnp.asarray(airframe.imu[0].wxyz)))
+        lever = np.asarray(airframe.imu[0].position)
+        force, gyro = force @ turn.T, gyro @ turn.T
+        if np.any(lever) and "imu.gyro" in flight:
+            spin = np.gradient(gyro, 1.0 / rate, axis=0)
+            force = force - np.cross(spin, lever) - np.cross(gyro, np.cross(gyro, lever))
+    return force, gyro
+
+
+def _interpolated(channel: Channel, clock: Numbers) -> Numbers:
+    good = channel.finite
+    axes = [np.interp(clock, channel.time[good], channel.values[good, i]) for i in range(3)]
+    return np.stack(axes, axis=1)
+
+
+def weighings(log: ArmLog) -> tuple[list[ArmRecord], list[float]]:
+    """The record cut where the known weight changes, and the weight of each piece, kg."""
+    if log.mass is None:
+        raise PayloadError(
+            "no channel 'payload.mass' in this data; add a column payload.mass.known in kg, 0 for the empty arm"
+        )
+    edges = [0, *(np.flatnonzero(np.diff(log.mass) != 0.0) + 1), len(log.mass)]
+    records, masses = [], []
+    for a, b in pairwise(edges):
+        if b - a >= 2.0 * log.record.rate:
+            records.append(log.record.between(a / log.record.rate, b / log.record.rate))
+            masses.append(float(log.mass[a]))
+    if not records:
+        raise PayloadError("no weight hung for two seconds; hold each and sweep the joints meanwhile")
+    return records, masses
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +237,7 @@ def read_payload(
     """Read what an arm held in a flight.
 
     Args:
-        flight: with the channels of `haltere.identification.payload.log`.
+        flight: with the channels of `haltere.identification.payload.reading`.
         airframe: the vehicle with its arm.
         belief: what is known of its servos by now.
         beside: whether the weight may hang beside the gripper.

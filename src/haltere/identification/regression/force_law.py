@@ -8,18 +8,25 @@ f = specific force; F, T, B (3, m) = effectiveness; Q = what the products of the
 H = what the momentum of rotors that do not cancel does (pitch rate to roll and the other way); c = bias across, none
 along the thrust because an intercept there takes the place of mass; e slow torques of the air. The torque law is in
 `haltere.identification.regression.torque_law`. Across the thrust the air pushes slowly and strongly: what is left
-there is made white by its own past, `haltere.identification.regression.whitening`.
+there is made white by its own past, `haltere.identification.regression.regression`.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from haltere.flight.smoothing import filled, lagged, late, smoothed
+from haltere.flight.filters import filled, lagged, late, smoothed
 from haltere.flight.window import Excerpt
 from haltere.foundation.numbers import Bools, Floats
-from haltere.identification.regression.regression import BLOCKS, SPREAD, Regression, regress
-from haltere.identification.regression.whitening import BAND, integral, white_regress
+from haltere.identification.regression.regression import (
+    BAND,
+    BLOCKS,
+    SPREAD,
+    Regression,
+    integral,
+    regress,
+    white_regress,
+)
 from haltere.identification.tumble.tumble import place_matrix
 
 LAG = 0.01

@@ -24,7 +24,7 @@ import numpy as np
 from scipy import optimize, signal
 from scipy.spatial.transform import Rotation
 
-from haltere.airframe.inertia import tensor as full_tensor
+from haltere.airframe.fields import tensor as full_tensor
 from haltere.foundation.numbers import Floats
 from haltere.identification.tumble.tumble import TumbleError
 

@@ -22,11 +22,9 @@ from orangebox import Parser
 from haltere.flight import Flight
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats, Times
-from haltere.logs.builder import RPM, Builder, rotor_names
-from haltere.logs.clock import unwrapped
-from haltere.logs.fault import LogError, reading
+from haltere.logs.builder import RPM, Builder, LogError, reading, rotor_names, unwrapped
 from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, unit, wxyz_from_euler
-from haltere.logs.units import DEGREE
+from haltere.logs.mapping import DEGREE
 
 _QUATERNION = 8127.0
 _COUNTS = 32768.0 / 2000.0  # a deg/s of a sensor that is not scaled

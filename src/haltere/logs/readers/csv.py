@@ -19,12 +19,17 @@ import numpy as np
 
 from haltere.flight import Flight
 from haltere.foundation.numbers import Floats, Times
-from haltere.logs.builder import Builder
-from haltere.logs.clock import from_seconds
-from haltere.logs.convert import UNIT_BY_NAME, add_mapped, specific_force
-from haltere.logs.fault import LogError, reading
-from haltere.logs.mapping import ChannelPart, Mapping, TimePart, mapping_from_text
-from haltere.logs.units import TIMES
+from haltere.logs.builder import Builder, LogError, from_seconds, reading
+from haltere.logs.mapping import (
+    TIMES,
+    UNIT_BY_NAME,
+    ChannelPart,
+    Mapping,
+    TimePart,
+    add_mapped,
+    mapping_from_text,
+    specific_force,
+)
 
 _TIME = re.compile(r"(time|timestamp|t|stamp)(_?(s|ms|us|ns))?", re.IGNORECASE)
 _PARTS = {"x", "y", "z", "w"}

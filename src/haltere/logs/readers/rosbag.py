@@ -20,12 +20,9 @@ from rosbags.typesys import Stores, get_typestore
 
 from haltere.flight import Flight, FlightError, read_mcap
 from haltere.foundation.numbers import Floats
-from haltere.logs.builder import Builder, local, rotor_names
-from haltere.logs.convert import UNIT_BY_NAME, add_mapped
-from haltere.logs.fault import LogError, reading
+from haltere.logs.builder import Builder, LogError, local, reading, rotor_names
 from haltere.logs.frames import unit
-from haltere.logs.mapping import ChannelPart, Mapping
-from haltere.logs.units import DEGREE, UNITS
+from haltere.logs.mapping import DEGREE, UNIT_BY_NAME, UNITS, ChannelPart, Mapping, add_mapped
 
 Pick = Callable[[Any], list[float]]
 

@@ -16,10 +16,9 @@ from pyulog import ULog
 
 from haltere.flight import Flight
 from haltere.foundation.numbers import Floats, Times
-from haltere.logs.builder import GAUSS, RPM, Builder, local, rotor_names
-from haltere.logs.fault import LogError, reading
+from haltere.logs.builder import GAUSS, RPM, Builder, LogError, local, reading, rotor_names
 from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd, unit
-from haltere.logs.units import DEGREE
+from haltere.logs.mapping import DEGREE
 
 TOPICS = [
     "sensor_combined", "vehicle_imu", "vehicle_angular_velocity", "vehicle_acceleration", "actuator_motors",

@@ -28,10 +28,10 @@ from haltere.dynamics.sensors.noise import sample_sigma
 from haltere.foundation.arrays import Array
 from haltere.foundation.numbers import Numbers
 from haltere.observability.rank import exact, system
-from haltere.observability.rank.coordinates import MOTION
-from haltere.observability.rank.matrix import chart
 from haltere.observability.rank.parameters import Parameters
+from haltere.observability.rank.rank import chart
 from haltere.observability.rank.subject import ObservabilityError, Subject
+from haltere.observability.rank.system import MOTION
 
 ERRORS = 12
 """Entries of the error state that are motion."""

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.dynamics.rigid import VehicleNumbers
 from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 from haltere.observability.information.fisher import RATE

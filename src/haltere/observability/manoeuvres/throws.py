@@ -19,8 +19,8 @@ from haltere.algebra.series import Reals, Tape
 from haltere.foundation.numbers import Numbers
 from haltere.observability.information.fisher import RATE, WINDOW, Information, Noise
 from haltere.observability.rank import system
-from haltere.observability.rank.coordinates import MOTION
 from haltere.observability.rank.subject import ObservabilityError, Subject
+from haltere.observability.rank.system import MOTION
 
 NAMES = ("imu.position.x", "imu.position.y", "imu.position.z")
 #: Everything but the place of the IMU; the accelerometer's bias is calibrated at rest.

@@ -16,11 +16,11 @@ from typing import Any, Self
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.inertia import principal_axes
+from haltere.airframe.fields import principal_axes
 from haltere.foundation import HaltereError
 from haltere.lie import so3
 from haltere.observability.rank import exact
-from haltere.observability.rank.coordinates import MOTION, Coordinates
+from haltere.observability.rank.system import MOTION, Coordinates
 
 _SMALL = 1e-9
 

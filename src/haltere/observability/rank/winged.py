@@ -25,10 +25,16 @@ from haltere.dynamics.tree import kinematics
 from haltere.foundation.arrays import Array
 from haltere.foundation.numbers import Numbers
 from haltere.observability.rank import exact, system
-from haltere.observability.rank.coordinates import MOTION
-from haltere.observability.rank.matrix import chart, sensor_rows
-from haltere.observability.rank.rank import FloatMatrix, Question, equilibrated, points_for
+from haltere.observability.rank.rank import (
+    FloatMatrix,
+    Question,
+    chart,
+    equilibrated,
+    points_for,
+    sensor_rows,
+)
 from haltere.observability.rank.subject import ObservabilityError, Subject
+from haltere.observability.rank.system import MOTION
 
 _STEPS, _SAMPLES_EVERY, _PIECES = 40, 4, 5
 

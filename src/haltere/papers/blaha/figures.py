@@ -1,15 +1,19 @@
 """One throw as Figures 5 and 6 of [Blaha2024] show it: commands, rotor speeds, accelerometer, and what is learnt when.
 
 At every position (100 Hz) the sums are solved anew, as if the excitation ended there.
+
+Figures 5, 6 and 7 of [Blaha2024] drawn from our throws, with what the paper prints of its own beside them.
 """
 
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import plotly.graph_objects as go
 
 from haltere.airframe import Airframe
 from haltere.estimation.throw.excitation import WAIT, excitation_time, order, pace
@@ -17,6 +21,9 @@ from haltere.estimation.throw.thrust_axis import thrust_axis
 from haltere.foundation.arrays import Array, require_x64
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Floats
+from haltere.papers.tables import numbers
+from haltere.report import theme
+from haltere.report.page import Page, Picture, Section, Table
 from haltere.scenarios.throw.case import NOISES, RATE, TICK, Launch, Noise
 from haltere.scenarios.throw.chain import HAND, PLACE, launch
 from haltere.scenarios.throw.throws import Settings, case_of, told
@@ -109,3 +116,134 @@ def _watched(rotors: int) -> Any:
         return seen
 
     return jax.jit(fly)
+
+
+AXES = "xyz"
+PAPER_AXIS = {"quadrotor": 2.75, "hexarotor": 3.4}
+"""Degrees between the thrust axis that the paper found and the true one, from its Tables 1 and 2."""
+PAPER_COST = 20.0
+"""us of one thrust-axis step on the paper's flight controller (480 MHz), for four motors."""
+
+
+def lines(trace: Trace, values: Any, names: list[str], unit: str, height: int = 260) -> go.Figure:
+    """Columns of `values` (N, k) over the time since release; a dotted line where each motor is first driven."""
+    figure = go.Figure()
+    for number, name in enumerate(names):
+        style = {"color": theme.SERIES[number % len(theme.SERIES)], "width": 1.8}
+        y = np.asarray(values[:, number], np.float32)
+        figure.add_trace(
+            go.Scatter(x=np.asarray(trace.time, np.float32), y=y, name=name, mode="lines", line=style)
+        )
+    theme.apply(figure, height)
+    for start in trace.starts:
+        figure.add_vline(x=float(start), line={"color": theme.MUTED, "width": 1, "dash": "dot"})
+    figure.update_xaxes(title_text="time since release was noticed, s", hoverformat=".2f")
+    figure.update_yaxes(title_text=unit, hoverformat=".3~g")
+    return figure
+
+
+def learnt(trace: Trace, axis: int) -> go.Figure:
+    """One force row while it is learnt; dashed: the truth."""
+    rotors = trace.truth.shape[1]
+    unit = "1e-6 m/s2 per (rad/s)^2"
+    figure = lines(trace, 1e6 * trace.force[:, axis], [f"motor {i + 1}" for i in range(rotors)], unit)
+    for number, value in enumerate(1e6 * trace.truth[axis]):
+        style = {"color": theme.SERIES[number % len(theme.SERIES)], "width": 1, "dash": "dash"}
+        figure.add_hline(y=float(value), line=style)
+    room = 1.5e6 * float(np.abs(trace.truth).max())
+    figure.update_yaxes(range=[-room, room])
+    return figure
+
+
+def axis_error(trace: Trace, kind: str) -> go.Figure:
+    """Angle of the thrust axis against the true one, degrees; dashed: what the paper ends with."""
+    figure = lines(trace, np.degrees(trace.axis_error)[:, None], ["ours"], "deg")
+    figure.add_hline(y=PAPER_AXIS[kind], line={"color": theme.SERIES[1], "width": 1.5, "dash": "dash"})
+    figure.add_annotation(
+        x=0.0,
+        xref="paper",
+        y=PAPER_AXIS[kind],
+        text=f"the paper, at the end: {PAPER_AXIS[kind]:g} deg",
+        showarrow=False,
+        xanchor="left",
+        yanchor="bottom",
+    )
+    figure.update_yaxes(range=[0.0, 30.0])
+    return figure
+
+
+def cost(costs: dict[int, float]) -> go.Figure:
+    """Time of a thrust-axis step over the number of motors, us."""
+    figure = go.Figure()
+    ours = {"color": theme.SERIES[0], "width": 1.8}
+    figure.add_trace(
+        go.Scatter(
+            x=list(costs), y=list(costs.values()), name="ours, in a batch", mode="lines+markers", line=ours
+        )
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=[4],
+            y=[PAPER_COST],
+            name="the paper, 480 MHz flight controller",
+            mode="markers",
+            marker={"color": theme.SERIES[1], "size": 10},
+        )
+    )
+    theme.apply(figure, 300)
+    figure.update_xaxes(title_text="motors", dtick=2)
+    figure.update_yaxes(title_text="us per step", rangemode="tozero")
+    return figure
+
+
+def write(traces: dict[str, Trace], costs: dict[int, float], result: dict[str, Any], path: Path) -> Path:
+    """The page with figures and tables as one HTML file; traces of a "quadrotor" and a "hexarotor"."""
+    sections = [
+        Section(title, text, _pictures(traces[kind], kind))
+        for kind, title, text in (
+            (
+                "quadrotor",
+                "Figure 5: a quadrotor",
+                "The paper's 3-inch quadrotor, simulated here with the noise of its IMU; the paper flew it.",
+            ),
+            (
+                "hexarotor",
+                "Figure 6: a hexarotor",
+                "Tilted rotors, turned by 45 degrees against the IMU, as the paper simulates it.",
+            ),
+        )
+    ]
+    timing = [
+        Picture(
+            "Thrust axis",
+            cost(costs),
+            "Time of this machine beside that of a flight controller: compare the slopes, not the levels.",
+            wide=True,
+        )
+    ]
+    page = Page(
+        "Thrown into the air",
+        "The experiments of Blaha, Smeur, Remes and de Visser (2024), simulated, beside what the paper prints.",
+        sections=(
+            *sections,
+            Section(
+                "Figure 7: cost over the number of motors", "The step that finds the thrust axis.", timing
+            ),
+            numbers(result),
+        ),
+    )
+    return page.write(path)
+
+
+def _pictures(trace: Trace, kind: str) -> list[Picture | Table]:
+    rotors = [f"motor {i + 1}" for i in range(trace.command.shape[1])]
+    found: list[Picture | Table] = [
+        Picture("Commands", lines(trace, trace.command, rotors, "of full command"), "One after the other."),
+        Picture("Rotor speeds", lines(trace, trace.speed, rotors, "rad/s"), "True ones."),
+        Picture("Accelerometer", lines(trace, trace.accel, list(AXES), "m/s2"), "As it is read, IMU axes."),
+        Picture("Thrust axis", axis_error(trace, kind), "Solved anew at every position."),
+    ]
+    found += [
+        Picture(f"Force along {name}", learnt(trace, i), "Dashed: the truth.") for i, name in enumerate(AXES)
+    ]
+    return found

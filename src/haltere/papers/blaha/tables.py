@@ -16,8 +16,8 @@ import numpy as np
 from haltere.airframe import from_catalogue
 from haltere.foundation.arrays import Array, require_x64
 from haltere.papers.blaha.timings import axis_cost, throw_rows
-from haltere.scenarios.throw.simulated_tumbles import tumble_runs
 from haltere.scenarios.throw.throws import Settings, Throws, throw_vehicles
+from haltere.scenarios.throw.tumbles import tumble_runs
 
 Say = Callable[[str], None]
 Row = dict[str, Any]

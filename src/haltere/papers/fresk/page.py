@@ -7,10 +7,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from haltere.foundation.arrays import ArrayLike
-from haltere.papers.fresk import sweep as fresk_sweep
-from haltere.papers.fresk.case import CogLog
+from haltere.papers.fresk import experiments as fresk_sweep
 from haltere.papers.fresk.experiments import AFTER, BEFORE, DROP
-from haltere.papers.fresk.loop import RATE
+from haltere.papers.fresk.loop import RATE, CogLog
 from haltere.papers.fresk.tables import FreskFlights
 from haltere.papers.tables import numbers
 from haltere.report import theme

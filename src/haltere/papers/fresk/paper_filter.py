@@ -10,6 +10,14 @@ State x = (w, Omega, Delta l), 6 + R numbers, Omega in units of top speed. With 
 
 with Q, R, P0 of (16) to (18); the two entries of (17) are swapped, see `Tuning`. An extended Kalman filter, in Joseph
 form. The IMU counts as standing in the nominal centre, as in the paper.
+
+The "ground truth estimator" of [Fresk2017] Section IV-A: the position error, integrated until it vanishes.
+
+    offset' = gain e,   e = position error of the hover, body axes, x and y only                           (5)
+
+The mixer flies with `offset`; when the error stays zero the offset is the one that holds the vehicle, whatever its
+cause: centre of mass, weak rotors, wash. A vehicle that drifts to +x is heavier there. It is slow: the loop gain g^2 m
+/ (I k_x k_R) times `gain` must stay well below the bandwidth of the position.
 """
 
 from dataclasses import dataclass, replace
@@ -98,3 +106,20 @@ class PaperCogFilter:
 
     def _seen(self, x: Array) -> Array:
         return jnp.concatenate([self._effect(-x[-3:])[0] @ x[3:-3] ** 2, x[:3]])
+
+
+GAIN = 0.01
+"""1/s: with 25 m of drift per metre of offset, a time constant of 4 s."""
+
+
+@pytree
+@dataclass(frozen=True)
+class ReferenceCog:
+    """What has been integrated, (3,) m."""
+
+    offset: Array
+
+    def tick(self, error: Array, dt: float, gain: float = GAIN) -> "ReferenceCog":
+        """After `dt` s with the position error (3,) in body axes, m."""
+        across = jnp.asarray([1.0, 1.0, 0.0])
+        return ReferenceCog(self.offset + dt * gain * across * error)

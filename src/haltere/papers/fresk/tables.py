@@ -16,12 +16,11 @@ from haltere.estimation.cog.settings import Reason
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 from haltere.papers.fresk import experiments as fresk_step
+from haltere.papers.fresk import experiments as fresk_sweep
 from haltere.papers.fresk import fit as fresk_fit
-from haltere.papers.fresk import sweep as fresk_sweep
 from haltere.papers.fresk import vehicles as fresk_vehicles
-from haltere.papers.fresk.case import Case, CogLog, Source
 from haltere.papers.fresk.experiments import AFTER, DROP, PRODUCTS, keys, step_case, step_loop, step_result
-from haltere.papers.fresk.loop import RATE, flights
+from haltere.papers.fresk.loop import RATE, Case, CogLog, Source, flights
 
 Progress = Callable[[str], None]
 EXCITED: dict[str, Any] = {

@@ -16,8 +16,7 @@ from haltere.control import Bandwidths, GeometricController
 from haltere.control import start as on_path
 from haltere.control.dither import Dither
 from haltere.foundation.arrays import Array
-from haltere.papers.fresk.case import Case, CogLog, Source
-from haltere.papers.fresk.loop import TORQUE_NOISE, CogLoop
+from haltere.papers.fresk.loop import TORQUE_NOISE, Case, CogLog, CogLoop, Source
 from haltere.simulation.payload import Payload
 from haltere.trajectory import hover
 

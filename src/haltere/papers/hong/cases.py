@@ -27,8 +27,7 @@ from haltere.dynamics.solve import (
 from haltere.dynamics.tree import inertias_in_body, kinematics
 from haltere.foundation.arrays import Array
 from haltere.foundation.numbers import Floats
-from haltere.papers.hong.pinocchio import Instant, PartMotion, Peer, PeerMotion
-from haltere.papers.hong.pinocchio_loads import rotation
+from haltere.papers.hong.pinocchio import Instant, PartMotion, Peer, PeerMotion, rotation
 from haltere.papers.hong.vehicle import Vehicle
 
 TWO_BLADES = (4.0e-6, 8.8e-5, 9.0e-5, 0.0, 0.0, 0.0)

@@ -16,8 +16,7 @@ from haltere.airframe import Airframe, Link
 from haltere.airframe import Rotor as RotorEntry
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
-from haltere.papers.hong.pinocchio import Instant
-from haltere.papers.hong.pinocchio_loads import coefficients_at, rotation, spin_axis, spin_sign, unit
+from haltere.papers.hong.pinocchio import Instant, coefficients_at, rotation, spin_axis, spin_sign, unit
 from haltere.papers.hong.screws import (
     Ad,
     inverse,

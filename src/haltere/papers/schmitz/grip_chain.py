@@ -5,7 +5,7 @@ Ten times a second, with the reports until then:
     the CoG filter runs on IMU, rotor speeds and joint angles; before the flight it was told of the empty vehicle, so
         the hover before the grip shows how strong each rotor is; while the gripper closes it is opened for more
     PayloadFilter reads the servos from the grip on; until it has seen the payload, the CoG filter flies alone
-    then servos, hover thrust and CoG filter meet in `haltere.control.carrying`
+    then servos, hover thrust and CoG filter meet in `haltere.control.trim`
 
 and what came out of it goes through `haltere.control.trim` into controller and allocation.
 """
@@ -19,9 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.control.carrying import carried, trim_of
 from haltere.control.controller import GeometricController
-from haltere.control.trim import Compensation, Trim, renewed
+from haltere.control.trim import Compensation, Trim, carried, renewed, trim_of
 from haltere.estimation.cog.belief import CogBelief, CogEstimate, CogReading
 from haltere.estimation.cog.filter import CogFilter
 from haltere.estimation.cog.payload import THRUST_CHANGE, gripped, told, under_load

@@ -11,9 +11,7 @@ import numpy as np
 
 from haltere.foundation.numbers import Numbers
 from haltere.papers.schmitz import paper_estimator as paper
-from haltere.papers.schmitz.bench import POSES
-from haltere.papers.schmitz.faults import fault_rows
-from haltere.papers.schmitz.limits import limit_rows
+from haltere.papers.schmitz.bench import POSES, limit_rows
 from haltere.papers.schmitz.runs import (
     BUDGETED,
     LIGHT,
@@ -22,6 +20,7 @@ from haltere.papers.schmitz.runs import (
     SHAKEN,
     Progress,
     SchmitzRuns,
+    fault_rows,
     measure_all,
 )
 from haltere.papers.schmitz.series import LOADED, STAGES, paper_masses

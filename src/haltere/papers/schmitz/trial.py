@@ -13,7 +13,7 @@ from haltere.estimation.payload.record import PayloadError
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import BESIDE, PayloadBelief, PayloadEstimate
 from haltere.papers.schmitz.bench import draw
-from haltere.papers.schmitz.faults import run_of
+from haltere.papers.schmitz.runs import run_of
 from haltere.papers.schmitz.series import (
     QUICK,
     WIDE,

@@ -1,6 +1,6 @@
 """A vehicle in three dimensions, drawn from its airframe at given joint angles.
 
-Where things stand comes from `haltere.dynamics.rest.at_rest`; this module adds their looks only. An airframe file
+Where things stand comes from `haltere.dynamics.rigid.at_rest`; this module adds their looks only. An airframe file
 has no shapes: rods stand for what connects two points, the hull for the body, and rotor discs are as large as
 their neighbours allow. Wings have their true span and chord.
 """
@@ -16,8 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from haltere.airframe import Airframe, Imu, PoseSensor, PositionSensor
 from haltere.dynamics import Model
-from haltere.dynamics.mass import MassProperties
-from haltere.dynamics.rest import at_rest
+from haltere.dynamics.rigid import MassProperties, at_rest
 from haltere.dynamics.tree import Nodes
 from haltere.dynamics.wing import wing_frame
 from haltere.foundation import HaltereError

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 
 from haltere.dynamics import State
+from haltere.estimation.throw.effectiveness import LateLearning
 from haltere.estimation.throw.excitation import Throw
-from haltere.estimation.throw.latency import LateLearning
 from haltere.estimation.throw.navigation import Heading
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.scenarios.throw.vehicles import Thrown

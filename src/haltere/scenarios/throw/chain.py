@@ -26,10 +26,9 @@ from haltere.dynamics.sensors.imu import lever_force, specific_force_at
 from haltere.dynamics.solve import gravity_in_body
 from haltere.estimation.core.low_pass import LowPass
 from haltere.estimation.core.rls import forgetting_of
-from haltere.estimation.throw.effectiveness import Effectiveness, Learner
+from haltere.estimation.throw.effectiveness import SAMPLES as LATE
+from haltere.estimation.throw.effectiveness import Effectiveness, LateLearning, Learner
 from haltere.estimation.throw.excitation import Throw
-from haltere.estimation.throw.latency import SAMPLES as LATE
-from haltere.estimation.throw.latency import LateLearning
 from haltere.estimation.throw.navigation import Track, about_up, level, turned
 from haltere.estimation.throw.thrust_axis import ThrustAxis, thrust_axis
 from haltere.foundation.arrays import Array, pytree

@@ -16,8 +16,8 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.dynamics import State
+from haltere.estimation.throw.effectiveness import SAMPLES as LATE
 from haltere.estimation.throw.excitation import excitation_time
-from haltere.estimation.throw.latency import SAMPLES as LATE
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, require_x64
 from haltere.foundation.constants import GRAVITY

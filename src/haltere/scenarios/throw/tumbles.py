@@ -1,23 +1,160 @@
 """What two throw-and-catches tell a vehicle before it is thrown in earnest: place of its IMU and shape of its inertia.
 
 Each vehicle is thrown about one metre high, once about each of `AXES`, rotors still, and reads its own sensors with
-the errors of `haltere.scenarios.throw.simulated_tumbles`; `imu_place` and `inertia_shape` do the rest. With inertia
+the errors of `haltere.scenarios.throw.tumbles`; `imu_place` and `inertia_shape` do the rest. With inertia
 I, rate w, drag per mass d, and the IMU at r, all vehicles of a batch are integrated together (midpoint rule) by
 
     I w' = -w x I w,     v' = g + d,   d = -c |v| v,     f = R^T d + w' x r + w x (w x r)                  (1)
+
+Many throw-and-catches with still rotors: how well the IMU's place is found, and whether the ellipsoid covers.
+
+Each run draws the place of the IMU, the errors of its sensors (`Errors`, larger than those that [Blaha2024] names), and
+throws that reach about one metre, each with a spin of 12 rad/s near one body axis. Rigid-body motion, drag and
+readings are the simulator's.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from haltere.airframe import Airframe, from_catalogue
+from haltere.airframe.airframe import Drag
+from haltere.dynamics import Model, State
+from haltere.dynamics.rigid import Compact
+from haltere.dynamics.sensors.imu import specific_force_and_rate
+from haltere.dynamics.sensors.noise import sample_sigma, white
+from haltere.foundation.arrays import Array
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Floats
-from haltere.identification.tumble.imu_position import Budget, imu_place
+from haltere.identification.tumble.imu_position import Budget, ImuPlace, imu_place
 from haltere.identification.tumble.inertia import inertia_shape
-from haltere.identification.tumble.tumble import tumble
-from haltere.scenarios.throw.simulated_tumbles import RATE, RISE, SCATTER, SECONDS, SPIN, Errors
+from haltere.identification.tumble.tumble import Tumble, tumble
+from haltere.lie import so3
+from haltere.simulation import Command, Timing, Vehicle, fly
+
+RATE = 1000.0
+SPIN = 12.0
+"""rad/s."""
+RISE = 4.4
+"""m/s at release: one metre."""
+SECONDS = 0.8
+NAMED_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+SCATTER = 0.15
+"""rad: how far from the named axis a hand throws, one sigma per component."""
+REACH = 0.01
+"""m: one sigma of each component of the IMU's place."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Sizes of the errors, one sigma; `Budget` has the same."""
+
+    bias: float = 0.02
+    scale: float = 0.005
+    misalignment: float = float(np.deg2rad(0.3))
+    drag: float = 0.15
+    """Specific force at the speed of release, m/s2."""
+
+
+@dataclass(frozen=True)
+class TumbleRun:
+    """One run: the truth, the throws, and what was found."""
+
+    position: Floats
+    throws: tuple[Tumble, ...]
+    found: ImuPlace
+
+    @property
+    def error(self) -> float:
+        """Distance from the truth, m."""
+        return float(np.linalg.norm(self.found.position - self.position))
+
+
+def thrown_vehicle(drag: float) -> Airframe:
+    """The 3-inch quadrotor, its still rotors part of the body, with a drag of `drag` m/s2 at the speed of release."""
+    airframe = from_catalogue("indiflight-3inch")
+    mass, com, inertia = Compact.from_model(Model.from_airframe(airframe)).mass_properties
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = np.asarray(inertia).tolist()
+    quadratic = drag * float(mass) / RISE**2
+    body = {
+        "mass": float(mass),
+        "com": tuple(np.asarray(com).tolist()),
+        "inertia": (xx, yy, zz, xy, xz, yz),
+        "drag": Drag(quadratic=(quadratic, quadratic, quadratic)),
+    }
+    return airframe.model_copy(update={"rotors": (), "body": airframe.body.model_copy(update=body)})
+
+
+def tumble_runs(
+    key: Array,
+    runs: int = 100,
+    axes: Sequence[str] = ("x", "y"),
+    errors: Errors | None = None,
+    budget: Budget | None = None,
+    scatter: float = SCATTER,
+) -> list[TumbleRun]:
+    """Throw `runs` vehicles about each of `axes`, and find the places of their IMUs."""
+    sizes = errors or Errors()
+    airframe = thrown_vehicle(sizes.drag)
+    vehicle = Vehicle.from_airframe(airframe)
+    timing = Timing(SECONDS, RATE, RATE)
+    still = jnp.zeros(len(airframe.rotors))
+    gravity = jnp.asarray([0.0, 0.0, -GRAVITY])
+    imu = airframe.imu[0]
+    sigmas = (
+        sample_sigma(imu.sigma_gyro, imu.sigma_gyro_density, RATE),
+        sample_sigma(imu.sigma_accel, imu.sigma_accel_density, RATE),
+    )
+
+    def one(draw: Array) -> tuple[Array, Array, Array]:
+        keys = jax.random.split(draw, 3)
+        place = REACH * jax.random.normal(keys[0], (3,))
+
+        def throw(axis: Array, number: Array) -> tuple[Array, Array]:
+            part = jax.random.split(jax.random.fold_in(keys[1], number), 4)
+            direction = axis + scatter * jax.random.normal(part[0], (3,))
+            spin = SPIN * direction / jnp.linalg.norm(direction)
+            attitude = jax.random.normal(part[1], (4,))
+            q = attitude / jnp.linalg.norm(attitude)
+            velocity = jnp.asarray([0.0, 0.0, RISE]) + 0.3 * jax.random.normal(part[2], (3,))
+            v_B = so3.from_wxyz(q).T @ velocity
+            rest = State.rest(vehicle.model)
+            start = replace(rest, wxyz=q, twist=jnp.concatenate([v_B, spin]))
+            trace = fly(vehicle, start, lambda c, t, s: (c, Command(still, jnp.zeros(0))), 0.0, timing)
+            force, turn = specific_force_and_rate(
+                vehicle.model, trace.state, trace.motion, gravity, 0, place, jnp.eye(3)
+            )
+            return _read(keys[2], part[3], turn, force, sigmas, sizes)
+
+        return place, *jax.vmap(throw)(
+            jnp.asarray([NAMED_AXES[name] for name in axes]), jnp.arange(len(axes))
+        )
+
+    places, gyros, accels = (np.asarray(x) for x in jax.jit(jax.vmap(one))(jax.random.split(key, runs)))
+    found = []
+    for place, gyro, accel in zip(places, gyros, accels, strict=True):
+        throws = tuple(tumble(w, f, RATE) for w, f in zip(gyro, accel, strict=True))
+        found.append(TumbleRun(place, throws, imu_place(throws, budget)))
+    return found
+
+
+def _read(
+    sensor: Array, noise: Array, gyro: Array, accel: Array, sigmas: tuple[float, float], errors: Errors
+) -> tuple[Array, Array]:
+    """Readings (T, 3) of gyro and accelerometer: `sensor` draws what stays with the sensor, `noise` what does not."""
+    found = []
+    for number, (true, sigma, bias) in enumerate(((gyro, sigmas[0], 0.0), (accel, sigmas[1], errors.bias))):
+        keys = jax.random.split(jax.random.fold_in(sensor, number), 3)
+        gain = jnp.eye(3) + jnp.diag(errors.scale * jax.random.normal(keys[0], (3,)))
+        gain = gain + errors.misalignment * so3.hat(jax.random.normal(keys[1], (3,)))
+        offset = bias * jax.random.normal(keys[2], (3,))
+        found.append(true @ gain.T + offset + white(jax.random.fold_in(noise, number), len(true), 3, sigma))
+    return found[0], found[1]
+
 
 AXES = np.eye(3)[:2]
 """Body axes about which the vehicle is spun."""

@@ -9,7 +9,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Drive, Environment, Model, State, forward_dynamics
-from haltere.dynamics.sensors.readings import felt
+from haltere.dynamics.sensors.imu import felt
 from haltere.estimation.cog.bank import linearised
 from haltere.estimation.cog.vehicle import CogError, CogNumbers, answer
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from haltere.estimation.core.mismatch import fit_of
+from haltere.estimation.core.consistency import fit_of
 
 
 def flight(rng, frames=1400, pose=1.0, imu=1.0):

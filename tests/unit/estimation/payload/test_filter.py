@@ -14,7 +14,7 @@ from haltere.estimation.payload.state import TURNED
 from haltere.papers.schmitz import bench as bench_of
 from haltere.papers.schmitz import paper_estimator as paper
 from haltere.papers.schmitz import series
-from haltere.papers.schmitz.faults import run_of
+from haltere.papers.schmitz.runs import run_of
 
 RUNS = 8
 

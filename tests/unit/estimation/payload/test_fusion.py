@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.dynamics.vehicle import VehicleNumbers
+from haltere.dynamics.rigid import VehicleNumbers
 from haltere.estimation.payload.fusion import Source, centre_filter, fused, hover_thrust, whole_vehicle
 from haltere.estimation.payload.model import ArmBelief
 from haltere.estimation.payload.record import PayloadError

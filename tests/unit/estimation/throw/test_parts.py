@@ -8,9 +8,8 @@ from scipy import signal
 from scipy.spatial.transform import Rotation
 
 from haltere.estimation.core.low_pass import LowPass
-from haltere.estimation.throw.effectiveness import Learner, Learning, solve
+from haltere.estimation.throw.effectiveness import SAMPLES, LateLearning, Learner, Learning, solve
 from haltere.estimation.throw.excitation import PACE, RAMP, STEP, WAIT, Throw, excitation_time, order, pace
-from haltere.estimation.throw.latency import SAMPLES, LateLearning
 from haltere.estimation.throw.navigation import Heading, Track, about_up, level
 from haltere.foundation import HaltereError
 

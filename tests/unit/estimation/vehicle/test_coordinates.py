@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.airframe.inertia import principal_axes
+from haltere.airframe.fields import principal_axes
 from haltere.dynamics import Compact, Model
 from haltere.dynamics.model import locked_rotors
 from haltere.estimation.vehicle.description import describe_vehicle

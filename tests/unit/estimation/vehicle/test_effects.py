@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.airframe.drag import Drag
+from haltere.airframe.airframe import Drag
 from haltere.airframe.rotor import Inflow
 from haltere.dynamics import Environment, State
 from haltere.estimation.vehicle.description import describe_vehicle

@@ -5,7 +5,7 @@ import numpy as np
 from scipy import optimize
 
 from haltere.airframe import from_catalogue
-from haltere.estimation.core.mismatch import Fit
+from haltere.estimation.core.consistency import Fit
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.estimate import VehicleEstimate
 from haltere.estimation.vehicle.prior import ten_percent

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.airframe.inertia import tensor
+from haltere.airframe.fields import tensor
 from haltere.estimation import VehicleFilter
 from haltere.estimation.core.consistency import mean_band
 from haltere.estimation.payload.fusion import payload_in_body, whole_vehicle

@@ -6,7 +6,7 @@ import pytest
 from haltere.airframe import from_catalogue
 from haltere.estimation.payload.record import PayloadError
 from haltere.flight import Channel, Flight
-from haltere.identification.payload.log import arm_log, weighings
+from haltere.identification.payload.reading import arm_log, weighings
 from haltere.logs import read_log
 
 ARM = "quad-arm"

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from haltere.flight.smoothing import mixed
+from haltere.flight.filters import mixed
 from haltere.flight.window import _despiked
 from haltere.identification.regression.force_law import Signals, Turned
+from haltere.identification.regression.regression import INCREMENTS, Whitening, integral, stretches, whitening
 from haltere.identification.regression.torque_law import torque_row
-from haltere.identification.regression.whitening import INCREMENTS, Whitening, integral, stretches, whitening
 
 RATE, CUTOFF = 200.0, 25.0
 

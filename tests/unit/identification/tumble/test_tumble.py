@@ -7,9 +7,8 @@ from scipy.spatial.transform import Rotation
 
 from haltere.estimation.core.rls import Recursive
 from haltere.flight import Channel, Flight
-from haltere.identification.tumble.free_fall import free_falls, tumbles
 from haltere.identification.tumble.imu_position import imu_place
-from haltere.identification.tumble.tumble import TumbleError, place_matrix, tumble
+from haltere.identification.tumble.tumble import TumbleError, free_falls, place_matrix, tumble, tumbles
 
 RATE = 1000.0
 INERTIA = np.array([[7.2e-4, 3e-5, 0.0], [3e-5, 7.7e-4, -2e-5], [0.0, -2e-5, 8.9e-4]])

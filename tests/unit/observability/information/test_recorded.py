@@ -10,7 +10,7 @@ from haltere.flight import Channel, Flight
 from haltere.foundation import HaltereError
 from haltere.observability import Question, Subject, information_of_flight, observe
 from haltere.observability.information.excitation import UNITS, WEAK, excitation, excitation_of, missing
-from haltere.observability.information.flown import flown
+from haltere.observability.information.recorded import flown
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,7 @@ from haltere.airframe import from_catalogue
 from haltere.observability import ObservabilityError, Question, Subject, observe
 from haltere.observability.information.fisher import Information, Noise
 from haltere.observability.manoeuvres.flat_flight import Limits, Pilot
-from haltere.observability.manoeuvres.manoeuvre import Designer
-from haltere.observability.manoeuvres.plan import plan
+from haltere.observability.manoeuvres.manoeuvre import Designer, plan
 from haltere.trajectory import TrajectoryError
 
 

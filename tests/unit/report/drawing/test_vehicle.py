@@ -5,7 +5,7 @@ import pytest
 
 from haltere.airframe import from_catalogue, loads
 from haltere.dynamics import Model
-from haltere.dynamics.mass import MassProperties
+from haltere.dynamics.rigid import MassProperties
 from haltere.foundation import HaltereError
 from haltere.report.drawing import scene, shapes
 from haltere.report.drawing.vehicle import disc_radius, draw

@@ -12,7 +12,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.flight import Flight
-from haltere.flight.smoothing import filled
+from haltere.flight.filters import filled
 from haltere.flight.window import HELD_OUT, Excerpt
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats

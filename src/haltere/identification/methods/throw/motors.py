@@ -24,8 +24,8 @@ import numpy as np
 from scipy import signal
 
 from haltere.flight import Flight
-from haltere.flight.sampling import regular_rate
-from haltere.flight.smoothing import least
+from haltere.flight.filters import least
+from haltere.flight.resampling import regular_rate
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haltere.flight import Flight
-from haltere.flight.smoothing import lagged, least, smoothed
+from haltere.flight.filters import lagged, least, smoothed
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.throw.signals import Signals, window_of
 from haltere.identification.methods.throw.torque import TorqueRows, torque_rows

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haltere.flight.smoothing import smoothed
+from haltere.flight.filters import smoothed
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.throw.signals import Signals
 
