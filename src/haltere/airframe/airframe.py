@@ -1,33 +1,8 @@
 """The airframe: one vehicle as a tree of rigid links with rotors, wings and sensors.
 
-The body: the base link of the tree, whose frame is the frame of the whole vehicle.
-
-Drag of a body or link.
-
-With air-relative velocity v of the point `position` and angular velocity w, per axis i of the carrier:
-
-    F_i = -(linear_i + quadratic_i |v|) v_i,   tau_i = -angular_i w_i                                     (1)
-
-Both only ever take power out.
-
-A joint: how a link hangs on its parent.
-
-A link: a rigid body on a joint, such as a tilt mechanism, a wing or a segment of an arm.
-
-A position servo on a joint: what its maker prints, and the friction of its gears.
-
-With goal g and angle q, both in whole `resolution` steps, supply V in units of the rated voltage and the torque t that
-the joint carries, positive along its axis:
-
-    d = clip(stiffness (g - q) / stall_torque, +-1)                          duty, which is what it reports   (2)
-    stall_torque (V d - q' / no_load_speed) = t + friction                   torque at the joint              (3)
-    friction = +(loss_up   |t| + coulomb)   while it moves against t, power flowing to the load               (4)
-    friction = -(loss_down |t| + coulomb)   while it moves with t, power flowing back                         (5)
-
-Before it slides the gears give way by `presliding`; starting takes `static_excess` more than sliding; both losses
-change by `ripple` over the angle. [Schmitz] gives stall torques and resolutions.
-
-The tree that links form: names that occur once, parents that exist, no circle, an order from the root.
+`Body` is the base link, whose frame is the frame of the whole vehicle. Every `Link` hangs on its parent by a `Joint`,
+which a `Servo` may turn; body and links may have `Drag`. The links form a tree: each name occurs once, every parent
+exists, no parents form a circle, and `depth_first` orders the links from the root.
 """
 
 from collections.abc import Iterable, Sequence
@@ -58,7 +33,14 @@ from haltere.airframe.wing import Wing
 
 
 class Drag(Part):
-    """Drag per axis of the body or link that carries it."""
+    """Drag per axis of the body or link that carries it.
+
+    With air-relative velocity v of the point `position` and angular velocity w, per axis i of the carrier:
+
+        F_i = -(linear_i + quadratic_i |v|) v_i,   tau_i = -angular_i w_i                                 (1)
+
+    Both only ever take power out.
+    """
 
     position: Vector = Field((0.0, 0.0, 0.0), description="the point where the drag acts, m")
     linear: Loads = Field((0.0, 0.0, 0.0), description="force per speed along each axis, N/(m/s)")
@@ -70,7 +52,7 @@ _FLAT = 1e-12
 
 
 class Body(Part):
-    """The rigid body that carries everything else; what spins or moves on it has its own mass beside it."""
+    """The base link, which carries everything else; what spins or moves on it has its own mass beside it."""
 
     mass: Positive = Field(description="the mass in kg", examples=["mass = 0.716"])
     com: Vector = Field((0.0, 0.0, 0.0), description="centre of mass in the body frame, m")
@@ -90,7 +72,19 @@ class Body(Part):
 
 
 class Servo(Part):
-    """The servo that turns a joint, equations (2) to (5)."""
+    """A position servo on a joint: what its maker prints, and the friction of its gears.
+
+    With goal g and angle q, both in whole `resolution` steps, supply V in units of the rated voltage and the torque t
+    that the joint carries, positive along its axis:
+
+        d = clip(stiffness (g - q) / stall_torque, +-1)                          duty, which is what it reports   (2)
+        stall_torque (V d - q' / no_load_speed) = t + friction                   torque at the joint              (3)
+        friction = +(loss_up   |t| + coulomb)   while it moves against t, power flowing to the load               (4)
+        friction = -(loss_down |t| + coulomb)   while it moves with t, power flowing back                         (5)
+
+    Before it slides the gears give way by `presliding`; starting takes `static_excess` more than sliding; both losses
+    change by `ripple` over the angle. [Schmitz] gives stall torques and resolutions.
+    """
 
     stall_torque: Positive = Field(
         description="the torque at full duty and rated voltage, N m", examples=["stall_torque = 2.5"]
@@ -119,7 +113,7 @@ class Servo(Part):
 
 
 class Joint(Part):
-    """A revolute joint about `axis` through `origin`, or a rigid connection where `fixed`."""
+    """How a link hangs on its parent: a revolute joint about `axis` through `origin`, or rigidly where `fixed`."""
 
     origin: Vector = Field((0.0, 0.0, 0.0), description="origin of the link frame in the parent's frame, m")
     axis: Direction | None = Field(None, description="axis of rotation in the parent's axes")
@@ -137,7 +131,10 @@ class Joint(Part):
 
 
 class Link(Part):
-    """Its frame sits at the joint's origin, with axes parallel to the parent's at angle zero."""
+    """A rigid body on a joint, such as a tilt mechanism, a wing or a segment of an arm.
+
+    Its frame sits at the joint's origin, with axes parallel to the parent's at angle zero.
+    """
 
     name: Name = Field(description="a name of its own", examples=['name = "left_wing"'])
     parent: Name = Field("body", description="the link that carries it")

@@ -1,20 +1,14 @@
-"""The kinds of value that fields hold: finite numbers, vectors, directions, rotations, intervals, names.
+"""The fields of an airframe's parts: the kinds of value that they hold, with their checks, and the base class `Part`.
 
 Whole numbers become decimal ones; text, truth values, NaN and infinity are refused. Directions and
 quaternions are stored with unit length.
 
-Inertia of a part about its centre of mass, and whether a rigid body can have it.
-
-With principal moments A <= B <= C, the eigenvalues of the tensor `inertia` = (xx, yy, zz, xy, xz, yz):
+Inertia is about the centre of mass of the part. The entries of `inertia` = (xx, yy, zz, xy, xz, yz) are those of the
+matrix, so xy = -(sum of m x y). A rigid body can have it if its eigenvalues, the principal moments A <= B <= C, keep
 
     A >= 0,   A + B >= C                                                                               (1)
 
-The entries are those of the matrix, so xy = -(sum of m x y). Equality in (1) holds for a flat part. Principal axes M
-are the columns of R_BM, ordered and signed to be as close to the axes B of the tensor J as they can:
-
-    J = R_BM diag(moments) R_BM^T,   det R_BM = 1,   trace R_BM largest                                (2)
-
-What all parts of an airframe have in common: they never change, and know no fields but their own.
+with A + B = C for a flat part.
 """
 
 import math
@@ -214,7 +208,13 @@ def principal_moments(inertia: Six) -> tuple[float, float, float]:
 def principal_axes(
     inertia: np.ndarray[Any, np.dtype[np.float64]],
 ) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.float64]]]:
-    """R_BM (3, 3) and the moments (3,) of equation (2), from a tensor (3, 3); the identity if it is diagonal."""
+    """R_BM (3, 3) and the moments (3,) of equation (2), from a tensor (3, 3); the identity if it is diagonal.
+
+    Principal axes M are the columns of R_BM, ordered and signed to be as close as they can to the axes B of the
+    tensor J:
+
+        J = R_BM diag(moments) R_BM^T,   det R_BM = 1,   trace R_BM largest                            (2)
+    """
     diagonal = np.diagonal(inertia).copy()
     if np.max(np.abs(inertia - np.diag(diagonal))) <= _TOLERANCE * np.sum(diagonal):
         return np.eye(3), diagonal
@@ -253,7 +253,10 @@ Inertia = Annotated[Six, BeforeValidator(_possible)]
 
 
 class Part(BaseModel):
-    """An immutable piece of an airframe; wrong values raise an `AirframeError` of one line."""
+    """An immutable piece of an airframe that knows no fields but its own.
+
+    Wrong values raise an `AirframeError` of one line.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

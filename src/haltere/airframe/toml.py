@@ -1,7 +1,4 @@
-"""Reading an airframe from TOML text or a file.
-
-Writing an airframe as TOML; what equals its default is left out.
-"""
+"""Airframes in TOML: read from a text or a file, and written."""
 
 import re
 import tomllib
@@ -67,7 +64,7 @@ _ROWS = re.compile(r"\[\n((?: *\[[-+.\dein, ]+\],\n)+) *\]")
 
 
 def dumps(airframe: Airframe) -> str:
-    """TOML text that reads back as an equal airframe."""
+    """TOML text that reads back as an equal airframe; what equals its default is left out."""
     data = airframe.model_dump(exclude_none=True, exclude_defaults=True)
     for key in _SENSORS:
         if len(data.get(key, ())) == 1:

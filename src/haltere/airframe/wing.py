@@ -1,6 +1,4 @@
-"""A wing: its size, the frame in which its coefficients hold, and the coefficients.
-
-Static coefficients of a wing over angle of attack and sideslip.
+"""A wing: its size, its frame, and its static coefficients over angle of attack and sideslip.
 
 With dynamic pressure q, area S, span b, chord c, and air-relative velocity v of the wing frame, V = |v|:
 
@@ -8,7 +6,7 @@ With dynamic pressure q, area S, span b, chord c, and air-relative velocity v of
     kind "body":  F = q S (-CA, CY, CN),     M = q S (Cl b, Cm c, Cn b),     both in the wing frame    (2)
     kind "wind":  F = q S Q (-CD, CC, CL),   M = q S Q (Cl b, Cm c, Cn b),   Q = Rot(y, alpha) Rot(z, -beta)
 
-([Hong2021] eqs. (50) to (57), corrected.) In this frame, y left and z up, +Cm is nose-down.
+([Hong2021] eqs. (50) to (57), corrected.) In the wing frame, y left and z up, +Cm is nose-down.
 """
 
 import math
@@ -68,7 +66,7 @@ Coefficient = Annotated[
 
 
 class Coefficients(Part):
-    """Each coefficient is a constant, a list over `alpha` or a table [alpha][beta]; left out it is zero."""
+    """Static coefficients: each a constant, a list over `alpha` or a table [alpha][beta]; left out it is zero."""
 
     kind: Literal["body", "wind"] = Field(
         description="the axes of the coefficients", examples=['kind = "wind"']

@@ -1,11 +1,4 @@
-"""The self-calibrating filter against the clock: flight seconds per second of one core.
-
-The scheme is the consistent one, smoothed start included, in 64 bits, on a flight of 30 s with the IMU at 200 Hz and
-the pose at 50 Hz. What the readings say does not matter for the time, so the vehicle hovers. The flights of a batch
-follow one another in one call.
-
-One tick of the centre-of-gravity filter, the compensation and the controller's allocation, timed on the Neo.
-"""
+"""The filters against the clock: flights of the self-calibrating filter and ticks of the centre-of-gravity filter."""
 
 import math
 import time
@@ -50,7 +43,12 @@ ROTORS = (4, 6, 8, 12)
 
 
 def filter_rows(say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Rows of `haltere bench`: one flight, a batch, compilation, memory, and the cost of a step for more rotors."""
+    """Rows of `haltere bench`: one flight, a batch, compilation, memory, and the cost of a step for more rotors.
+
+    Speed is in flight seconds per second of one core. The scheme is the consistent one, smoothed start included, in
+    64 bits, on a flight of 30 s with the IMU at 200 Hz and the pose at 50 Hz. What the readings say does not matter
+    for the time, so the vehicle hovers. The flights of a batch follow one another in one call.
+    """
     say("self-calibrating filter: one flight of 30 s")
     description = describe_vehicle(ring(4))
     one = partial(estimated, description)
@@ -199,7 +197,10 @@ def flat_tick(name: str = "neo") -> FlatStep:
 
 
 def cog_rows() -> list[dict[str, Any]]:
-    """Rows of `haltere bench`: one vehicle, from Python to NumPy, and per vehicle of a batch; CPU time."""
+    """Rows of `haltere bench`: one vehicle, from Python to NumPy, and per vehicle of a batch; CPU time.
+
+    A tick is centre-of-gravity filter, compensation and the controller's allocation, on the Neo.
+    """
     tick = flat_tick()
     many = jax.jit(jax.vmap(tick.function), donate_argnums=0)
     rows = []

@@ -10,14 +10,11 @@ It gives, for each case, numbers, short texts and small arrays by name. With K =
 
     key_n = fold_in(K, n)                                                                                 (1)
 
-so it depends on nothing but seed and number. A batch is filled up to its full size with repeats of its last case before
-a function of the second kind sees it: one shape, one compilation, the same bits wherever a case stands.
+so it depends on nothing but seed and number. A batch is filled up to its full size with repeats of its last case
+before a function of the second kind sees it: one shape, one compilation, the same bits wherever a case stands.
 
-JAX is imported inside the functions, because a worker chooses its threads before.
-
-How a worker of a campaign is set before its first batch: one XLA thread, 64 bits, shared compiled functions.
-
-JAX is imported inside the functions, because the variables must be set before.
+Before its first batch a worker is set to one XLA thread, 64 bits and shared compiled functions (`prepare_worker`).
+JAX is imported inside the functions, because the variables for this must be set before.
 """
 
 import importlib

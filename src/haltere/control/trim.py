@@ -1,4 +1,4 @@
-"""A controller that flies with an estimated centre of mass: limits, plausibility, and the last good estimate.
+"""A controller that flies with an estimated centre of mass, mass and rotor thrust, within limits of plausibility.
 
 The allocation about the centre of mass, with its hover point, is made anew from the estimate at every tick
 ([Fresk2017] Section III-B.2): with the estimated centre c, mass m and relative thrust s of every rotor,
@@ -6,26 +6,12 @@ The allocation about the centre of mass, with its hover point, is made anew from
     K = K_nominal diag(1 + s),  taken about c,  lifting m g                                               (1)
 
 Only all three together are what the flight has shown: at hover their shares cannot be told apart, their sum can. An
-estimate reaches the mixer only if it is finite, sure enough, near enough to the nominal one and leaves the vehicle able
-to hover; otherwise the last good one stays and a `Reason` is raised. The centre that the mixer uses follows the
+estimate reaches the mixer only if it is finite, sure enough, near enough to the nominal one and leaves the vehicle
+able to hover; otherwise the last good one stays and a `Reason` is raised. The centre that the mixer uses follows the
 estimate no faster than `Limits.speed`.
 
-The controller of a vehicle that carries something: where servos, hover thrust and the CoG filter meet.
-
-Servos tell mass M and centre of mass c of the whole vehicle (`haltere.estimation.payload.fusion`). The CoG filter says
-what the flight shows: M from thrust and specific force, c across the thrust. `carried` weighs the three by their
-covariances and tells how far each is from the others. Mass, centre and relative thrust s of every rotor are known only
-together (`haltere.control.trim`), so with M and c the rotors' thrust follows from the filter's belief, whose
-covariance P holds what the flight has shown of s and u = (mu, offset) together:
-
-    s = E s + P_su P_uu^-1 (u - E u),   mu = m / M - 1,   offset = c - c_0                                      (2)
-
-with nominal mass m and centre c_0. The allocation is then K diag(1 + s) about c, lifting M g.
-
-The centre-of-gravity filter beside a controller: readings in, a controller for the vehicle as it is now out.
-
-One step is filter, estimate and compensation (`haltere.estimation.cog.filter`, `haltere.control.trim`); what is kept
-between steps is a `Trimmed`. Steps can be compiled, mapped and scanned.
+The estimate is that of the centre-of-gravity filter, which `SelfTrim` runs beside the controller. For a vehicle that
+carries something, `carried` fuses it with what the servos tell and `trim_of` hands both to the controller.
 """
 
 from dataclasses import dataclass, field, replace
@@ -160,6 +146,10 @@ def hovers(controller: GeometricController, torque: float) -> Array:
 def carried(servos: Source, belief: CogBelief, said: CogEstimate) -> Whole:
     """Mass and centre of mass of one vehicle, and how far servos, hover thrust and CoG filter disagree.
 
+    Servos tell mass M and centre of mass c of the whole vehicle (`haltere.estimation.payload.fusion`). The CoG filter
+    says what the flight shows: M from thrust and specific force, c across the thrust. The three are weighed by their
+    covariances.
+
     Args:
         servos: what the servos tell.
         belief: of the CoG filter, which was not told of it.
@@ -176,7 +166,16 @@ def carried(servos: Source, belief: CogBelief, said: CogEstimate) -> Whole:
 
 
 def trim_of(cog: CogFilter, belief: CogBelief, value: Array, cov: Array) -> Trim:
-    """What the controller is told, with a value (4,) and cov (4, 4) of mass (kg) and centre (m) as in `Whole`; JAX."""
+    """What the controller is told, with a value (4,) and cov (4, 4) of mass (kg) and centre (m) as in `Whole`; JAX.
+
+    Mass, centre and relative thrust s of every rotor are known only together, as in equation (1), so with mass M and
+    centre c given the rotors' thrust follows from the filter's belief, whose covariance P holds what the flight has
+    shown of s and u = (mu, offset) together:
+
+        s = E s + P_su P_uu^-1 (u - E u),   mu = m / M - 1,   offset = c - c_0                                  (2)
+
+    with nominal mass m and centre c_0. The allocation is then K diag(1 + s) about c, lifting M g.
+    """
     at, mean, P = jnp.asarray(TOLD), belief.mean, belief.cov
     away = jnp.linalg.solve(P[at][:, at], as_told(cog, belief, value) - mean[at])
     thrust = mean[THRUST] + P[THRUST][:, at] @ away
@@ -205,7 +204,11 @@ class Trimmed:
 @pytree(static=("limits",))
 @dataclass(frozen=True)
 class SelfTrim:
-    """A filter and what the vehicle is without any estimate."""
+    """The CoG filter beside a controller: readings in, a controller for the vehicle as it is now out.
+
+    One step is filter, estimate and compensation (`haltere.estimation.cog.filter`, `renewed`); what is kept between
+    steps is a `Trimmed`. Steps can be compiled, mapped and scanned. `nominal` is the vehicle without any estimate.
+    """
 
     filter: CogFilter
     nominal: VehicleNumbers

@@ -1,10 +1,10 @@
-"""Checks of single channels: missing values, a stuck or dead axis, dropouts, clipping, vibration.
+"""Checks of single channels: missing values, a stuck or dead axis, dropouts, clipping, vibration, and time stamps.
 
 Vibration is the root mean square of the accelerometer above 5 Hz, median over windows of a second; ArduPilot's
 documentation calls levels below 30 m/s2 acceptable, and that is the limit here. It is a measure always and a
 finding beyond the limit.
 
-Checks of the clock: gaps, jumps, and samples that repeat the one before them.
+Time stamps are checked for gaps and jumps of the clock, and for samples that repeat the one before them.
 """
 
 from collections.abc import Iterator

@@ -1,13 +1,12 @@
-"""Checks of units and axes of accelerometer, gyroscope and attitude against each other.
+"""Checks of units and axes of accelerometer, gyroscope and attitude, against each other and against gravity.
 
 With gyro w in body axes and attitude R of the body, whatever the vehicle, w = w_q(R): the attitude turns as the gyro
-says. Each convention that logs are known to get wrong is tried, and the one that makes this hold best is compared with
-the record as it stands; an IMU that is turned by any angle shows as one turn that makes it hold. The length of the mean
-force tells g from m/s2. What gravity tells is in `doctor_gravity`.
+says. Each convention that logs are known to get wrong is tried, and the one that makes this hold best is compared
+with the record as it stands; an IMU that is turned by any angle shows as one turn that makes it hold. The length of
+the mean force tells g from m/s2.
 
-What gravity tells of the IMU: which way is up, and in which unit it turns.
-
-With specific force f in body axes, attitude R, position p and up e_z:
+Gravity tells which way is up, and in which unit the gyro reads. With specific force f in body axes, position p and
+up e_z:
 
     (1)  mean(R f) = g e_z       over seconds a vehicle that neither leaves nor falls accelerates little
     (2)  p'' = R f - g e_z
@@ -53,7 +52,7 @@ FASTEST = np.deg2rad(2000.0)
 def check_gravity(
     flight: Flight, moved: Motion, reading: Reading, force: Floats, nominal: Nominal | None
 ) -> Iterator[Finding | Unknown]:
-    """Yield what the mean force in world axes, eq. (2), says of the accelerometer."""
+    """Yield what the mean force in world axes, eq. (1), says of the accelerometer."""
     R = matrices(read_as(moved.wxyz, reading.order, reading.inverse))  # type: ignore[arg-type]
     body = force @ DOWN if reading.down else force
     world = np.einsum("tij,tj->ti", R, body)
@@ -102,7 +101,7 @@ def without_attitude(
 
 
 def _force_sign(moved: Motion, world: Floats) -> float | None:
-    """Return the sign with which the horizontal force drives the horizontal motion, eq. (3); None if unseen."""
+    """Return the sign with which the horizontal force drives the horizontal motion, eq. (2); None if unseen."""
     if moved.position is None:
         return None
     place = low_pass(moved.position, 1.5)

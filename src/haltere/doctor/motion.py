@@ -1,11 +1,11 @@
-"""The motion in a flight on one regular clock: what the checks of axes, units and rotors compare.
+"""The motion in a flight on one regular clock, and ways to read it: what checks of axes, units and rotors compare.
 
-Every signal is put on a clock at its own rate, passes the same zero-phase low-pass at `cutoff`, f_c, and is sampled at
-`RATE`. With quaternion q of the body in the world and * its conjugate, the rate that an attitude shows is
+Every signal is put on a clock at its own rate, passes the same zero-phase low-pass at `cutoff`, f_c, and is sampled
+at `RATE`. With quaternion q of the body in the world and * its conjugate, the rate that an attitude shows is
 
     (1)  w_q = 2 vec(q* dq/dt)
 
-Ways to read attitude and gyro, the motion in body axes, and the numbers that the checks of the IMU share.
+A `Reading` is one way to read attitude and gyro; `in_body` turns the motion into body axes.
 """
 
 from dataclasses import dataclass, replace

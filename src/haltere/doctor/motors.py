@@ -1,15 +1,4 @@
-"""Checks of the motors by themselves: how many there are, which speed follows which command, signs.
-
-A motor follows its command like a low-pass and a little later; each speed is correlated with every command
-passed through such lags, what all motors have in common taken off, and must fit its own best.
-
-How late rotor speeds come: against the motion that they cause, which knows no telemetry.
-
-With X(t) the squared speeds (T, R) and y(t) a row of the measured motion, both between 1 and 8 Hz, the delay is the d
-for which y(t) regressed on X(t + d) leaves the least; no airframe is needed. The products of the rates, w_y w_z and so
-on, stand beside X for the gyroscopic torque. The sigma comes from the curvature there and a floor for what the
-regression leaves out.
-"""
+"""Checks of the motors: how many there are, which speed follows which command, signs, and how late speeds come."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -81,7 +70,11 @@ def check_count(speed: Channel | None, command: Channel | None, nominal: Nominal
 
 
 def check_pairs(speed: Channel, command: Channel) -> Iterator[Finding]:
-    """Yield whether speeds follow the commands of other columns."""
+    """Yield whether speeds follow the commands of other columns.
+
+    A motor follows its command like a low-pass and a little later; each speed is correlated with every command
+    passed through such lags, what all motors have in common taken off, and must fit its own best.
+    """
     clock = np.arange(
         max(speed.time[0], command.time[0]), min(speed.time[-1], command.time[-1]), np.int64(1e9 / RATE)
     )
@@ -154,7 +147,13 @@ EXPLAINED = 0.7
 def check_latency(
     speed: Channel, moved: Motion, nominal: Nominal | None, measures: dict[str, float]
 ) -> Iterator[Finding | Unknown]:
-    """Yield by how much the speeds come late, eq. (4)."""
+    """Yield by how much the speeds come late against the motion that they cause, which knows no telemetry.
+
+    With X(t) the squared speeds (T, R) and y(t) a row of the measured motion, both between 1 and 8 Hz, the delay is
+    the d for which y(t) regressed on X(t + d) leaves the least; no airframe is needed. The products of the rates,
+    w_y w_z and so on, stand beside X for the gyroscopic torque. The sigma comes from the curvature there and a floor
+    for what the regression leaves out.
+    """
     rows = rows_of(moved, nominal)
     if rows is None:
         return

@@ -5,17 +5,7 @@ receives wrenches. Drag of a link at its point of attack, per axis of the link, 
 
     f_i = -(linear_i + quadratic_i |v|) v_i,   m_i = -angular_i w_i                                    (1)
 
-The wrench that the air puts on a turning rotor.
-
-With unit thrust axis n, spin sign e = +-1 (the rotor turns about e n), speed w counted in its own direction, centre at
-p, and air-relative velocity v of the centre ([Hong2021] eqs. (41), (42), in the form that holds for both signs of w):
-
-    f = n (k_f w|w| - c_a |w| v_n) - c_h |w| v_t,      v_n = n . v,  v_t = v - n v_n                  (2)
-    m = -e n k_d w|w| - e c_m |w| v_t + p x f                                                        (3)
-
-k_f = thrust_coefficient, k_d = drag_coefficient, (c_a, c_h, c_m) = inflow: loss of thrust in axial flow, hub force, and
-rolling moment, first order in the air speed; without them this is the hover model. The drag torque never does
-positive work. w|w| and |w| are arguments, so that the formula itself is polynomial.
+The wrench of a rotor is that of `rotor_wrenches`, equations (2) and (3).
 """
 
 from dataclasses import dataclass
@@ -39,7 +29,18 @@ def rotor_wrenches(
     speed: Array,
     coefficients: tuple[Array, Array] | None = None,
 ) -> Array:
-    """(R, 6) wrenches on the rotors about the body origin, body axes, force first.
+    """(R, 6) wrenches of the air on turning rotors about the body origin, body axes, force first.
+
+    With unit thrust axis n, spin sign e = +-1 (the rotor turns about e n), speed w counted in its own direction,
+    centre at p, and air-relative velocity v of the centre ([Hong2021] eqs. (41), (42), in the form that holds for
+    both signs of w):
+
+        f = n (k_f w|w| - c_a |w| v_n) - c_h |w| v_t,      v_n = n . v,  v_t = v - n v_n              (2)
+        m = -e n k_d w|w| - e c_m |w| v_t + p x f                                                    (3)
+
+    k_f = thrust_coefficient, k_d = drag_coefficient, (c_a, c_h, c_m) = inflow: loss of thrust in axial flow, hub
+    force, and rolling moment, first order in the air speed; without them this is the hover model. The drag torque
+    never does positive work. w|w| and |w| are arguments, so that the formula itself is polynomial.
 
     Args:
         model: the vehicle.

@@ -1,23 +1,7 @@
-"""The compact model of a vehicle whose rotors do not tilt, with its allocation matrix.
+"""The vehicle as one rigid body, its joints held: compact model, mass properties, allocation and rotor limits.
 
-    G_T V' = ad(V)^T (G_T V + H w) + G_T (R_WB^T g, 0) + K w|w| - H w' + W                                (1)
-
-G_T = `inertia` of the whole vehicle, K = `allocation` ([Hong2021] eq. (62)), H = `spin` with the columns G_i S_i
-([Hong2021] eqs. (58), (66)). It holds exactly when no link moves and every rotor is balanced and axisymmetric about
-its axis, in still air or without inflow coefficients; `Compact.mismatch` says how far a model is from that. Without H
-it is (62).
-
-A vehicle that stands still, in numbers: mass, centre of mass, inertia, and where its links and rotors are.
-
-Mass, centre of mass and inertia of the whole vehicle at one posture, taken from the dynamics.
-
-A vehicle as plain numbers: mass, inertia, allocation and what its rotors can give.
-
-This is what a controller believes and what limits a trajectory; every number is a leaf, so wrong beliefs and
-numbers replaced in flight are just other numbers. u = squared rotor speeds, (rad/s)^2. With c = `com` and [c]
-its cross-product matrix, the wrench about the centre of mass, in body axes, force first, is
-
-    F = [[1, 0], [-[c], 1]] K u = `allocation_at_com` u,    K = `allocation` about the body origin        (2)
+`Compact` is the equation of motion of a vehicle whose rotors do not tilt; `at_rest` and `MassProperties` are mass,
+centre of mass and inertia of a vehicle at one posture; `VehicleNumbers` is what a controller believes of it.
 """
 
 from collections.abc import Sequence
@@ -69,7 +53,15 @@ def _matrices(model: Model, joint_angles: Array | None) -> tuple[Array, Array, A
 @pytree
 @dataclass(frozen=True)
 class Compact:
-    """The three constant matrices of equation (1)."""
+    """The compact model of a vehicle whose rotors do not tilt: the three constant matrices of equation (1).
+
+        G_T V' = ad(V)^T (G_T V + H w) + G_T (R_WB^T g, 0) + K w|w| - H w' + W                            (1)
+
+    G_T = `inertia` of the whole vehicle, K = `allocation` ([Hong2021] eq. (62)), H = `spin` with the columns G_i S_i
+    ([Hong2021] eqs. (58), (66)). It holds exactly when no link moves and every rotor is balanced and axisymmetric
+    about its axis, in still air or without inflow coefficients; `mismatch` says how far a model is from that. Without
+    H it is [Hong2021] eq. (62).
+    """
 
     inertia: Array
     """(6, 6) G_T, linear first."""
@@ -141,7 +133,7 @@ places (L + R, 3) and axes (L + R, 3, 3); in body axes, kg, m."""
 
 @dataclass(frozen=True)
 class MassProperties:
-    """The vehicle as one rigid body."""
+    """Mass, centre of mass and inertia of the whole vehicle at one posture, taken from the dynamics."""
 
     mass: float
     """kg."""
@@ -169,7 +161,14 @@ class VehicleError(HaltereError):
 @pytree
 @dataclass(frozen=True)
 class VehicleNumbers:
-    """One rigid vehicle with R rotors, its joints held."""
+    """One rigid vehicle with R rotors, its joints held, as plain numbers.
+
+    This is what a controller believes and what limits a trajectory; every number is a leaf, so wrong beliefs and
+    numbers replaced in flight are just other numbers. u = squared rotor speeds, (rad/s)^2. With c = `com` and [c]
+    its cross-product matrix, the wrench about the centre of mass, in body axes, force first, is
+
+        F = [[1, 0], [-[c], 1]] K u = `allocation_at_com` u,    K = `allocation` about the body origin    (2)
+    """
 
     mass: Array
     """() kg."""

@@ -1,9 +1,4 @@
-"""Files to be written, and the words that head them.
-
-What an export refuses.
-
-What flying a result told before it is exported; `haltere.gate.hover_test` issues it.
-"""
+"""What an export gives or refuses: files, the words that head them, and the certificate of a flown result."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +16,8 @@ class ExportError(HaltereError):
 @dataclass(frozen=True)
 class Certificate:
     """Vehicles drawn from what is known of one, each flown by a controller that holds the best guess for true.
+
+    `haltere.gate.hover_test` issues it before a result is exported.
 
     Attributes:
         draws: How many were flown.

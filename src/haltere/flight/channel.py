@@ -1,10 +1,7 @@
-"""One time-stamped signal of a flight, with its unit and frame; it cannot be changed.
+"""One immutable, time-stamped signal of a flight with its unit and frame, and what it may hold as times and values.
 
-Names are words joined by dots, as in `imu.accel`. The arrays are read-only; those given are copied
-unless they are already. NaN stands for "no value";
-`finite` tells where there is one.
-
-The error of everything that has to do with records of flights, and what a record may hold as numbers.
+Names are words joined by dots, as in `imu.accel`. The arrays are read-only; those given are copied unless they are
+already. NaN stands for "no value"; `finite` tells where there is one. Anything else is a `FlightError`.
 """
 
 import re

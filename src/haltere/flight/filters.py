@@ -1,18 +1,6 @@
-"""The same Butterworth low-pass on many channels, without delay or with a delay that is told.
+"""What signals pass before a law is fitted to them: the same low-pass for all, gaps bridged, delays and lags undone.
 
-For order n, cutoff f_c = `cutoff` and sampling rate f_s = `rate`, with W = tan(pi f / f_s):
-
-    (1)  |H(f)|^2 = 1 / (1 + (W / W_c)^(2 n))                                    [Butterworth1930]
-    (2)  forward and backward: |H|^2 and no phase; W_d = W_c (sqrt(2) - 1)^(-1 / (2 n)) in place of W_c
-         keeps f_c where the amplitude has fallen to 1 / sqrt(2)
-
-Signals that pass the same causal filter are delayed alike, so relations between them stay; `delay` tells by
-how much. Stretches between gaps and NaN are filtered each on its own.
-
-What signals pass before a law is fitted to them: the same low-pass for all, gaps bridged, delays and lags undone.
-
-A linear relation between signals that pass the same low-pass stays exact. Delays are searched: the one of a grid that
-costs least, refined by the parabola through it and its neighbours.
+A linear relation between signals that pass the same low-pass stays exact.
 """
 
 from collections.abc import Iterable
@@ -30,7 +18,16 @@ from haltere.foundation.numbers import Floats
 
 @dataclass(frozen=True)
 class Butterworth:
-    """A low-pass filter.
+    """The same low-pass filter for many channels, without delay or with a delay that is told.
+
+    For order n, cutoff f_c = `cutoff` and sampling rate f_s = `rate`, with W = tan(pi f / f_s):
+
+        (1)  |H(f)|^2 = 1 / (1 + (W / W_c)^(2 n))                                    [Butterworth1930]
+        (2)  forward and backward: |H|^2 and no phase; W_d = W_c (sqrt(2) - 1)^(-1 / (2 n)) in place of W_c
+             keeps f_c where the amplitude has fallen to 1 / sqrt(2)
+
+    Signals that pass the same causal filter are delayed alike, so relations between them stay; `delay` tells by
+    how much. Stretches between gaps and NaN are filtered each on its own.
 
     Attributes:
         cutoff: Where the amplitude has fallen to 1 / sqrt(2), Hz; in both modes.
@@ -153,9 +150,9 @@ def filled(values: Floats) -> Floats:
 def mixed(measured: Floats, made: Floats, rate: float) -> Floats:
     """Signals (N, m) from readings and from a model of them, by frequency: Wiener's filter of their difference.
 
-    Where the difference is no more than the white noise of the readings the model is better, where it is much more the
-    readings are. White is what the difference has beyond a quarter of the sampling rate; noise that is stronger below
-    counts as an error of the model, and the readings are believed.
+    Where the difference is no more than the white noise of the readings the model is better, where it is much more
+    the readings are. White is what the difference has beyond a quarter of the sampling rate; noise that is stronger
+    below counts as an error of the model, and the readings are believed.
     """
     apart = measured - made
     size = min(int(rate), len(apart))
@@ -183,7 +180,8 @@ def white_noise(values: Floats) -> Floats:
 def least(grid: Floats, costs: Floats) -> tuple[float, float]:
     """Where on an even grid (n,) the costs (n,) are least, and how they bend there (their second difference).
 
-    At an end of the grid the parabola is that of the three costs next to it; it is followed by one step at most.
+    The place of the grid that costs least is refined by the parabola through it and its neighbours; delays are found
+    so. At an end of the grid the parabola is that of the three costs next to it; it is followed by one step at most.
     """
     best = int(np.clip(np.argmin(costs), 1, len(grid) - 2))
     before, here, after = costs[best - 1 : best + 2]

@@ -1,14 +1,14 @@
-"""Putting channels onto a common clock: linear for vectors, along the arc for rotations, hold for commands.
+"""Putting channels onto a common clock, and how regularly they are sampled: their rate, and stretches without gap.
 
-Nothing is made up: outside a channel's time, and inside a gap longer than a limit, the result is NaN. A time
-that is a sample's own gives that sample bit by bit. Linear interpolation does not remove what a lower rate
-cannot hold: filter first (`Butterworth`).
+Interpolation is linear for vectors, along the arc for rotations, and a hold for commands:
 
     (1)  linear: x = x_0 + s (x_1 - x_0),  s = (t - t_0) / (t_1 - t_0)
     (2)  slerp:  q = (sin((1 - s) a) q_0 + sin(s a) q_1) / sin(a),  a the angle between q_0 and +-q_1   [Shoemake1985]
     (3)  hold:   x = x_0
 
-How regularly a channel is sampled: its rate, and the stretches without a gap or a missing value.
+Nothing is made up: outside a channel's time, and inside a gap longer than a limit, the result is NaN. A time
+that is a sample's own gives that sample bit by bit. Linear interpolation does not remove what a lower rate
+cannot hold: filter first (`Butterworth`).
 """
 
 from collections.abc import Iterable

@@ -1,14 +1,13 @@
-"""What is exported: the numbers of an airframe or of a result, what each is known to, and what the log left open.
+"""What is exported: a vehicle's numbers, what each is known to, what the log left open, and what flight stacks ask.
 
 Numbers carry the names of the command line's JSON. Positions stand in the body frame (x forward, y left, z up, m),
 the inertia about the centre of mass; mass, centre of mass and inertia are those of the whole vehicle at joint angle
 zero. `rotors.<r>.spin` is +1 for ccw. A rotor has its `curve` and the kind of it, `rotors.<r>.spin_inertia` is the
 moment of what spins about the thrust axis.
 
-What flight stacks ask of a vehicle, from its named numbers; all in the body frame x forward, y left, z up.
-
-With m, I and centre of mass c of the whole, and of a rotor place r, axis n, spin e, thrust coefficient k, torque
-ratio q, moment of inertia J about its axis, its effectiveness per squared speed and per acceleration of the rotor is
+What flight stacks ask follows from these numbers. With m, I and centre of mass c of the whole, and of a rotor place
+r, axis n, spin e, thrust coefficient k, torque ratio q, moment of inertia J about its axis, its effectiveness per
+squared speed and per acceleration of the rotor is
 
     force   k n / m,   torque   I^-1 ((r - c) x k n - q k e n),   rate   -I^-1 J e n                       (1)
 

@@ -3,7 +3,8 @@
 The doctor looks at the log first, and what is certain is mended. What is in the log chooses the method: a throw; pose
 and a nominal airframe (filter or batch smoother); rotor speeds (effectiveness); commands alone.
 
-An IMU turned against the body: the doctor turns its readings back, the vehicle filter finds the turn itself.
+The doctor turns back the readings of an IMU that is turned against the body. The vehicle filter finds the turn
+itself, so it gets the readings as they were (`mounted`).
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,12 +1,6 @@
-"""A flight under construction: channels are settled as they come in, and what had to be done is noted.
+"""A flight under construction: channels and time stamps are settled as they come in, and what was done is noted.
 
-Time stamps as loggers leave them made strictly increasing, and what had to be done for it, in words.
-
-Loggers write out of order by a little, repeat samples, let a counter run over, and have their clock set while
-they write. Samples out of order by less than `REORDER` are sorted; repeated stamps are dropped; a counter that runs
-over is carried on; where the clock is set back by more, the longest stretch stays and the rest is left out.
-
-The error of log readers, and the guard that turns whatever a parser raises into one line.
+A log that cannot be read raises a `LogError`; `reading` turns whatever a parser raises into one.
 """
 
 from collections.abc import Iterator
@@ -55,7 +49,12 @@ def unwrapped(time: Times, period: int) -> Times:
 
 
 def settle(time: Times) -> Settled:
-    """Return the strictly increasing part of stamps (T,), ns; notes are pairs of a kind and what was done."""
+    """Return the strictly increasing part of stamps (T,), ns; notes are pairs of a kind and what was done.
+
+    Loggers write out of order by a little, repeat samples, let a counter run over (see `unwrapped`), and have their
+    clock set while they write. Samples out of order by less than `REORDER` are sorted; repeated stamps are dropped;
+    where the clock is set back by more, the longest stretch stays and the rest is left out.
+    """
     notes: list[tuple[str, str]] = []
     if np.all(time[1:] > time[:-1]):
         return Settled(time, None, tuple(gap_notes(time)))

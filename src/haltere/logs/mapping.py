@@ -1,4 +1,6 @@
-"""A small TOML file that says which columns or topics of a log are which channels, in which units and axes.
+"""Mapping files: which columns or topics of a log are which channels, and how these are brought to SI and our axes.
+
+A mapping is a small TOML file:
 
     [time]
     column = "timestamp_us"
@@ -19,11 +21,8 @@
     unit = "rpm"
     names = ["m1", "m2", "m3", "m4"]
 
-For a ROS bag a channel has `topic` instead of `columns`, and `field` where the message has several.
-
-One channel of a log brought to SI, to our axes and to our order of quaternions, as a mapping says.
-
-Names of units as they stand in mapping files, with what they are in SI.
+For a ROS bag a channel has `topic` instead of `columns`, and `field` where the message has several. Names of units
+are those of `UNITS`.
 """
 
 import tomllib
@@ -188,7 +187,7 @@ _WORLD = {"position", "velocity", "acceleration", "altitude", "wxyz"}
 
 
 def add_mapped(builder: Builder, name: str, part: ChannelPart, time: Times, raw: Floats) -> None:
-    """Add the channel that `part` makes of numbers (T, k) at times (T,), ns."""
+    """Add the channel that `part` makes of numbers (T, k) at times (T,), ns: in SI, our axes and quaternion order."""
     last = name.rsplit(".", 1)[-1]
     if last == "wxyz":
         builder.add(name, time, _attitude(builder, name, part, raw), "1", part.frame or "world")

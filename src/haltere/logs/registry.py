@@ -1,18 +1,4 @@
-"""`read_log`: one file in, one flight out, by the reader of its kind.
-
-What kind of log a file is, told by its first bytes; the name helps only where bytes cannot tell.
-
-| kind | first bytes |
-|---|---|
-| MCAP | 89 "MCAP" 30 0D 0A |
-| ULog of PX4 | "ULog" 01 12 35 |
-| Blackbox of Betaflight, INAV, INDIflight | "H Product:Blackbox" |
-| uSD log of Crazyflie | BC, version 1 or 2 |
-| DataFlash of ArduPilot | A3 95 80: the message that describes messages |
-| ROS 1 bag | "#ROSBAG V2.0" |
-| ROS 2 bag | a folder with metadata.yaml, or one SQLite file |
-| CSV | text whose first line of several has commas, semicolons or tabs |
-"""
+"""`read_log`: one file in, one flight out, by the reader of its kind, which its first bytes tell."""
 
 import importlib
 from collections.abc import Callable
@@ -72,7 +58,21 @@ _HEAD = 8192
 
 
 def sniff(path: Path) -> Kind:
-    """Return the kind of log at a path; a `LogError` of one line if it is none that can be read."""
+    """Return the kind of log at a path; a `LogError` of one line if it is none that can be read.
+
+    The first bytes tell; the name helps only where bytes cannot.
+
+    | kind | first bytes |
+    |---|---|
+    | MCAP | 89 "MCAP" 30 0D 0A |
+    | ULog of PX4 | "ULog" 01 12 35 |
+    | Blackbox of Betaflight, INAV, INDIflight | "H Product:Blackbox" |
+    | uSD log of Crazyflie | BC, version 1 or 2 |
+    | DataFlash of ArduPilot | A3 95 80: the message that describes messages |
+    | ROS 1 bag | "#ROSBAG V2.0" |
+    | ROS 2 bag | a folder with metadata.yaml, or one SQLite file |
+    | CSV | text whose first line of several has commas, semicolons or tabs |
+    """
     if path.is_dir():
         if (path / "metadata.yaml").is_file():
             return Kind.BAG

@@ -1,13 +1,4 @@
-"""Standing still, and standing still somewhere else from one instant on.
-
-A sine whose frequency rises evenly, along any of the axes and in yaw.
-
-With f_0, f_1 = `band_hz`, T = `duration`, amplitude A_j = `amplitude` and middle y_0 = `centre`:
-
-    y_j(t) = y_0j + A_j sin(2 pi (f_0 t + (f_1 - f_0) t^2 / (2 T)))                                       (1)
-
-A vehicle let go in the air: an initial condition and no reference.
-"""
+"""Manoeuvres: standing still, a step to somewhere else, a chirp along any of the axes and in yaw, and a throw."""
 
 from dataclasses import dataclass
 
@@ -58,7 +49,12 @@ def step(
 @pytree
 @dataclass(frozen=True)
 class Chirp(Trajectory):
-    """Equation (1); columns are x, y, z (m) and yaw (rad)."""
+    """A sine whose frequency rises evenly, equation (1); columns are x, y, z (m) and yaw (rad).
+
+    With f_0, f_1 = `band_hz`, T = `duration`, amplitude A_j = `amplitude` and middle y_0 = `centre`:
+
+        y_j(t) = y_0j + A_j sin(2 pi (f_0 t + (f_1 - f_0) t^2 / (2 T)))                                   (1)
+    """
 
     centre: Array
     """(4,) m and rad."""
@@ -94,7 +90,7 @@ def chirp(
 @pytree
 @dataclass(frozen=True)
 class Throw:
-    """Where, how fast and how it turns when the hand lets go."""
+    """Where, how fast and how a vehicle turns when the hand lets go: an initial condition and no reference."""
 
     position: Array
     """(3,) body origin, world axes, m."""

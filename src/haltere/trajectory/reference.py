@@ -11,9 +11,8 @@ q_tilt = `tilt(t)`, the attitude at yaw zero,
 
     q_WB = q_z(yaw) q_tilt = `Reference.wxyz`                                                              (2)
 
-Derivatives are exact: closed forms where there are some, else nested forward differentiation (`taylor`).
-
-What is wrong with a trajectory, in one line.
+Derivatives are exact: closed forms where there are some, else nested forward differentiation (`taylor`). What is
+wrong with a trajectory is a `TrajectoryError` of one line.
 """
 
 from abc import ABC, abstractmethod

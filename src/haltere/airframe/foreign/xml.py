@@ -1,10 +1,4 @@
-"""Reading XML: numbers, poses and inertia as URDF, SDF and MJCF write them.
-
-What Gazebo's motor plugins say of rotors, in SDF files and in URDF's gazebo blocks.
-
-`motorConstant` is N/(rad/s)^2, `momentConstant` the torque ratio in m, `turningDirection` ccw or cw seen from above,
-`maxRotVelocity` rad/s and `timeConstantUp` s.
-"""
+"""Reading XML as URDF, SDF and MJCF write it: numbers, rotations, inertia, and rotors of Gazebo's motor plugins."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,7 +78,12 @@ def axis_of(element: Element | None) -> Floats:
 
 
 def propellers_of(root: Element, pieces: Sequence[Piece], given: Given) -> dict[str, Propeller]:
-    """By link: those that a plugin names, else those whose names say rotor."""
+    """Propellers by link: those that a motor plugin names, else those whose names say rotor.
+
+    Gazebo's motor plugins stand in SDF files and in URDF's gazebo blocks: `motorConstant` is N/(rad/s)^2,
+    `momentConstant` the torque ratio in m, `turningDirection` ccw or cw seen from above, `maxRotVelocity` rad/s and
+    `timeConstantUp` s.
+    """
     found: dict[str, Propeller] = {}
     for plugin in root.iter("plugin"):
         link = plugin.findtext("linkName")

@@ -1,16 +1,6 @@
-"""What an inertial sensor feels on a moving body, used by simulator and filters alike.
+"""What sensors read on a moving vehicle: true quantities of IMU, pose and rotors, then noise, bias, range and steps.
 
-With the spatial acceleration A = (a, alpha) against free fall and the twist V = (v, w), both about the body origin in
-body axes, a sensor at p with axes R_BI reads
-
-    specific force  f_I = R_BI^T (a + alpha x p + w x (v + w x p)),   rate  w_I = R_BI^T w                (1)
-
-which is R_WI^T (p''_WI - g).
-
-What the sensors say about a flight: true quantities at each sensor's place, then noise, bias, range and rate.
-
-What an IMU on a link feels stands in `haltere.dynamics.sensors.imu`. Noise and bias enter as
-(1 + scale + misalignment) f + bias + white, cut at the range.
+What an inertial sensor feels, `lever_force` and `specific_force_at`, serves simulator and filters alike.
 """
 
 from dataclasses import dataclass
@@ -34,7 +24,15 @@ def lever_force(rate: Array, slope: Array, p: Array) -> Array:
 
 
 def specific_force_at(A: Array, V: Array, R_BI: Array, p: Array) -> tuple[Array, Array]:
-    """Specific force (3,) m/s2 and rate (3,) rad/s in sensor axes, equation (1)."""
+    """Specific force (3,) m/s2 and rate (3,) rad/s in sensor axes, equation (1).
+
+    With the spatial acceleration A = (a, alpha) against free fall and the twist V = (v, w), both about the body
+    origin in body axes, a sensor at p with axes R_BI reads
+
+        specific force  f_I = R_BI^T (a + alpha x p + w x (v + w x p)),   rate  w_I = R_BI^T w            (1)
+
+    which is R_WI^T (p''_WI - g).
+    """
     at_origin = A[:3] + so3.hat(V[3:]) @ V[:3]
     return R_BI.T @ (at_origin + lever_force(V[3:], A[3:], p)), R_BI.T @ V[3:]
 
@@ -98,7 +96,10 @@ def imu_readings(
     key: Array,
     errors: ImuErrors | None = None,
 ) -> dict[str, Array]:
-    """Readings `accel` and `gyro` (T, 3) of an IMU at T instants, with `*_bias` (T, 3) beside."""
+    """Readings `accel` and `gyro` (T, 3) of an IMU at T instants, with `*_bias` (T, 3) beside.
+
+    Noise and bias enter as (1 + scale + misalignment) f + bias + white, cut at the range.
+    """
     errors = errors or ImuErrors()
     link = model.topology.link_names.index(imu.link)
     rotation = so3.from_wxyz(jnp.asarray(imu.wxyz))

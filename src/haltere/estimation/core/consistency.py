@@ -1,14 +1,9 @@
-"""Does a filter tell the truth about its own uncertainty? Normalised errors and their two-sided bands.
+"""Whether a filter is consistent: its errors against its covariance, and its residuals where no truth is known.
 
 For an error e of d states with covariance P, NEES = e^T P^-1 e has mean d and variance 2 d if the filter is
 consistent; the sum over M independent runs is chi-square with M d degrees of freedom ([BarShalom2001] Section 5.4).
-The same holds for the normalised innovation squared, NIS.
-
-Does the model fit the flight? A test of the filter's residuals, without truth.
-
-If model and noise are right, the normalised innovations squared of the readings in any stretch sum up to chi-square
-with as many degrees of freedom as there were numbers ([BarShalom2001] Section 5.4). A stretch whose sum is beyond what
-one flight in a million shows raises "model mismatch": something acts that the filter has no state for.
+`mean_band` is the two-sided band of its mean. The same holds for the normalised innovation squared, NIS, which needs
+no truth: `fit_of` asks with it whether the model fits a flight.
 """
 
 from dataclasses import dataclass
@@ -91,7 +86,11 @@ class Fit:
 def fit_of(
     time: np.ndarray, pose: np.ndarray, numbers: np.ndarray, imu: np.ndarray, seen: np.ndarray, gate: float
 ) -> Fit:
-    """How K frames fitted.
+    """How K frames fitted: a test of the filter's residuals, without truth.
+
+    If model and noise are right, the normalised innovations squared of the readings in any stretch sum up to
+    chi-square with as many degrees of freedom as there were numbers. A stretch whose sum is beyond what one flight in
+    a million shows raises "model mismatch": something acts that the filter has no state for.
 
     Args:
         time: (K,) s, of each pose.

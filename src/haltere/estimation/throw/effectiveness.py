@@ -1,33 +1,22 @@
-"""What each rotor does to the vehicle, learnt at the rate of the gyro while the rotors are excited one after the other.
+"""What each rotor does, and how late its speed arrives, learnt at the gyro's rate as rotors are excited in turn.
 
-In IMU axes, about the centre of mass, with squared rotor speeds u = w^2, rotor accelerations w', body rate W, inertia I
-known up to scale (from the tumbles, `haltere.identification.tumble.inertia`), the laws are
+In IMU axes, about the centre of mass, with squared rotor speeds u = w^2, rotor accelerations w', body rate W, inertia
+I known up to scale (from the tumbles, `haltere.identification.tumble.inertia`), the laws are
 
     f = F u + X(W, W') r + c                                       specific force                          (1)
     W' + I^-1 (W x I W) = T u + sum_i b_i w_i' + I^-1 (W x I b_i) w_i      angular acceleration            (2)
     w = a d + c sqrt(d) + w_0 - tau w'                             motor, d = command                      (3)
 
 X r = force of what the tumbles left wrong of the IMU's place, c = bias, both small and with priors (`solve`);
-F, T (3, m) = `force`, `torque`; b_i (3, m) = `spin`: the reaction to a rotor's acceleration, and with W the gyroscopic
-torque of its momentum, both of the same three numbers because b_i = -I^-1 h_i / w_i. The scale of I drops out of (2).
-[Blaha2024] and its method paper fit increments without the gyroscopic and the W x I W terms. (3) is theirs:
-w_max = a + c + w_0. The same low-pass on both sides of each law. Where nobody knows I (`Learner.products`), a ball is
-taken for it and six products of rates are added to each row of (2).
+F, T (3, m) = `force`, `torque`; b_i (3, m) = `spin`: the reaction to a rotor's acceleration, and with W the
+gyroscopic torque of its momentum, both of the same three numbers because b_i = -I^-1 h_i / w_i. The scale of I drops
+out of (2). [Blaha2024] and its method paper fit increments without the gyroscopic and the W x I W terms. (3) is
+theirs: w_max = a + c + w_0. The same low-pass on both sides of each law. Where nobody knows I (`Learner.products`), a
+ball is taken for it and six products of rates are added to each row of (2).
 
 It is recursive least squares in information form: R <- l R + phi phi^T, s <- l s + phi y. Nothing can wind up,
 because no covariance is propagated; `solve` inverts once, with a prior so weak that it only decides what was never
-excited.
-
-How late rotor speeds arrive, learnt while the rotors are excited: a few learners, each for one latency.
-
-Telemetry brings a rotor's speed later than gyro and accelerometer bring what it did; half a millisecond already turns
-the thrust axis of [Blaha2024]'s hexarotor by two degrees. A learner for the latency L_k gets IMU and commands that are
-held back by L_k, so that they meet the late speeds. What its torque rows leave,
-
-    E_k = sum y^2 - s^T theta                                                                              (4)
-
-is a parabola in L near the truth, and so is every parameter: through the three of `SAMPLES` both are drawn, and read
-off at the smallest E.
+excited. `LateLearning` runs a few learners at once, each for one latency of the rotor speeds, and finds the latency.
 """
 
 from dataclasses import dataclass
@@ -260,7 +249,17 @@ SAMPLES = (0, 2, 4)
 @pytree
 @dataclass(frozen=True)
 class LateLearning:
-    """Sums for each latency of `SAMPLES`, and the samples that are held back."""
+    """Sums for each latency of `SAMPLES`, and the samples that are held back.
+
+    Telemetry brings a rotor's speed later than gyro and accelerometer bring what it did; half a millisecond already
+    turns the thrust axis of [Blaha2024]'s hexarotor by two degrees. A learner for the latency L_k gets IMU and
+    commands that are held back by L_k, so that they meet the late speeds. What its torque rows leave,
+
+        E_k = sum y^2 - s^T theta                                                                          (4)
+
+    is a parabola in L near the truth, and so is every parameter: through the three of `SAMPLES` both are drawn, and
+    read off at the smallest E.
+    """
 
     learning: Learning
     """With a first axis for the latencies."""
@@ -290,7 +289,7 @@ class LateLearning:
         return LateLearning(jax.vmap(one)(self.learning, self.past[jnp.asarray(SAMPLES)]), self.past)
 
     def solve(self, rate: float, **prior: ArrayLike) -> tuple[Effectiveness, Array]:
-        """The parameters and the latency, s; `prior` as for `haltere.estimation.throw.effectiveness.solve`."""
+        """The parameters and the latency, s; `prior` as for the function `solve`."""
         found: Any = jax.vmap(lambda one: solve(one, **prior))(self.learning)
         before, here, after = found.left
         bend = before - 2.0 * here + after

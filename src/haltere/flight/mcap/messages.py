@@ -1,11 +1,6 @@
-"""Where the numbers of a ROS 2 message stand in its bytes, so that many messages are packed at once.
+"""The standard ROS 2 messages that a flight is written with: their fields, and where numbers stand in their bytes.
 
-Little-endian CDR: four bytes of encapsulation, then the fields in order, each aligned to its own size counted
-from there. A text is a length with its closing zero, the bytes, and the zero; a sequence is a length and its
-elements. All messages of a topic have equal texts and lengths, so one layout holds for all of them and a
-batch of messages is a matrix of bytes.
-
-The standard ROS 2 messages that a flight is written with: their fields, as `ros2msg` schemas hold them.
+`DEFINITIONS` has the fields as `ros2msg` schemas hold them; a `Layout` packs many messages at once.
 """
 
 import re
@@ -90,7 +85,13 @@ LAST_STAMP = 2**31 * _SECOND - 1
 
 
 class Layout:
-    """The bytes of one message with its texts filled in and all numbers zero, and where each number stands."""
+    """The bytes of one message with its texts filled in and all numbers zero, and where each number stands.
+
+    Little-endian CDR: four bytes of encapsulation, then the fields in order, each aligned to its own size counted
+    from there. A text is a length with its closing zero, the bytes, and the zero; a sequence is a length and its
+    elements. All messages of a topic have equal texts and lengths, so one layout holds for all of them and a
+    batch of messages is a matrix of bytes.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Which ROS 2 topic and message each channel of a flight is written to.
+"""Which ROS 2 topic and message each channel of a flight is written to, and the `/channels` topic that tells so.
 
 The last word of a channel's name, its shape and its unit choose the message:
 
@@ -14,11 +14,6 @@ The last word of a channel's name, its shape and its unit choose the message:
 
 A channel `a.b` goes to the topic `/a/b`; channels that share a message to `/a`, those of the truth to
 `/truth/pose`.
-
-The text of the `/channels` topic: unit, frame, shape and place of every channel, and the notes, as JSON.
-
-One object: `version`, `notes`, and `channels` with, by name, `unit`, `frame`, `columns`, `shape` (of one
-sample), `samples` (how many were written), `topic`, `message` and `field`.
 """
 
 import json
@@ -225,7 +220,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All channels of a file by name, the topics that hold them, and the notes."""
+    """What the `/channels` topic tells: all channels of a file by name, the topics that hold them, and the notes."""
 
     entries: dict[str, Entry]
     topics: tuple[Topic, ...]
@@ -233,7 +228,11 @@ class Manifest:
 
 
 def dumps(flight: Flight, topics: Iterable[Topic]) -> str:
-    """Return the text for a flight that is written to these topics."""
+    """Return the text of the `/channels` topic for a flight that is written to these topics.
+
+    It is one JSON object: `version`, `notes`, and `channels` with, by name, `unit`, `frame`, `columns`, `shape` (of
+    one sample), `samples` (how many were written), `topic`, `message` and `field`.
+    """
     place = {part.channel: (topic, part) for topic in topics for part in topic.parts}
     channels = {}
     for name, channel in flight.channels.items():

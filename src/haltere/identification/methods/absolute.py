@@ -1,22 +1,15 @@
-"""Absolute numbers from effectiveness and something known: mass, thrust coefficients, inertia.
+"""Mass, thrust coefficients and inertia from effectiveness and something known, and ratios that a log tells alone.
 
-No flight tells them alone: force and torque over mass and inertia are all that moves a vehicle. With thrust
-coefficients k_i, rotors at (x_i, y_i) from the centre of mass (x_c, y_c) and thrust along z,
+No flight tells absolute numbers alone: force and torque over mass and inertia are all that moves a vehicle. With
+thrust coefficients k_i, rotors at (x_i, y_i) from the centre of mass (x_c, y_c) and thrust along z,
 
     m = sum k_i u_i / f_z,       p_i = k_i (y_i - y_c) / Ixx,      q_i = -k_i (x_i - x_c) / Iyy              (1)
     r_i = -s_i d_i k_i / Izz,    s_i = +1 for a rotor that spins ccw, d_i = torque ratio                     (2)
 
 Rotors that an airframe draws with another thrust axis n_i lift by n_z k_i, and turn by k_i (r_i x n_i - s_i d_i n_i).
 
-Ratios that need nothing but the log: inertia against inertia, and thrust against weight.
-
-What the products of the rates do to the angular acceleration, Q of `haltere.identification.regression.force_law`, is
-inertia alone:
-
-    Q_x = (Iyy - Izz) / Ixx,    Q_y = (Izz - Ixx) / Iyy,    Q_z = (Ixx - Iyy) / Izz                          (3)
-
-With A, B, C > 0 the second moments of mass and Ixx = B + C, Iyy = A + C, Izz = A + B every solution is one that a body
-can have. Scale drops out: A + B + C = 1.
+Two ratios need nothing but the log: inertia against inertia (`inertia_ratios`), and thrust against weight
+(`thrust_to_weight`).
 """
 
 from collections.abc import Mapping
@@ -238,7 +231,16 @@ FIX = "turn fast about two axes at once: rolls while yawing, or tumbles by hand"
 
 
 def inertia_ratios(rows: RotorRows) -> list[Parameter]:
-    """Iyy/Ixx and Izz/Ixx by equation (3)."""
+    """Iyy/Ixx and Izz/Ixx by equation (3).
+
+    What the products of the rates do to the angular acceleration, Q of
+    `haltere.identification.regression.force_law`, is inertia alone:
+
+        Q_x = (Iyy - Izz) / Ixx,    Q_y = (Izz - Ixx) / Iyy,    Q_z = (Ixx - Iyy) / Izz                      (3)
+
+    With A, B, C > 0 the second moments of mass and Ixx = B + C, Iyy = A + C, Izz = A + B every solution is one that a
+    body can have. Scale drops out: A + B + C = 1.
+    """
     Q, sigma = rows.swirl[0], np.hypot(rows.swirl[1], FLOOR)
     sigma[:2] = np.hypot(sigma[:2], _carried(rows))
     names = ("inertia.yy/inertia.xx", "inertia.zz/inertia.xx")

@@ -1,13 +1,14 @@
-"""A vehicle made of accelerations: what a log without pose tells of rotors, on a body of given mass and inertia.
+"""The airframe that a log tells: made of accelerations on a body of given mass and inertia, or a nominal one changed.
 
-With specific force b and angular acceleration t per squared speed, mass m and inertia I, a rotor
+Without pose a log tells accelerations. With specific force b and angular acceleration t per squared speed, mass m and
+inertia I, a rotor
 
     k = m |b|,   n = b / |b|,   q e = -n . I t / k,   r = n x I t / k                                      (1)
 
 has force k n and torque r x k n - q k e n = I t. Places count from the centre of mass; where along its thrust axis a
 rotor sits has no effect and is taken as level with it.
 
-A nominal airframe with what a log told in its place, checked as a file would be.
+`with_numbers` puts what a log told into a nominal airframe, which is checked as a file would be.
 """
 
 from collections.abc import Iterable, Mapping

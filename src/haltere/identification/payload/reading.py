@@ -1,18 +1,4 @@
-"""What hangs on an arm, from a log: faults, grips and releases, and the payload at the end.
-
-Servo readings of an arm from a flight's channels: one even clock, joints in the airframe's order, loads as shares.
-
-| channel | unit | |
-|---|---|---|
-| `joints.angle`, or `joints.steps` | rad, or encoder steps | needed |
-| `joints.load`, or `joints.effort` | share of the stall torque, or N m (a share with `effort="share"`) | needed |
-| `joints.goal`, or `joints.goal_steps` | rad, or encoder steps | where logged |
-| `imu.accel`, `imu.gyro` | m/s2, rad/s | where logged; else the base is taken to be level and at rest |
-| `payload.mass` | kg | calibration only: the known weight |
-
-Columns with the names of the airframe's links are taken by name, others in their order; more columns than joints (a
-gripper's servo) are left out. Encoder steps count from the middle of the servo's range: 2048 of 4096, 512 of 1024.
-"""
+"""What hangs on an arm, from a log: servo readings, their faults, grips and releases, and the payload at the end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -64,7 +50,19 @@ class ArmLog:
 
 
 def arm_log(flight: Flight, airframe: Airframe, effort: Effort = "torque") -> ArmLog:
-    """The servo readings in a flight.
+    """The servo readings of an arm in a flight: one even clock, joints in the airframe's order, loads as shares.
+
+    | channel | unit | |
+    |---|---|---|
+    | `joints.angle`, or `joints.steps` | rad, or encoder steps | needed |
+    | `joints.load`, or `joints.effort` | share of the stall torque, or N m (a share with `effort="share"`) | needed |
+    | `joints.goal`, or `joints.goal_steps` | rad, or encoder steps | where logged |
+    | `imu.accel`, `imu.gyro` | m/s2, rad/s | where logged; else the base is taken to be level and at rest |
+    | `payload.mass` | kg | calibration only: the known weight |
+
+    Columns with the names of the airframe's links are taken by name, others in their order; more columns than joints
+    (a gripper's servo) are left out. Encoder steps count from the middle of the servo's range: 2048 of 4096 steps,
+    512 of 1024.
 
     Raises:
         PayloadError: a channel is missing, too slow, or has fewer columns than the arm has joints.
@@ -237,7 +235,7 @@ def read_payload(
     """Read what an arm held in a flight.
 
     Args:
-        flight: with the channels of `haltere.identification.payload.reading`.
+        flight: with the channels of `arm_log`.
         airframe: the vehicle with its arm.
         belief: what is known of its servos by now.
         beside: whether the weight may hang beside the gripper.

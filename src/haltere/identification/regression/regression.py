@@ -1,4 +1,4 @@
-"""A row of a law as a regression: errors in variables, robust, with deviations that need no model of correlation.
+"""A row of a law as a regression: errors in variables, robust, in noise made white.
 
 With instruments Z (the same signals, of rotor speeds as the commands make them) and P the projection on them,
 
@@ -7,18 +7,8 @@ With instruments Z (the same signals, of rotor speeds as the commands make them)
 has no attenuation, and where instruments say next to nothing it goes back to least squares instead of anywhere: the
 estimator of [Fuller1977] for n independent samples. Without commands H = X.
 
-Outliers are weighed down (Huber), deviations come from leaving out one block of time after the other (jackknife), which
-needs no model of correlation. Where noise was made white they are at least those of white noise.
-
-Noise made white: what a law leaves is predicted from its own past, and all signals pass what takes that away.
-
-A law of rates of change holds between integrals, too. What a gyro adds to them is white, what the air adds wanders:
-of both together each sample is predicted by those before it,
-
-    e_k = a_1 e_(k-1) + ... + a_p e_(k-p) + white,      y -> y_k - a_1 y_(k-1) - ... - a_p y_(k-p)            (2)
-
-for regressand, regressors and instruments alike: generalised least squares with a spectrum found in what is left. With
-a = (0, ...) it weighs as gyro noise alone asks, with a = (1, 0, ...) it is a regression of increments.
+Outliers are weighed down (Huber), deviations come from leaving out one block of time after the other (jackknife),
+which needs no model of correlation. Where noise was made white (`Whitening`) they are at least those of white noise.
 """
 
 from dataclasses import dataclass
@@ -192,7 +182,15 @@ def stretches(good: Bools, shortest: int) -> Floats:
 
 @dataclass(frozen=True)
 class Whitening:
-    """Equation (2).
+    """Noise made white: what a law leaves is predicted from its own past, and all signals pass what takes that away.
+
+    A law of rates of change holds between integrals, too. What a gyro adds to them is white, what the air adds
+    wanders: of both together each sample is predicted by those before it,
+
+        e_k = a_1 e_(k-1) + ... + a_p e_(k-p) + white,      y -> y_k - a_1 y_(k-1) - ... - a_p y_(k-p)        (2)
+
+    for regressand, regressors and instruments alike: generalised least squares with a spectrum found in what is left.
+    With a = (0, ...) it weighs as gyro noise alone asks, with a = (1, 0, ...) it is a regression of increments.
 
     Attributes:
         shares: (p,) a.

@@ -1,22 +1,16 @@
-"""The torque law as a regression of rates, not of their derivatives, with noise made white.
+"""The torque law as a regression of rates in noise made white, and by how much rotor speeds come late.
 
 Integrated over time, equation (1) of `haltere.identification.regression.force_law` is
 
     W = T int u + B w + Q int (W W) + H int W + e t + b                                                     (1)
 
-b = one number for each stretch without a gap. Nothing is differentiated. What is left is gyro noise, which is white,
-and torques of the air and errors of the rotor speeds, integrated: `haltere.identification.regression.regression` finds
-which prevails.
+b = one number for each stretch without a gap. Nothing is differentiated in it. What is left is gyro noise, which is
+white, and torques of the air and errors of the rotor speeds, integrated:
+`haltere.identification.regression.regression` finds which prevails.
 
-Rotors upright to `laws.UPRIGHT` answer their own acceleration about roll and pitch by that share of the answer about
-yaw, times the ratio of the moments of inertia (2 for a flat body): a belief before the log. It matters because the
-answer and a delay of the speeds look alike there.
-
-By how much rotor speeds come late against gyro and accelerometer.
-
-The delay of a grid that leaves least is refined by one more regressor in each row, what the row would change by if the
-speeds were read a little later: d/dt (T u + B w'), and d/dt (F u) along the thrust. Gyro and accelerometer are asked
-one by one, because each has a filter of its own: what they differ by beyond their deviations counts as a deviation.
+Rotors upright to `haltere.identification.regression.force_law.UPRIGHT` answer their own acceleration about roll and
+pitch by that share of the answer about yaw, times the ratio of the moments of inertia (2 for a flat body): a belief
+before the log. It matters because the answer and a delay of the speeds look alike there.
 """
 
 from dataclasses import dataclass
@@ -176,7 +170,12 @@ class SpeedDelay:
 def speed_delay(
     part: Excerpt, speeds: Floats, made: Floats | None, cutoff: float, delays: Floats, leaning: bool = False
 ) -> SpeedDelay:
-    """The delay of the rotor speeds (N, m), near one of `delays`, s.
+    """By how much the rotor speeds (N, m) come late against gyro and accelerometer, near one of `delays`, s.
+
+    The delay of a grid that leaves least is refined by one more regressor in each row, what the row would change by
+    if the speeds were read a little later: d/dt (T u + B w'), and d/dt (F u) along the thrust. Gyro and accelerometer
+    are asked one by one, because each has a filter of its own: what they differ by beyond their deviations counts as
+    a deviation.
 
     Rotors that lean turn the vehicle about roll and pitch as they speed up, which looks like speeds that come early:
     if they are `leaning`, that has no bound.

@@ -1,4 +1,4 @@
-"""One free tumble of a thrown vehicle, and what its accelerometer must read at a place.
+"""Free tumbles of a thrown vehicle: where they are in a log, and what the accelerometer must read at a place in one.
 
 A body on which only gravity acts, turning with w, gives at the place r from its centre of mass the specific force
 
@@ -7,13 +7,6 @@ A body on which only gravity acts, turning with w, gives at the place r from its
 linear in r. All signals pass the same zero-phase low-pass, w' is the slope of the filtered w, and the samples at both
 ends, which the filter has spoilt, are cut. Axes are those of the IMU. Air drag and errors of the sensors are the duty
 of `haltere.identification.tumble.imu_position`.
-
-Free falls in a log: where a thrown vehicle tumbles with nothing but gravity on it.
-
-A candidate is a stretch in which the low-passed specific force stays below a share of gravity: at rest, in the hand
-and in flight it is about one g or more. The hand lets go gradually, so the ends are decided by the physics: the place
-r is fitted to the inner part (equation (1) of `haltere.identification.tumble.tumble`, with a constant), and the
-stretch is cut where the residual leaves the level that it has there.
 """
 
 from dataclasses import dataclass
@@ -150,6 +143,11 @@ class FreeFall:
 
 def free_falls(flight: Flight, imu: str = "imu", share: float = SHARE) -> list[FreeFall]:
     """The free falls with spin in a log, in order of time.
+
+    A candidate is a stretch in which the low-passed specific force stays below a share of gravity: at rest, in the
+    hand and in flight it is about one g or more. The hand lets go gradually, so the ends are decided by the physics:
+    the place r is fitted to the inner part (equation (1) with a constant), and the stretch is cut where the residual
+    leaves the level that it has there.
 
     Args:
         flight: with channels `<imu>.accel` (m/s2) and `<imu>.gyro` (rad/s) on one regular clock.

@@ -1,20 +1,15 @@
 """Information of a recorded flight: how well it tells each parameter, and the excitation that it lacks.
 
-The model is that of the vehicle filter. Along the trajectory that the filter finds, its covariance is propagated from
-a prior so vague, `VAGUE` times "10 %", that it says nothing; the end is the posterior Cramer-Rao bound
-([Tichavsky1998], `haltere.estimation.vehicle.smoother`). With L = J diag(s) the root of the prior of biases and
-constants, C their part of the bound, E the change from printed errors to the error state of
-`haltere.observability.rank.system`, U its units and N the changes that respect what is known,
+The model is that of the vehicle filter, for which `flown` makes the flight ready. Along the trajectory that the
+filter finds, its covariance is propagated from a prior so vague, `VAGUE` times "10 %", that it says nothing; the end
+is the posterior Cramer-Rao bound ([Tichavsky1998], `haltere.estimation.vehicle.smoother`). With L = J diag(s) the
+root of the prior of biases and constants, C their part of the bound, E the change from printed errors to the error
+state of `haltere.observability.rank.system`, U its units and N the changes that respect what is known,
 
     A = N^T W^T (L^-1 C L^-T)^-1 W N,   W = diag(s)^-1 E^-1 U,    sigma^2 = g^T A^-1 g                     (1)
 
 for a parameter of gradient g. Where this stays above half the prior's, the flight says nothing. Whether a parameter
 could be seen in any flight at all is asked of the exact rank.
-
-A recorded flight made ready for the vehicle filter: its channels found, its rotors named, its clock chosen.
-
-The filter wants accelerometer, gyroscope, rotor speeds and a pose. A flight that lacks a sensor which nobody asked for
-has it added without a single valid reading, so that the information is that of the sensors that were asked for.
 """
 
 from collections.abc import Callable, Sequence
@@ -73,6 +68,10 @@ class Flown:
 
 def flown(airframe: Airframe, flight: Flight, sensors: Sequence[str]) -> Flown:
     """The flight of a vehicle, seen by some of its sensors: of `pose`, `position`, `imu`.
+
+    Its channels are found, its rotors named and its clock chosen. The filter wants accelerometer, gyroscope, rotor
+    speeds and a pose. A flight that lacks a sensor which nobody asked for has it added without a single valid
+    reading, so that the information is that of the sensors that were asked for.
 
     Raises:
         ObservabilityError: the flight lacks a channel; the line says which, and what could be asked instead.

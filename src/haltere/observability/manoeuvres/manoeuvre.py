@@ -9,11 +9,7 @@ plus a penalty where a limit is exceeded, by a quasi-Newton method with exact gr
 through the derivatives of the equations of motion, and through flatness. At the end the amplitudes are reduced until
 every limit is kept at every sample.
 
-A plan for one vehicle: what to measure by hand, what to fly, and what it will be worth.
-
-The deviation is predicted for the flight with everything known that `known` names; where the wanted parameters cannot
-be seen even so, the smallest hand measurements that restore them are added and named. It is compared with random
-Lissajous figures of the same length, the default flight.
+`plan` says for one vehicle what to measure by hand, what to fly, and what it will be worth.
 """
 
 from collections.abc import Callable, Sequence
@@ -270,6 +266,10 @@ def plan(
 ) -> Plan:
     """Design the manoeuvre for the parameters `names` (names, beginnings of names, patterns).
 
+    The deviation is predicted for the flight with everything known that `known` names; where the wanted parameters
+    cannot be seen even so, the smallest hand measurements that restore them are added and named. It is compared with
+    random Lissajous figures of the same length, the default flight.
+
     Args:
         airframe: the vehicle; it must be able to hover.
         sensors: of `pose`, `position`, `imu`.
@@ -277,7 +277,7 @@ def plan(
         known: what is measured by hand, exactly.
         limits: of the manoeuvre.
         seconds: length of the flight.
-        criterion: `a` or `d`, see `haltere.observability.manoeuvres.manoeuvre`.
+        criterion: `a` or `d`, see equation (1).
         rng: for starts and Lissajous figures.
         iterations: of the search.
         compared: Lissajous figures to compare with.

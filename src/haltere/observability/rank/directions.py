@@ -2,19 +2,8 @@
 
 First come entries that alone move without a trace, then the known symmetries that the exact matrix confirms, without
 such entries; what is then still missing is given as a sparse basis in plain numbers. Shares are changes in the
-vehicle's own units (mass, arm length, ...), the largest 1.
-
-The transformations of a vehicle that no flight can reveal, as directions and as finite steps.
-
-With factor s, distance d and angle e, m, i, k_f, k_m, r, n as in `haltere.observability.rank.system`:
-
-    scale of mass       m, i and all k_f grow by the factor s: forces and torques grow with what they move        (1)
-    scale of leverage   i, all r and all k_m grow by s: torques grow with the inertia                             (2)
-    slide of rotor j    r_j moves by d n_j: force and torque of a line of action stay the same                    (3)
-    turn of the axes    if the two moments across a principal axis are equal, M may turn by e about it, and
-                        with it all that is expressed in M                                                        (4)
-
-Each is a candidate: whether it is unobservable for given sensors is decided by the exact observability matrix.
+vehicle's own units (mass, arm length, ...), the largest 1. Known symmetries are transformations of a vehicle that no
+flight can reveal; `candidates` lists them.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +23,7 @@ from haltere.observability.rank.system import BASE, XYZ
 
 @dataclass(frozen=True)
 class Symmetry:
-    """One transformation.
+    """One transformation of a vehicle, as a direction and as a finite step.
 
     Attributes:
         kind: `mass scale`, `leverage scale`, `slide` or `turn`.
@@ -50,7 +39,18 @@ class Symmetry:
 
 
 def candidates(subject: Subject, motion: Sequence[Fraction], T: Numbers) -> list[Symmetry]:
-    """All transformations (1) to (4) that the coordinates of the chart T can express."""
+    """All transformations (1) to (4) that the coordinates of the chart T can express.
+
+    With factor s, distance d and angle e, m, i, k_f, k_m, r, n as in `haltere.observability.rank.system`:
+
+        scale of mass       m, i and all k_f grow by the factor s: forces and torques grow with what they move    (1)
+        scale of leverage   i, all r and all k_m grow by s: torques grow with the inertia                         (2)
+        slide of rotor j    r_j moves by d n_j: force and torque of a line of action stay the same                (3)
+        turn of the axes    if the two moments across a principal axis are equal, M may turn by e about it, and
+                            with it all that is expressed in M                                                    (4)
+
+    Each is a candidate: whether it is unobservable for given sensors is decided by the exact observability matrix.
+    """
     c = subject.coordinates
     n = len(c.rotors)
     z = (*motion, *subject.constants)

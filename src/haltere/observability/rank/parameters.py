@@ -1,21 +1,13 @@
-"""The names that users know, each as a row over the error state: what it means to know or to see a parameter.
+"""The parameters by the names that users know: what it means to know or to see one, and what to measure by hand.
 
-A parameter p has the gradient row g = dp / d(error state). Known parameters become rows of the observability matrix;
-a parameter is
+Each is a row over the error state: a parameter p has the gradient row g = dp / d(error state). Known parameters
+become rows of the observability matrix; a parameter is
 
     observable      if g is a combination of the rows                                                        (1)
     unobservable    if its own entries alone can move without a trace
     combination     otherwise: it moves together with others
 
-Which hand measurements make the rest observable: the smallest sets from a menu, computed.
-
-With the unobservable directions as columns D and the rows G of the menu, a set S of measurements restores
-direction k if
-
-    e_k is a combination of the rows of (G D)_S                                                          (2)
-
-and everything together if these rows have full rank. Sets are tried by size up to three; within a size the order of
-the menu decides, which is that of effort.
+`Menu` computes which hand measurements make the rest observable.
 """
 
 import fnmatch
@@ -150,6 +142,14 @@ _SMALL = 1e-9
 @dataclass(frozen=True)
 class Menu:
     """Measurements that can be made by hand, the easiest first, and what they say about the directions.
+
+    With the unobservable directions as columns D and the rows G of the menu, a set S of measurements restores
+    direction k if
+
+        e_k is a combination of the rows of (G D)_S                                                      (2)
+
+    and everything together if these rows have full rank. Sets are tried by size up to three; within a size the order
+    of the menu decides, which is that of effort.
 
     Attributes:
         names: of the measurements.

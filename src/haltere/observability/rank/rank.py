@@ -1,17 +1,16 @@
-"""The rank of the observability matrix, decided exactly, with the floating-point one beside it.
+"""The observability matrix and its rank, decided exactly, with the floating-point one beside it.
 
-Two conventions for the unit length of quaternions ([Boehm2022] eq. (19)), both counted against 40 + 7N `states`:
+Rank: two conventions for the unit length of quaternions ([Boehm2022] eq. (19)), both counted among 40 + 7N `states`:
 
     `all`         one row for each of the three quaternions                rank + 3
     `determined`  rows only for quaternions that the sensors determine     rank + their number                (1)
 
-where rank is that of the error state. Which one a paper used can only be seen from sensor sets that leave a quaternion
-free. The exact rank is the largest over independent primes and points, two of which must agree.
+where rank is that of the error state. Which one a paper used can only be seen from sensor sets that leave a
+quaternion free. The exact rank is the largest over independent primes and points, two of which must agree.
 
-The observability matrix: derivatives of the outputs' power series in time by the initial error state.
-
-Along x' = f(x, u(t)) from x_0 the outputs are y(t) = sum_k y_k t^k; y_k is a combination of the Lie derivatives of
-order up to k with coefficients from u, so for generic polynomial inputs the rows
+Matrix: derivatives of the outputs' power series in time by the initial error state. Along x' = f(x, u(t)) from x_0
+the outputs are y(t) = sum_k y_k t^k; y_k is a combination of the Lie derivatives of order up to k with coefficients
+from u, so for generic polynomial inputs the rows
 
     d y_k / d x_0,   k = 0..order, several inputs u                                                     (2)
 
@@ -183,7 +182,7 @@ class Question:
 
     Attributes:
         sensors: of `pose`, `position`, `imu`.
-        axes: `sphere` or `spherical`, see `haltere.observability.rank.rank.chart`.
+        axes: `sphere` or `spherical`, see `chart`.
         frozen: hold the rotor speed fixed inside the specific force, as [Boehm2022] Table I has it.
         order: of the power series in time.
     """

@@ -1,4 +1,4 @@
-"""The system whose observability is asked: dynamics and sensors as functions of the numbers z and the input u.
+"""The system whose observability is asked: its numbers z, and dynamics and sensors as functions of z and the input u.
 
 Input are the squared rotor speeds ([Boehm2022] Section V). The physics is that of `haltere.dynamics` for a rigid
 body in its centre of mass on principal axes with massless rotors, and the sensors are those of the simulator:
@@ -7,15 +7,7 @@ body in its centre of mass on principal axes with massless rotors, and the senso
     y = (r + R r_MP, q q_MP, specific force + b_a, rate + b_w)       [Boehm2022] eqs. (15)-(17) = outputs  (2)
 
 The specific force takes its rotor speeds from an argument of its own: the paper's reading holds them fixed.
-
-The coordinates of the system: the numbers that its equations contain, and the error state on their manifold.
-
-[Boehm2022] eqs. (3)-(6) with the rotor axis as a unit vector. The equations contain 40 + 8N numbers z:
-
-    z = (r, v, q, w | r_MP, q_MP, r_MI, q_MI, b_a, b_w | m, i, g | r_R (N, 3), n_R (N, 3), k_f (N,), k_m (N,))     (3)
-
-of which each quaternion and each axis has one constraint. An error state of 37 + 7N entries lists the directions that
-are left, in the order of (6); `states` counts 40 + 7N as the paper does, four numbers for each quaternion.
+`Coordinates` has the numbers z that these equations contain, and the error state on their manifold.
 """
 
 from dataclasses import dataclass
@@ -55,7 +47,15 @@ _FIRST = (
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Where everything stands for a vehicle with the given rotors.
+    """Where everything stands in z and in the error state, for a vehicle with the given rotors.
+
+    [Boehm2022] eqs. (3)-(6) with the rotor axis as a unit vector. The equations contain 40 + 8N numbers z:
+
+        z = (r, v, q, w | r_MP, q_MP, r_MI, q_MI, b_a, b_w | m, i, g | r_R (N, 3), n_R (N, 3), k_f (N,), k_m (N,)) (3)
+
+    of which each quaternion and each axis has one constraint. An error state of 37 + 7N entries lists the directions
+    that are left, in the order of [Boehm2022] eq. (6); `states` counts 40 + 7N as the paper does, four numbers for
+    each quaternion.
 
     Attributes:
         rotors: their names.
@@ -201,7 +201,7 @@ def equations(z: Array, wrench: Array, spin: Array, u: Array, u_imu: Array) -> A
     """(26,) the slope of the moving state, equation (1), then the outputs, equation (2).
 
     Args:
-        z: (40 + 8N,) see `haltere.observability.rank.system`, SI units.
+        z: (40 + 8N,) of equation (3), SI units.
         wrench: (6,) of wings or drag on the body at its centre of mass, principal axes, force first.
         spin: (N,) +1 or -1.
         u: (N,) squared rotor speeds that drive the vehicle, (rad/s)^2.

@@ -1,8 +1,7 @@
-"""One throw as Figures 5 and 6 of [Blaha2024] show it: commands, rotor speeds, accelerometer, and what is learnt when.
+"""Figures 5, 6 and 7 of [Blaha2024] drawn from our throws, with what the paper prints of its own beside them.
 
-At every position (100 Hz) the sums are solved anew, as if the excitation ended there.
-
-Figures 5, 6 and 7 of [Blaha2024] drawn from our throws, with what the paper prints of its own beside them.
+`throw_trace` records the one throw that Figures 5 and 6 show: commands, rotor speeds, accelerometer, and what is
+learnt when. `write` makes the page.
 """
 
 from dataclasses import dataclass
@@ -56,7 +55,10 @@ class Trace:
 
 
 def throw_trace(airframe: Airframe, seed: int = 0, settings: Settings | None = None) -> Trace:
-    """Throw the vehicle of a file once and watch it learn."""
+    """Throw the vehicle of a file once and watch it learn.
+
+    At every position (100 Hz) the sums are solved anew, as if the excitation ended there.
+    """
     require_x64()
     chosen = settings or Settings(noise="mems")
     rotors = len(airframe.rotors)

@@ -1,9 +1,7 @@
-"""How the estimates of the self-calibrating filter go over time: what [Boehm2022] Figs. 1 and 3 to 6 draw.
+"""Figures 1 and 3 to 6 of [Boehm2022] from our flights: how the self-calibrating filter's estimates go over time.
 
 Each figure is a series of flights with other hand measurements or another vehicle; of every printed number it has the
 mean over the flights, their spread, and the deviation that the filter itself states.
-
-Figures 1 and 3 to 6 of [Boehm2022] from our flights: mean, spread, and what the filter states of itself.
 """
 
 from collections.abc import Callable, Sequence

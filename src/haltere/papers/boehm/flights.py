@@ -1,18 +1,18 @@
-"""Flights for the self-calibrating filter: many at once, with the sensors and the noise of [Boehm2022] Section VI.
+"""Flights for the self-calibrating filter, many at once, with sensors and noise of [Boehm2022], and vehicles to fly.
 
-A flight follows a random figure of [Boehm2022] eq. (20) under geometric control at the IMU's rate; the record begins
-when the vehicle has caught up with it. Without motor lag
-the rotor speeds are held between two calls of the controller, as in the paper; with it they follow as
-`haltere.simulation` says and the telemetry reports their mean over the step. In both cases
+A flight follows a random figure of [Boehm2022] eq. (20) under geometric control at the IMU's rate, with the sensors
+and the noise of its Section VI; the record begins when the vehicle has caught up with it. Without motor lag the rotor
+speeds are held between two calls of the controller, as in the paper; with it they follow as `haltere.simulation` says
+and the telemetry reports their mean over the step. In both cases
 
     true speed = reported speed + w_i,   w_i ~ N(0, sigma_i^2) once in each step,   sigma_i = 0.5 rev/s       (1)
 
-as in [Boehm2022] eq. (8): the noise is in what the rotors do, not in what is said of them. The other way round a filter
-without states for the rotor speeds finds them too weak, because a noisy regressor attenuates.
+as in [Boehm2022] eq. (8): the noise is in what the rotors do, not in what is said of them. The other way round a
+filter without states for the rotor speeds finds them too weak, because a noisy regressor attenuates.
 
-Relatives of the Hummingbird for the self-calibrating filter: rotors tilted as in [Boehm2022] Fig. 6, more, in air.
-
-The numbers that the paper leaves out are those of RotorS.
+The vehicles are relatives of the Hummingbird: with rotors `tilted` as in [Boehm2022] Fig. 6, with more of them
+(`ring`), in air (`dragged`), and with their inertia (`spinning`). The numbers that the paper leaves out are those of
+RotorS.
 """
 
 import math

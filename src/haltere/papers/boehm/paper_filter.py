@@ -1,18 +1,8 @@
-"""The filter as [Boehm2022] has it, for comparison: errors in the printed numbers, iterated updates, no smoothed start.
+"""The filter of [Boehm2022], for comparison: errors in the printed numbers, iterated updates, no smoothed start.
 
-It stands on the same model. With J the chart's Jacobian, which turns errors of the printed numbers into those of the
-filter's coordinates, derivatives by the former are H J; J moves with the mean, and so do the directions that no flight
-shows. That is how a false start becomes false information.
-
-The iterated update of an error-state filter on manifolds: any state that `Space` can describe.
-
-With prior mean x and covariance P, and a reading whose residual r and derivative H (r - H d at y + d) are known at any
-y, Gauss-Newton on the posterior ([BellCathey1993], [Hertzberg2013]) goes
-
-    e = x - y,   P_y = T P T^T, P as it weighs errors about y = `Space.carried`                           (1)
-    y <- y + (e + K (r - H e)),   K = P_y H^T (H P_y H^T + R)^-1                                          (2)
-
-from y = x; one iteration is the extended filter. The covariance is Joseph's at the last y.
+It stands on the model of our own filter, `haltere.estimation.vehicle.model`. With J the chart's Jacobian, which turns
+errors of the printed numbers into those of the filter's coordinates, derivatives by the former are H J; J moves with
+the mean, and so do the directions that no flight shows. That is how a false start becomes false information.
 """
 
 from collections.abc import Callable
@@ -43,7 +33,16 @@ def iterated_update(
 ) -> tuple[Mean, Array, Gain]:
     """Mean and covariance after a reading with variances R (k,), and what the last update did.
 
-    A residual that is not finite leaves both as they were. The gate holds for the first iteration, where the prior is.
+    The state is any that `Space` can describe. With prior mean x and covariance P, and a reading whose residual r and
+    derivative H (r - H d at y + d) are known at any y, Gauss-Newton on the posterior ([BellCathey1993],
+    [Hertzberg2013]) goes
+
+        e = x - y,   P_y = T P T^T, P as it weighs errors about y = `Space.carried`                       (1)
+        y <- y + (e + K (r - H e)),   K = P_y H^T (H P_y H^T + R)^-1                                      (2)
+
+    from y = x; one iteration is the extended filter. The covariance is Joseph's at the last y.
+
+    A residual that is not finite leaves both as they were. The gate holds for the first iteration, at the prior.
     """
     residual, H = linearise(mean)
     valid = jnp.all(jnp.isfinite(residual))
@@ -66,7 +65,10 @@ def iterated_update(
 def run_printed(
     chart: Chart, noise: Noise, belief: Belief, frames: Frames, iterations: int, gate: float
 ) -> tuple[Belief, tuple[Array, Array]]:
-    """As `vehicle_filter.run`, with errors in printed numbers; also the NIS of poses (K,) and IMU readings (K, n)."""
+    """As `haltere.estimation.vehicle.steps.run`, with errors in printed numbers.
+
+    Also the NIS of poses (K,) and IMU readings (K, n).
+    """
     n, N, m = chart.space.dimension, chart.count, chart.moving.dimension
     space = Space((*chart.moving.blocks, *chart.printed.blocks))
     wide = Space((*space.blocks, Block("rattle", shape=(N,))))

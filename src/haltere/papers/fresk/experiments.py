@@ -1,24 +1,22 @@
-"""The step experiment of [Fresk2017] Section IV-A: a lever arm, a mass that drops from it, and what becomes of both.
+"""Experiments of [Fresk2017] Section IV: a mass that drops from a lever arm, an arm that sweeps below the vehicle.
 
-Table II: the Neo of 2.853 kg, a lever arm of 53 g and a mass of 36 g, each with its centre of gravity; heights are not
-printed and taken as zero. While the mass hangs the centre of gravity stands at (22.1, -9.75) mm, afterwards at (11.1,
--5.09) mm: mass and inertia change with it, and the filters know nothing of either.
-
-Without compensation the vehicle settles where the attitude error balances the torque and the position error the tilt,
-with gains k per mass and per inertia:
+Step (Section IV-A), Table II: the Neo of 2.853 kg, a lever arm of 53 g and a mass of 36 g, each with its centre of
+gravity; heights are not printed and taken as zero. While the mass hangs the centre of gravity stands at (22.1, -9.75)
+mm, afterwards at (11.1, -5.09) mm: mass and inertia change with it, and the filters know nothing of either. Without
+compensation the vehicle settles where the attitude error balances the torque and the position error the tilt, with
+gains k per mass and per inertia:
 
     e_x = g^2 (m / I) dl / (k_x k_R)                                                                       (1)
 
-The sweep of [Fresk2017] Section IV-B: a one-joint arm below the Neo turns from -40 to -130 degrees and back in 20 s.
-
-The paper prints no numbers of its arm. Here it has 0.25 kg at 0.247 m from a joint in the nominal centre, so that with
-theta from the body's x axis (an angle of -90 degrees hangs straight down)
+Sweep (Section IV-B): a one-joint arm below the Neo turns from -40 to -130 degrees and back in 20 s. The paper prints
+no numbers of its arm. Here it has 0.25 kg at 0.247 m from a joint in the nominal centre, so that with theta from the
+body's x axis (an angle of -90 degrees hangs straight down)
 
     p_CoG,x = alpha cos(theta) + beta,   alpha = 19.9 mm: 14 mm to either side                            (2)
 
-which is (21) of the paper with the cosine that its angle asks for. The plant is the whole multibody, so the arm reacts
-on the body. The wash of the front rotors pushes the arm down while it is forward of -60 degrees, which both estimators
-see as a shift to +x, as the paper describes.
+which is [Fresk2017] eq. (21) with the cosine that its angle asks for. The plant is the whole multibody, so the arm
+reacts on the body. The wash of the front rotors pushes the arm down while it is forward of -60 degrees, which both
+estimators see as a shift to +x, as the paper describes.
 """
 
 from collections.abc import Sequence

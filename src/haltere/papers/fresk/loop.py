@@ -1,4 +1,4 @@
-"""A vehicle flown with its centre of gravity estimated in the loop: plant, sensors, filters, compensation, controller.
+"""A vehicle flown with its centre of gravity estimated in the loop: plant, sensors, filters and controller.
 
 At every control tick, with the state, the command in force and the vehicle as it is at that time:
 
@@ -6,9 +6,8 @@ At every control tick, with the state, the command in force and the vehicle as i
 
 Only the filters see noisy sensors; the controller gets the true state, so what differs between two flights is what
 they believe of the centre of mass. All of it is one scan of `haltere.simulation.closed_loop`. What differs from case
-to case is numbers, so one compiled function flies them all: `flights` maps it over cases in pieces of equal width.
-
-One flight of a closed loop with an estimated centre of gravity, in numbers: what differs, and what is kept.
+to case is numbers, a `Case`, so one compiled function flies them all: `flights` maps it over cases in pieces of equal
+width. What is kept of a flight is a `CogLog`.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,23 +1,18 @@
-"""The centre-of-gravity filter of [Fresk2017] Section III as printed, for any airframe.
+"""The estimators of [Fresk2017] as printed, for any airframe: its centre-of-gravity filter, and its "ground truth".
 
-State x = (w, Omega, Delta l), 6 + R numbers, Omega in units of top speed. With the mapping of (10), taken from
-`VehicleNumbers.allocation_at_com` of a vehicle whose centre of mass stands at c = c_0 - Delta l (the sign of (9)):
+`PaperCogFilter` is the filter of Section III. State x = (w, Omega, Delta l), 6 + R numbers, Omega in units of top
+speed. With the mapping of [Fresk2017] eq. (10), taken from `VehicleNumbers.allocation_at_com` of a vehicle whose
+centre of mass stands at c = c_0 - Delta l (the sign of [Fresk2017] eq. (9)):
 
     w_k = w + dt I^-1 K_t(Delta l) Omega^2                    `rate`     [Fresk2017] eq. (12)             (1)
     Omega_k = (tau Omega + dt Omega_ref) / (dt + tau)         `speeds`   [Fresk2017] eq. (13)             (2)
     Delta l_k = Delta l                                                  [Fresk2017] eq. (14)             (3)
     z = (K_f Omega^2 / m, w)                                             [Fresk2017] eq. (15)             (4)
 
-with Q, R, P0 of (16) to (18); the two entries of (17) are swapped, see `Tuning`. An extended Kalman filter, in Joseph
-form. The IMU counts as standing in the nominal centre, as in the paper.
+with Q, R, P0 of [Fresk2017] eqs. (16) to (18); the two entries of (17) are swapped, see `Tuning`. An extended Kalman
+filter, in Joseph form. The IMU counts as standing in the nominal centre, as in the paper.
 
-The "ground truth estimator" of [Fresk2017] Section IV-A: the position error, integrated until it vanishes.
-
-    offset' = gain e,   e = position error of the hover, body axes, x and y only                           (5)
-
-The mixer flies with `offset`; when the error stays zero the offset is the one that holds the vehicle, whatever its
-cause: centre of mass, weak rotors, wash. A vehicle that drifts to +x is heavier there. It is slow: the loop gain g^2 m
-/ (I k_x k_R) times `gain` must stay well below the bandwidth of the position.
+`ReferenceCog` is the "ground truth estimator" of Section IV-A.
 """
 
 from dataclasses import dataclass, replace
@@ -33,8 +28,8 @@ from haltere.foundation.arrays import Array, ArrayLike, pytree
 class Tuning:
     """Variances of [Fresk2017] eqs. (16) to (18), for one step at 220 Hz.
 
-    (17) prints 1.81e-3 for the accelerometer and 0.148 for the gyroscope; 0.0425 rad/s and 0.385 m/s2 are the plausible
-    deviations, so they are swapped here.
+    (17) prints 1.81e-3 for the accelerometer and 0.148 for the gyroscope; 0.0425 rad/s and 0.385 m/s2 are the
+    plausible deviations, so they are swapped here.
     """
 
     rate: float = 1e-4
@@ -115,7 +110,14 @@ GAIN = 0.01
 @pytree
 @dataclass(frozen=True)
 class ReferenceCog:
-    """What has been integrated, (3,) m."""
+    """The position error, integrated until it vanishes: `offset` (3,) m.
+
+        offset' = gain e,   e = position error of the hover, body axes, x and y only                       (5)
+
+    The mixer flies with `offset`; when the error stays zero the offset is the one that holds the vehicle, whatever
+    its cause: centre of mass, weak rotors, wash. A vehicle that drifts to +x is heavier there. It is slow: the loop
+    gain g^2 m / (I k_x k_R) times `gain` must stay well below the bandwidth of the position.
+    """
 
     offset: Array
 

@@ -207,7 +207,7 @@ def step_rows(found: FreskFlights) -> list[dict[str, Any]]:
 
 
 def position_rows(found: FreskFlights) -> list[dict[str, Any]]:
-    """Drift against equation (1) of `fresk_step`, and what compensation leaves."""
+    """Drift against equation (1) of `haltere.papers.fresk.experiments`, and what compensation leaves."""
     rows = []
     for i, product in enumerate(PRODUCTS):
         one = jax.tree.map(lambda x, i=i: x[i : i + 1], found.step["drift"])

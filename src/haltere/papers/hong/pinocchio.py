@@ -1,19 +1,18 @@
-"""An airframe in Pinocchio: the independent engine that studies and benchmarks compare with.
+"""An airframe in Pinocchio, with the air's wrenches: the independent engine that studies and benchmarks compare with.
 
-Everything here is NumPy and Pinocchio; nothing of `haltere.dynamics` is used. The base is a free-flyer, whose velocity
-is the twist of this package (linear first, body axes). Joints are added depth first: in any other order Pinocchio's
-mass matrix and derivatives are silently wrong. A rotor is a revolute joint about its spin direction, a fixed link is
-merged into what carries it. With the accelerations a_J of all joints and rotors given,
+Everything here is NumPy and Pinocchio; nothing of `haltere.dynamics` is used. The base is a free-flyer, whose
+velocity is the twist of this package (linear first, body axes). Joints are added depth first: in any other order
+Pinocchio's mass matrix and derivatives are silently wrong. A rotor is a revolute joint about its spin direction, a
+fixed link is merged into what carries it. With the accelerations a_J of all joints and rotors given,
 
     M_BB a_B = -rnea(q, v, (0, a_J), f)_B,   t_J = rnea(q, v, (a_B, a_J), f)_J                        (1)
 
 Orders: Pinocchio numbers joints as the tree is walked; `Peer.velocity_index` holds the place there of each entry of
 (twist, joints, rotors), where joints are the moving links in `Airframe.link_order` and rotors stand as in the file.
 
-The wrench of the air on rotors, wings and drag bodies in plain NumPy, written from the airframe file's conventions.
-
-It serves the engines that know no aerodynamics, so it shares no code with `haltere.dynamics`. Directions come from
-vectors where the package uses angles: with flow velocity v of a wing frame, V = |v| and h = |(v_x, 0, v_z)|,
+Air: Pinocchio knows no aerodynamics, so the wrench of the air on rotors, wings and drag bodies is written here in
+plain NumPy, from the airframe file's conventions. Directions come from vectors where the package uses angles: with
+flow velocity v of a wing frame, V = |v| and h = |(v_x, 0, v_z)|,
 
     drag along -v/V,   lift along l = (-v_z, 0, v_x) / h,   side force along l x v/V                          (2)
 

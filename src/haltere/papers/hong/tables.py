@@ -1,10 +1,8 @@
-"""`haltere reproduce hong`: the equations of [Hong2021] as printed and this package's dynamics, both against Pinocchio.
+"""`haltere reproduce hong`: the equations of [Hong2021] as printed and our dynamics, both against Pinocchio.
 
-Each row has the largest relative error over all random draws of three things: `paper`, the equation as printed with
-everything else right; `corrected`, the same equation or closed form corrected; `ours`, this package. `note` says which
-reading is meant.
-
-The rows of the study: which equation of [Hong2021] is read how, and on which vehicle.
+The rows say which equation is read how, and on which vehicle. Each has the largest relative error over all random
+draws of three things: `paper`, the equation as printed with everything else right; `corrected`, the same equation or
+closed form corrected; `ours`, this package. `note` says which reading is meant.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,11 @@
-"""The paper's bench in simulation: servos as they may be, weights that are hung, motions that measure.
+"""The bench of [Schmitz] in simulation: servos as they may be, weights, motions that measure, limits of the arm.
 
-Every run draws its own servos: each loss and each dry friction within 20 % of the file's, each link's mass within 5 %,
-a phase of the ripple; after calibration each friction number has drifted by 3 % and the voltage by 1 % (standard
+Every run draws its own servos: each loss and each dry friction within 20 % of the file's, each link's mass within
+5 %, a phase of the ripple; after calibration each friction number has drifted by 3 % and the voltage by 1 % (standard
 deviations). None of it is told to an estimator.
 
-The arm itself: its workspace (Figure 3 of [Schmitz]) and what 400 to 450 g, the paper's limit, ask of its servos.
+The limits of the arm are its `workspace` (Figure 3 of the paper), and what 400 to 450 g, the paper's limit, ask of
+its servos.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
-"""All series of [Schmitz] measured once, for N arms: what `haltere.papers.schmitz.tables` makes tables of.
+"""All series of [Schmitz] measured once, for N arms, and the faults found: what the tables are made of.
 
-Faults put into good servo readings, and how many of them are found and named.
+`haltere.papers.schmitz.tables` makes them. For `fault_rows`, faults are put into good servo readings, and it is
+counted how many of them are found and named.
 """
 
 from collections.abc import Callable

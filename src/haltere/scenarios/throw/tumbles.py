@@ -1,16 +1,8 @@
-"""What two throw-and-catches tell a vehicle before it is thrown in earnest: place of its IMU and shape of its inertia.
+"""Simulated throw-and-catches with still rotors: what they tell of the IMU's place and of the shape of the inertia.
 
-Each vehicle is thrown about one metre high, once about each of `AXES`, rotors still, and reads its own sensors with
-the errors of `haltere.scenarios.throw.tumbles`; `imu_place` and `inertia_shape` do the rest. With inertia
-I, rate w, drag per mass d, and the IMU at r, all vehicles of a batch are integrated together (midpoint rule) by
-
-    I w' = -w x I w,     v' = g + d,   d = -c |v| v,     f = R^T d + w' x r + w x (w x r)                  (1)
-
-Many throw-and-catches with still rotors: how well the IMU's place is found, and whether the ellipsoid covers.
-
-Each run draws the place of the IMU, the errors of its sensors (`Errors`, larger than those that [Blaha2024] names), and
-throws that reach about one metre, each with a spin of 12 rad/s near one body axis. Rigid-body motion, drag and
-readings are the simulator's.
+Throws reach about one metre, and sensors read with `Errors`, larger than those that [Blaha2024] names. `tumble_runs`
+asks how well the place is found over many draws, and whether the ellipsoid covers; `tumbled` is what two of them tell
+a vehicle before it is thrown in earnest.
 """
 
 from collections.abc import Sequence
@@ -97,7 +89,11 @@ def tumble_runs(
     budget: Budget | None = None,
     scatter: float = SCATTER,
 ) -> list[TumbleRun]:
-    """Throw `runs` vehicles about each of `axes`, and find the places of their IMUs."""
+    """Throw `runs` vehicles about each of `axes`, and find the places of their IMUs.
+
+    Each run draws the place of the IMU, the errors of its sensors, and throws, each with a spin of 12 rad/s near one
+    body axis. Rigid-body motion, drag and readings are the simulator's.
+    """
     sizes = errors or Errors()
     airframe = thrown_vehicle(sizes.drag)
     vehicle = Vehicle.from_airframe(airframe)
@@ -177,6 +173,12 @@ def tumbled(
     errors: Errors | None = None,
 ) -> Tumbled:
     """Throw and catch `n` vehicles twice.
+
+    Each is thrown once about each of `AXES`, rotors still, and reads its own sensors; `imu_place` and `inertia_shape`
+    do the rest. With inertia I, rate w, drag per mass d, and the IMU at r, all vehicles of a batch are integrated
+    together (midpoint rule) by
+
+        I w' = -w x I w,     v' = g + d,   d = -c |v| v,     f = R^T d + w' x r + w x (w x r)              (1)
 
     Args:
         inertia: (n, 3, 3) kg m2, body axes.
