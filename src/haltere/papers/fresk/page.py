@@ -134,7 +134,7 @@ def figure_6_position(found: FreskFlights, axis: int) -> go.Figure:
 def figure_7(found: FreskFlights) -> go.Figure:
     """The offset in x through the sweep, mm."""
     log, washed = found.sweep["noisy"], found.sweep["washed"]
-    time, nominal = _time(log), np.asarray(fresk_sweep.controller().vehicle.com)
+    time, nominal = _time(log), np.asarray(fresk_sweep.sweep_controller().vehicle.com)
     return lines(
         {
             "by the joint angle, (21)": (time, 1e3 * fresk_sweep.true_com(log.angles[0, :, 0])[:, 0], TRUTH),

@@ -243,7 +243,7 @@ def position_rows(found: FreskFlights) -> list[dict[str, Any]]:
 
 def sweep_rows(found: FreskFlights) -> list[dict[str, Any]]:
     """Tracking of the arm."""
-    sweep, nominal = found.sweep, np.asarray(fresk_sweep.controller().vehicle.com)
+    sweep, nominal = found.sweep, np.asarray(fresk_sweep.sweep_controller().vehicle.com)
     rows = []
     for name, rms, lag in (("quiet", 0.0006, 0.15), ("noisy", 0.0013, None), ("with angle", 0.0008, None)):
         log = sweep[name]
