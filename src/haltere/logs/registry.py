@@ -1,8 +1,8 @@
-"""`read_log`: one file in, one flight out, by the reader of its kind, which its first bytes tell."""
+"""`read_log`: one file in, one flight out. The first bytes of the file decide which reader takes it."""
 
 import importlib
 from collections.abc import Callable
-from enum import Enum
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -13,27 +13,44 @@ from haltere.logs.builder import LogError
 from haltere.logs.mapping import Mapping, load_mapping
 
 
-class Kind(Enum):
-    """A kind of log; the value is its name for people."""
+@dataclass(frozen=True)
+class LogFormat:
+    """A format of logs: how it is recognised and which function reads it."""
 
-    MCAP = "MCAP file"
-    ULOG = "PX4 ULog"
-    BLACKBOX = "Blackbox log"
-    USD = "Crazyflie uSD log"
-    DATAFLASH = "ArduPilot DataFlash log"
-    BAG = "ROS bag"
-    CSV = "CSV table"
+    name: str
+    """For people, as in "is a PX4 ULog"."""
+    magic: tuple[bytes, ...]
+    """What its files begin with, any of these; empty for text, which is recognised by its columns."""
+    reader: str
+    """"module:function"; imported when such a file is read, because the parsers are heavy."""
+    takes_mapping: bool = False
+    """Whether the reader has a second argument, the `Mapping` of columns or topics to channels."""
 
 
-_MAGIC: tuple[tuple[bytes, Kind], ...] = (
-    (b"\x89MCAP0\r\n", Kind.MCAP),
-    (b"ULog\x01\x12\x35", Kind.ULOG),
-    (b"H Product:Blackbox", Kind.BLACKBOX),
-    (b"\xbc\x01\x00", Kind.USD),
-    (b"\xbc\x02\x00", Kind.USD),
-    (b"\xa3\x95\x80", Kind.DATAFLASH),
-    (b"#ROSBAG V2.0", Kind.BAG),
-    (b"SQLite format 3\x00", Kind.BAG),
+ROS_BAG = LogFormat(
+    "ROS bag",
+    (b"#ROSBAG V2.0", b"SQLite format 3\x00"),
+    "haltere.logs.readers.rosbag:read_bag",
+    takes_mapping=True,
+)
+CSV = LogFormat("CSV table", (), "haltere.logs.readers.csv:read_table", takes_mapping=True)
+
+#: Every format that can be read. To add one: write its reader and add a line here.
+FORMATS: tuple[LogFormat, ...] = (
+    LogFormat(
+        "MCAP file",
+        (b"\x89MCAP0\r\n",),
+        "haltere.logs.readers.rosbag:read_mcap_log",
+        takes_mapping=True,
+    ),
+    LogFormat("PX4 ULog", (b"ULog\x01\x12\x35",), "haltere.logs.readers.ulog:read_ulog"),
+    LogFormat("Blackbox log", (b"H Product:Blackbox",), "haltere.logs.readers.blackbox:read_blackbox"),
+    LogFormat(
+        "Crazyflie uSD log", (b"\xbc\x01\x00", b"\xbc\x02\x00"), "haltere.logs.readers.crazyflie:read_usd"
+    ),
+    LogFormat("ArduPilot DataFlash log", (b"\xa3\x95\x80",), "haltere.logs.readers.dataflash:read_dataflash"),
+    ROS_BAG,
+    CSV,
 )
 
 _REFUSED: tuple[tuple[bytes, str], ...] = (
@@ -53,29 +70,18 @@ _REFUSED: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "is a picture; give a log"),
     (b"<", "is a web page or XML; give the log itself (a download may have failed)"),
 )
-KNOWN = "MCAP, ULog, Blackbox, Crazyflie uSD, DataFlash .bin, ROS bag or CSV"
 _HEAD = 8192
 
 
-def sniff(path: Path) -> Kind:
-    """Return the kind of log at a path; a `LogError` of one line if it is none that can be read.
+def sniff(path: Path) -> LogFormat:
+    """Return the format of the log at a path; a `LogError` of one line if it is none that can be read.
 
-    The first bytes tell; the name helps only where bytes cannot.
-
-    | kind | first bytes |
-    |---|---|
-    | MCAP | 89 "MCAP" 30 0D 0A |
-    | ULog of PX4 | "ULog" 01 12 35 |
-    | Blackbox of Betaflight, INAV, INDIflight | "H Product:Blackbox" |
-    | uSD log of Crazyflie | BC, version 1 or 2 |
-    | DataFlash of ArduPilot | A3 95 80: the message that describes messages |
-    | ROS 1 bag | "#ROSBAG V2.0" |
-    | ROS 2 bag | a folder with metadata.yaml, or one SQLite file |
-    | CSV | text whose first line of several has commas, semicolons or tabs |
+    The first bytes of the file decide, not its name (`FORMATS`). A folder with metadata.yaml is a ROS 2 bag, and text
+    whose first line has commas, semicolons or tabs is a CSV table.
     """
     if path.is_dir():
         if (path / "metadata.yaml").is_file():
-            return Kind.BAG
+            return ROS_BAG
         raise LogError(f"{path}: is a folder without metadata.yaml, so no ROS 2 bag; give a log file in it")
     try:
         with path.open("rb") as stream:
@@ -84,17 +90,23 @@ def sniff(path: Path) -> Kind:
         raise LogError(f"{path}: cannot be read ({error.strerror}); check the name") from None
     if not head:
         raise LogError(f"{path}: is empty; copy it again from the vehicle, or record the flight again")
-    for magic, kind in _MAGIC:
-        if head.startswith(magic):
-            return kind
+    for log_format in FORMATS:
+        if log_format.magic and head.startswith(log_format.magic):
+            return log_format
     for magic, said in _REFUSED:
         if head.startswith(magic):
             raise LogError(f"{path}: {said}")
     if is_table(head):
-        return Kind.CSV
-    if any(magic.startswith(head) for magic, _ in _MAGIC):
+        return CSV
+    if any(magic.startswith(head) for log_format in FORMATS for magic in log_format.magic):
         raise LogError(f"{path}: was cut off within its first bytes; copy it again from the vehicle")
-    raise LogError(f"{path}: is no log that is known here; give {KNOWN}{_maybe_encrypted(head)}")
+    raise LogError(f"{path}: is no log that is known here; give {known_formats()}{_maybe_encrypted(head)}")
+
+
+def known_formats() -> str:
+    """Return the names of all formats in one line."""
+    *names, last = (log_format.name for log_format in FORMATS)
+    return f"{', '.join(names)} or {last}"
 
 
 def is_table(head: bytes) -> bool:
@@ -119,18 +131,6 @@ def _maybe_encrypted(head: bytes) -> str:
     return " (its bytes look encrypted or compressed: decrypt it first)" if most < 4 * len(head) / 256 else ""
 
 
-#: Module and function of each kind; imported only when such a file is read, because their parsers are heavy.
-READERS: dict[Kind, tuple[str, str]] = {
-    Kind.ULOG: ("ulog", "read_ulog"),
-    Kind.BLACKBOX: ("blackbox", "read_blackbox"),
-    Kind.USD: ("crazyflie", "read_usd"),
-    Kind.DATAFLASH: ("dataflash", "read_dataflash"),
-}
-MAPPED: dict[Kind, tuple[str, str]] = {
-    Kind.MCAP: ("rosbag", "read_mcap_log"),
-    Kind.BAG: ("rosbag", "read_bag"),
-    Kind.CSV: ("table", "read_table"),
-}
 _EXTRAS = {"orangebox": "pip install 'haltere[blackbox]'"}
 
 
@@ -142,25 +142,28 @@ def read_log(path: str | PathLike[str], mapping: Mapping | str | PathLike[str] |
         mapping: For CSV and ROS bags: which columns or topics are which channels; a `Mapping` or its TOML file.
     """
     file = Path(path)
-    kind = sniff(file)
+    log_format = sniff(file)
     chosen = mapping if mapping is None or isinstance(mapping, Mapping) else load_mapping(mapping)
-    if chosen is not None and kind not in MAPPED:
-        raise LogError(f"{file}: is a {kind.value}, which needs no mapping; leave it out")
-    read = _function(file, *(MAPPED.get(kind) or READERS[kind]))
+    if chosen is not None and not log_format.takes_mapping:
+        raise LogError(f"{file}: is a {log_format.name}, which needs no mapping; leave it out")
+    reader = _reader(file, log_format)
     try:
         with np.errstate(all="ignore"):  # a damaged log may hold any numbers
-            return read(file, chosen) if kind in MAPPED else read(file)
+            return reader(file, chosen) if log_format.takes_mapping else reader(file)
     except LogError:
         raise
     except FlightError as error:  # a channel that cannot be, whose file it does not know
         raise LogError(f"{file}: {error}") from None
 
 
-def _function(file: Path, module: str, name: str) -> Callable[..., Flight]:
+def _reader(file: Path, log_format: LogFormat) -> Callable[..., Flight]:
+    module, _, function = log_format.reader.partition(":")
     try:
-        found: Callable[..., Flight] = getattr(importlib.import_module(f"haltere.logs.{module}"), name)
+        reader: Callable[..., Flight] = getattr(importlib.import_module(module), function)
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
+        if package == "haltere":
+            raise
         remedy = _EXTRAS.get(package, f"pip install {package}")
         raise LogError(f"{file}: reading it needs the package '{package}'; {remedy}") from None
-    return found
+    return reader
