@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.papers.blaha import figures as report
-from haltere.papers.blaha import tables as blaha
+from haltere.papers.blaha import figures, tables
 from haltere.papers.blaha.figures import Trace, throw_trace
 from haltere.scenarios.throw.throws import Throws
 
@@ -22,10 +21,10 @@ def made(axis_deg):
 
 
 def test_tables_hold_what_the_paper_prints_beside_ours(monkeypatch):
-    monkeypatch.setattr(blaha, "throw_vehicles", lambda *_: made(0.1))
-    monkeypatch.setattr(blaha, "tumble_rows", lambda *_: [])
-    monkeypatch.setattr(blaha, "time_rows", list)
-    result = blaha.reproduce(20)
+    monkeypatch.setattr(tables, "throw_vehicles", lambda *_: made(0.1))
+    monkeypatch.setattr(tables, "tumble_rows", lambda *_: [])
+    monkeypatch.setattr(tables, "time_rows", list)
+    result = tables.reproduce(20)
     rows = {row["quantity"]: row for table in result["tables"] for row in table["rows"]}
     quad = rows["axis error, paper's quadrotor, MEMS, p95"]
     assert quad["paper"] == 2.75
@@ -65,8 +64,8 @@ def test_figures_5_to_7_stand_on_one_page(tmp_path):
             time, 0.05 * np.arange(m), 0.3 * many, 2000.0 * many, np.ones((n, 3)), np.tile(truth, (n, 1, 1)),
             truth, np.linspace(0.5, 0.01, n),
         )  # fmt: skip
-    result = {"tables": [{"name": "Made up", "rows": [blaha.row("axis error", "deg", 0.1, 0.5, 2.75)]}]}
-    page = report.write(
+    result = {"tables": [{"name": "Made up", "rows": [tables.row("axis error", "deg", 0.1, 0.5, 2.75)]}]}
+    page = figures.write(
         traces, {4: 1.0, 6: 1.4, 8: 1.9, 12: 3.0}, result, tmp_path / "blaha.html"
     ).read_text()
     for text in ("Figure 5", "Figure 6", "Figure 7", "motor 6", "2.75", "us per step"):
@@ -84,5 +83,5 @@ def test_a_trace_shows_how_a_vehicle_learns():
 
 @pytest.mark.slow
 def test_figure_4():
-    rows = blaha.tumble_rows(jax.random.key(0), 30)
+    rows = tables.tumble_rows(jax.random.key(0), 30)
     assert all(row["bound"] is None or row["ours"] <= row["bound"] for row in rows)

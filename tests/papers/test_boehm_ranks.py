@@ -5,7 +5,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.observability import Question, Subject, counted, exact_matrices, observe
-from haltere.papers.boehm import ranks as boehm_ranks
+from haltere.papers.boehm import ranks
 
 SETS = [Question(s) for s in (("pose", "imu"), ("position", "imu"), ("pose",), ("position",), ("imu",))]
 SETS.append(Question(("imu",), frozen=True))
@@ -60,7 +60,7 @@ def test_yaw_of_the_principal_axes_holds_what_the_paper_lists_and_more():
 
 
 def test_the_tables_beside_the_paper():
-    tables = {table["name"]: table["rows"] for table in boehm_ranks.tables()}
+    tables = {table["name"]: table["rows"] for table in ranks.tables()}
     rows = [row for table in tables.values() for row in table]
     assert all(row["ours"] == row["bound"] for row in rows if row["unit"] == "rank")
     assert all({"quantity", "unit", "paper", "ours", "bound", "note"} == set(row) for row in rows)

@@ -10,11 +10,7 @@ from scipy.stats import chi2
 
 from haltere.cli.reproduce import outside
 from haltere.estimation.cog.settings import Reason
-from haltere.papers.fresk import experiments as fresk_step
-from haltere.papers.fresk import experiments as fresk_sweep
-from haltere.papers.fresk import fit as fresk_fit
-from haltere.papers.fresk import tables as fresk
-from haltere.papers.fresk import vehicles as fresk_vehicles
+from haltere.papers.fresk import experiments, fit, tables, vehicles
 from haltere.papers.fresk.experiments import (
     AFTER,
     BEFORE,
@@ -43,10 +39,10 @@ def flown():
         "quiet": [step_case(k, noise=0.0) for k in keys(0, QUIET, 1)],
         "drift": [step_case(k, Source.NOTHING, 0.0, p) for p in PRODUCTS for k in keys(0, 1, 3)],
         "reference": [step_case(k, Source.REFERENCE, 0.0) for k in keys(0, 1, 4)],
-        "faults": [step_case(k, faults=fresk.FAULTS) for k in keys(0, FAULTY, 5)],
+        "faults": [step_case(k, faults=tables.FAULTS) for k in keys(0, FAULTY, 5)],
     }
     log = flights(step_loop(), [case for group in groups.values() for case in group])
-    return fresk.split(log, {name: len(group) for name, group in groups.items()})
+    return tables.split(log, {name: len(group) for name, group in groups.items()})
 
 
 @pytest.mark.slow
@@ -71,18 +67,18 @@ def test_ours_is_faster_and_quieter(flown):
 def test_the_drift_without_compensation_follows_the_law(flown):
     for i, product in enumerate(PRODUCTS):
         one = jax.tree.map(lambda x, i=i: x[i : i + 1], flown["drift"])
-        got = fresk_step.settled_drift(one)
-        assert np.abs(got) == pytest.approx(fresk_step.drift(product), rel=0.06)
-    assert fresk_step.drift(67.0) == pytest.approx([0.27, 0.12], abs=0.01)
+        got = experiments.settled_drift(one)
+        assert np.abs(got) == pytest.approx(experiments.drift(product), rel=0.06)
+    assert experiments.drift(67.0) == pytest.approx([0.27, 0.12], abs=0.01)
 
 
 @pytest.mark.slow
 def test_with_compensation_the_vehicle_is_back_within_a_centimetre(flown):
     late = round((DROP + 5.0) * RATE)
-    quiet = flown["quiet"].position[:, late:] - fresk_step.HOVER
+    quiet = flown["quiet"].position[:, late:] - experiments.HOVER
     assert np.abs(quiet[..., :2]).max() < 0.01
     assert np.sqrt(np.mean(quiet[..., 2] ** 2)) < 0.01  # the accelerometer's noise is in the estimated mass
-    assert np.abs(flown["noisy"].position[:, late:].mean(axis=(0, 1)) - fresk_step.HOVER).max() < 0.01
+    assert np.abs(flown["noisy"].position[:, late:].mean(axis=(0, 1)) - experiments.HOVER).max() < 0.01
 
 
 @pytest.mark.slow
@@ -112,33 +108,33 @@ def test_z_is_not_called_observable_at_hover(flown):
 
 
 def test_table_one_tells_only_combinations():
-    _, a, b = fresk_fit.patterns()
+    _, a, b = fit.patterns()
     assert np.linalg.matrix_rank(np.column_stack([a[:, 2], b[:, 2]]), tol=1e-9) == 1
-    fit, true = fresk_fit.fit(fresk_fit.excitation(0)), fresk_fit.effective(fresk_fit.true_table())
-    for name, value in fit.value.items():
-        assert abs(value - true[name]) < 4.0 * fit.sigma[name], name
-        assert fit.sigma[name] < 0.1 * abs(value), name
+    fitted, true = fit.fit_table_one(fit.excitation(0)), fit.effective(fit.true_table())
+    for name, value in fitted.value.items():
+        assert abs(value - true[name]) < 4.0 * fitted.sigma[name], name
+        assert fitted.sigma[name] < 0.1 * abs(value), name
 
 
 def test_the_fit_of_21_is_exact_on_exact_places():
-    angles = np.linspace(fresk_sweep.MIDDLE - fresk_sweep.SWING, fresk_sweep.MIDDLE + fresk_sweep.SWING, 2)
-    alpha, beta = fresk_sweep.fit_21(angles, fresk_sweep.true_com(angles)[:, 0])
+    angles = np.linspace(experiments.MIDDLE - experiments.SWING, experiments.MIDDLE + experiments.SWING, 2)
+    alpha, beta = experiments.fit_21(angles, experiments.true_com(angles)[:, 0])
     assert alpha == pytest.approx(0.25 * 0.247 / 3.103)
     assert beta == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.slow
 def test_all_tables_keep_their_bounds():
-    found = fresk.tables(fresk.fly_all(50, 0, shapes=()))
+    found = tables.tables(tables.fly_all(50, 0, shapes=()))
     late = {row["quantity"] for table in found["tables"] for row in table["rows"] if outside(row)}
     assert late == set()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", fresk_vehicles.VEHICLES)
+@pytest.mark.parametrize("name", vehicles.VEHICLES)
 def test_random_steps_on_other_vehicles(name):
-    cases = [fresk_vehicles.shape_case(name, k) for k in keys(0, 50, 40)]
-    good, nees = fresk_vehicles.honesty(name, flights(fresk_vehicles.shape_loop(name), cases))
+    cases = [vehicles.shape_case(name, k) for k in keys(0, 50, 40)]
+    good, nees = vehicles.honesty(name, flights(vehicles.shape_loop(name), cases))
     assert good == 50
     low, high = chi2.ppf((0.005, 0.995), 100) / 50
     assert low < nees.mean() < high

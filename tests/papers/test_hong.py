@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip("pinocchio")
 
 from haltere.foundation import HaltereError
-from haltere.papers.hong import pinocchio as pinocchio_peer
-from haltere.papers.hong import tables as hong
+from haltere.papers.hong import pinocchio, tables
 
 RUNS, SEED = 10, 0
 BOUND = 1e-9
@@ -58,7 +57,7 @@ RIGHT = {
 
 @pytest.fixture(scope="module")
 def result():
-    return hong.reproduce(runs=RUNS, seed=SEED)
+    return tables.reproduce(runs=RUNS, seed=SEED)
 
 
 @pytest.fixture(scope="module")
@@ -95,29 +94,29 @@ def test_each_row_says_its_reading_in_one_line(rows):
 
 def test_same_seed_same_tables_and_another_seed_another(result):
     said = []
-    assert hong.reproduce(runs=RUNS, seed=SEED, progress=said.append) == result
+    assert tables.reproduce(runs=RUNS, seed=SEED, progress=said.append) == result
     assert said
-    other = hong.reproduce(runs=RUNS, seed=SEED + 1)
+    other = tables.reproduce(runs=RUNS, seed=SEED + 1)
     assert other["tables"][0]["rows"][0]["paper"] != result["tables"][0]["rows"][0]["paper"]
 
 
 def test_no_runs_is_refused():
     with pytest.raises(HaltereError, match="expected one or more"):
-        hong.reproduce(runs=0, seed=0)
+        tables.reproduce(runs=0, seed=0)
 
 
 def test_without_pinocchio_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pinocchio", None)
     with pytest.raises(HaltereError, match=r"pip install haltere\[oracles\]"):
-        pinocchio_peer.pinocchio()
+        pinocchio.import_pinocchio()
 
 
 @pytest.mark.parametrize(
     "module",
-    ["hong_screws", "hong_vehicle", "hong_printed", "hong_compact", "pinocchio_loads", "pinocchio_peer"],
+    ["screws", "vehicle", "equations", "compact", "pinocchio"],
 )
 def test_paper_and_peer_share_nothing_with_what_they_are_compared_with(module):
-    source = Path(hong.__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+    source = Path(tables.__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
     imported = [
         name
         for node in ast.walk(ast.parse(source))

@@ -5,7 +5,7 @@ import html
 import numpy as np
 import pytest
 
-from haltere.papers.schmitz import tables as schmitz
+from haltere.papers.schmitz import tables
 from haltere.papers.schmitz.bench import shares, workspace
 from haltere.papers.schmitz.page import write
 from haltere.papers.schmitz.runs import SHAKEN, measure_all
@@ -19,7 +19,7 @@ def runs():
 
 @pytest.fixture(scope="module")
 def few(runs):
-    return schmitz.tables(runs)["tables"]
+    return tables.tables(runs)["tables"]
 
 
 def test_the_paper_s_estimator_has_the_paper_s_faults(few):
@@ -72,10 +72,9 @@ def test_450_g_is_within_the_servos_torque():
 
 @pytest.mark.slow
 def test_a_hundred_arms_keep_every_bound():
-    tables = schmitz.reproduce(100, 2)["tables"]
     late = [
         row
-        for table in tables
+        for table in tables.reproduce(100, 2)["tables"]
         for row in table["rows"]
         if row["bound"] is not None and not (row["ours"] is not None and row["ours"] <= row["bound"])
     ]

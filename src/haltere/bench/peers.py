@@ -1,6 +1,6 @@
 """Simulators of others, measured in an environment of their own: a script, with nothing of Haltere in it.
 
-    python bench_peers.py crazyflow        (or rotorpy)
+    python peers.py crazyflow        (or rotorpy)
 
 prints one JSON object: steps per second by batch size, or the reason why there are none. The task is the same for
 all: a quadrotor as one rigid body with motor lag, held motor speeds, steps of 1 ms. crazyflow is run with its

@@ -3,7 +3,7 @@
     python -m haltere.bench.simulation
 
 measures ours and prints one JSON object, steps per second by batch size; `simulation_rows` starts that, and the
-script `bench_peers.py` for the peers, as processes of their own with the same settings: one thread, the same number
+script `peers.py` for the peers, as processes of their own with the same settings: one thread, the same number
 type, CPU time of all threads. Peers are looked for in `.venv-peers` of the current folder (`make bench-peers` builds
 it), or by the Python that HALTERE_PEERS names; those that are not found are named in the rows.
 
@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import from_catalogue
-from haltere.bench import peers as bench_peers
+from haltere.bench import peers
 from haltere.bench.peers import DT, PEERS, STEPS, best_rate
 from haltere.dynamics import Model, State
 from haltere.dynamics.model import locked_rotors
@@ -67,7 +67,7 @@ def simulation_rows(progress: Callable[[str], None] | None = None) -> list[dict[
             if (peer, bits) == ("rotorpy", 32):
                 continue
             say(f"{peer} with {bits} bits")
-            script = [str(python), "-I", bench_peers.__file__, peer]
+            script = [str(python), "-I", peers.__file__, peer]
             theirs = _run(script, bits) if python else _nothing("not installed")
             rows += [_row(batch, bits, ours, peer, theirs) for batch in STEPS]
     return rows

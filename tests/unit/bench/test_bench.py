@@ -10,11 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from haltere.bench import bench
-from haltere.bench import filter as bench_filter
-from haltere.bench import identify as bench_identify
-from haltere.bench import peers as bench_peers
-from haltere.bench import simulation as bench_simulation
+from haltere.bench import bench, identify, peers, simulation
+from haltere.bench.filter import compiled, power
 from haltere.foundation import HaltereError
 from haltere.simulation import rollout
 
@@ -26,33 +23,33 @@ KEYS = ["name", "value", "unit", "peer", "peer_value", "ratio"]
 def nowhere(tmp_path, monkeypatch):
     """A folder without peers."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(bench_simulation.PEERS_VARIABLE, raising=False)
+    monkeypatch.delenv(simulation.PEERS_VARIABLE, raising=False)
     return tmp_path
 
 
 def test_best_rate_leaves_the_first_call_out():
     calls = []
-    assert bench_peers.best_rate(lambda: calls.append(sum(range(10_000))), 10, repeats=4) > 0.0
+    assert peers.best_rate(lambda: calls.append(sum(range(10_000))), 10, repeats=4) > 0.0
     assert len(calls) == 5
 
 
 def test_peers_are_found_in_the_folder_and_by_the_variable(nowhere, monkeypatch):
-    assert bench_simulation.peer_python() is None
-    python = nowhere / bench_simulation.PEERS_FOLDER / "bin" / "python"
+    assert simulation.peer_python() is None
+    python = nowhere / simulation.PEERS_FOLDER / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.touch()
-    assert bench_simulation.peer_python() == python
-    monkeypatch.setenv(bench_simulation.PEERS_VARIABLE, sys.executable)
-    assert bench_simulation.peer_python() == Path(sys.executable)
-    monkeypatch.setenv(bench_simulation.PEERS_VARIABLE, "no/such/python")
+    assert simulation.peer_python() == python
+    monkeypatch.setenv(simulation.PEERS_VARIABLE, sys.executable)
+    assert simulation.peer_python() == Path(sys.executable)
+    monkeypatch.setenv(simulation.PEERS_VARIABLE, "no/such/python")
     with pytest.raises(HaltereError, match=r"no/such/python.*make bench-peers"):
-        bench_simulation.peer_python()
+        simulation.peer_python()
 
 
 def test_rows_without_peers_name_them(nowhere, monkeypatch):
     said = []
-    monkeypatch.setattr(bench_simulation, "_run", lambda command, bits: OURS)
-    rows = bench_simulation.simulation_rows(said.append)
+    monkeypatch.setattr(simulation, "_run", lambda command, bits: OURS)
+    rows = simulation.simulation_rows(said.append)
     assert [list(row) for row in rows] == [KEYS] * 9
     assert {row["peer"] for row in rows} == {"crazyflow (not installed)", "rotorpy (not installed)"}
     assert all(row["peer_value"] is None and row["ratio"] is None for row in rows)
@@ -61,16 +58,16 @@ def test_rows_without_peers_name_them(nowhere, monkeypatch):
 
 
 def test_rows_say_how_many_times_faster_we_are(nowhere, monkeypatch):
-    monkeypatch.setenv(bench_simulation.PEERS_VARIABLE, sys.executable)
+    monkeypatch.setenv(simulation.PEERS_VARIABLE, sys.executable)
     runs = []
 
     def run(command, bits):
         runs.append((command[-1], bits))
-        return OURS if command[-1] == bench_simulation.MODULE else {"1": 2.0, "100": 3.0, "10000": "no torch"}
+        return OURS if command[-1] == simulation.MODULE else {"1": 2.0, "100": 3.0, "10000": "no torch"}
 
-    monkeypatch.setattr(bench_simulation, "_run", run)
-    rows = bench_simulation.simulation_rows()
-    ours = bench_simulation.MODULE
+    monkeypatch.setattr(simulation, "_run", run)
+    rows = simulation.simulation_rows()
+    ours = simulation.MODULE
     assert runs == [(ours, 32), ("crazyflow", 32), (ours, 64), ("crazyflow", 64), ("rotorpy", 64)]
     assert rows[0] == {
         "name": "simulation, batch 1, 32 bits",
@@ -85,28 +82,28 @@ def test_rows_say_how_many_times_faster_we_are(nowhere, monkeypatch):
 
 
 def test_a_process_that_fails_is_reported():
-    rates = bench_simulation._run([sys.executable, "-c", "raise SystemExit('all is lost')"], 32)
+    rates = simulation._run([sys.executable, "-c", "raise SystemExit('all is lost')"], 32)
     assert rates == dict.fromkeys(OURS, "failed: all is lost")
-    assert "failed" in bench_simulation._run(["no/such/python"], 32)["1"]
-    assert "failed" in bench_simulation._run([sys.executable, "-c", "pass"], 32)["1"]
+    assert "failed" in simulation._run(["no/such/python"], 32)["1"]
+    assert "failed" in simulation._run([sys.executable, "-c", "pass"], 32)["1"]
 
 
 def test_settings_reach_the_process():
     code = "import json, os; print(json.dumps({k: os.environ[k] for k in ('JAX_ENABLE_X64', 'NPROC')}))"
-    assert bench_simulation._run([sys.executable, "-c", code], 64) == {"JAX_ENABLE_X64": "1", "NPROC": "1"}
+    assert simulation._run([sys.executable, "-c", code], 64) == {"JAX_ENABLE_X64": "1", "NPROC": "1"}
 
 
 def test_our_failure_is_an_error(nowhere, monkeypatch):
-    monkeypatch.setattr(bench_simulation, "_run", lambda command, bits: dict.fromkeys(OURS, "failed: why"))
+    monkeypatch.setattr(simulation, "_run", lambda command, bits: dict.fromkeys(OURS, "failed: why"))
     with pytest.raises(HaltereError, match="failed: why"):
-        bench_simulation.simulation_rows()
+        simulation.simulation_rows()
 
 
-@pytest.mark.parametrize("peer", sorted(bench_peers.PEERS))
+@pytest.mark.parametrize("peer", sorted(peers.PEERS))
 def test_the_script_says_what_is_missing(peer):
     """In an interpreter without any package."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", bench_peers.__file__, peer], capture_output=True, text=True, check=True
+        [sys.executable, "-I", "-S", peers.__file__, peer], capture_output=True, text=True, check=True
     )
     rates = json.loads(done.stdout)
     assert list(rates) == list(OURS)
@@ -114,10 +111,10 @@ def test_the_script_says_what_is_missing(peer):
 
 
 def test_ours_flies_one_rigid_body():
-    vehicle = bench_simulation.rigid_vehicle(np.float64)
+    vehicle = simulation.rigid_vehicle(np.float64)
     assert not np.any(vehicle.model.rotors.mass)
-    start = bench_simulation.flights(vehicle, 3)
-    end = rollout(vehicle, bench_peers.DT, 10)(*start)
+    start = simulation.flights(vehicle, 3)
+    end = rollout(vehicle, peers.DT, 10)(*start)
     assert all(np.all(np.isfinite(x)) for x in jax.tree.leaves(end))
     assert end.position.shape == (3, 3)
     assert float(np.ptp(end.position[:, 2])) > 0.0
@@ -139,12 +136,12 @@ def test_simulation_is_part_of_the_benchmark(monkeypatch):
 
 def test_power_of_the_growth():
     sizes = [65, 79, 93, 121]
-    assert bench_filter.power(sizes, [3.0 * n**1.7 for n in sizes]) == pytest.approx(1.7)
+    assert power(sizes, [3.0 * n**1.7 for n in sizes]) == pytest.approx(1.7)
 
 
 def test_compilation_is_measured_twice_and_leaves_the_store_as_it_was():
     kept = jax.config.values["jax_compilation_cache_dir"]
-    ready, first, again = bench_filter.compiled(lambda x: jnp.sin(x) + 1.0, jnp.ones(3))
+    ready, first, again = compiled(lambda x: jnp.sin(x) + 1.0, jnp.ones(3))
     np.testing.assert_allclose(ready(jnp.zeros(3)), 1.0)
     assert first > 0.0
     assert again > 0.0
@@ -164,10 +161,10 @@ def test_identify_is_timed_with_and_without_pose(monkeypatch, tmp_path):
         stores.append((log.name, store.name))
         return 10.0, 12.0
 
-    monkeypatch.setattr(bench_identify, "recorded", lambda folder: Log())
-    monkeypatch.setattr(bench_identify, "write_mcap", lambda flight, path: None)
-    monkeypatch.setattr(bench_identify, "timed", timed)
-    rows = bench_identify.identify_rows(lambda _: None)
+    monkeypatch.setattr(identify, "recorded", lambda folder: Log())
+    monkeypatch.setattr(identify, "write_mcap", lambda flight, path: None)
+    monkeypatch.setattr(identify, "timed", timed)
+    rows = identify.identify_rows(lambda _: None)
     assert [list(row) for row in rows] == [KEYS] * 8
     assert stores[0] == stores[1] != stores[2] == stores[3]
     assert [row["ratio"] for row in rows[:4]] == [2.0, None, 0.5, None]
@@ -175,4 +172,4 @@ def test_identify_is_timed_with_and_without_pose(monkeypatch, tmp_path):
 
 def test_an_identification_that_fails_is_reported(tmp_path):
     with pytest.raises(HaltereError, match=r"identify .*nothing.mcap ended with 1: .*nothing.mcap"):
-        bench_identify.timed(tmp_path / "nothing.mcap", tmp_path / "store")
+        identify.timed(tmp_path / "nothing.mcap", tmp_path / "store")

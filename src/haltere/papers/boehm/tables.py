@@ -16,7 +16,7 @@ from haltere.estimation.core.consistency import mean_band
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.prior import Hand
 from haltere.foundation import HaltereError
-from haltere.papers.boehm import ranks as boehm_ranks
+from haltere.papers.boehm import ranks
 from haltere.papers.boehm.flights import Conditions, fly
 from haltere.papers.boehm.series import Series, Setting, estimate, paper_hands
 
@@ -96,7 +96,7 @@ def reproduce(runs: int = 30, seed: int = 0, progress: Progress | None = None) -
         ),
     ]
     say("counting what is observable")
-    tables += boehm_ranks.tables(seed)
+    tables += ranks.tables(seed)
     return {"tables": tables}
 
 

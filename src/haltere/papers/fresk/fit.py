@@ -102,7 +102,7 @@ def effective(table: dict[str, float]) -> dict[str, float]:
     return {"A_F/m": table["A_F/m"], **turning, "tau": table["tau"]}
 
 
-def fit(flight: Flight) -> TableOne:
+def fit_table_one(flight: Flight) -> TableOne:
     """What a flight of the Neo with `imu.accel`, `imu.gyro` and `rotors.command` tells of Table I, see `effective`."""
     n, arms, _ = patterns()
     time = flight["imu.gyro"].seconds()

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from haltere.foundation.arrays import ArrayLike
-from haltere.papers.fresk import experiments as fresk_sweep
+from haltere.papers.fresk import experiments
 from haltere.papers.fresk.experiments import AFTER, BEFORE, DROP
 from haltere.papers.fresk.loop import RATE, CogLog
 from haltere.papers.fresk.tables import FreskFlights
@@ -134,10 +134,10 @@ def figure_6_position(found: FreskFlights, axis: int) -> go.Figure:
 def figure_7(found: FreskFlights) -> go.Figure:
     """The offset in x through the sweep, mm."""
     log, washed = found.sweep["noisy"], found.sweep["washed"]
-    time, nominal = _time(log), np.asarray(fresk_sweep.sweep_controller().vehicle.com)
+    time, nominal = _time(log), np.asarray(experiments.sweep_controller().vehicle.com)
     return lines(
         {
-            "by the joint angle, (21)": (time, 1e3 * fresk_sweep.true_com(log.angles[0, :, 0])[:, 0], TRUTH),
+            "by the joint angle, (21)": (time, 1e3 * experiments.true_com(log.angles[0, :, 0])[:, 0], TRUTH),
             "the paper's filter": (time, 1e3 * (log.paper[0, :, 0] + nominal[0]), THEIRS),
             "ours": (time, 1e3 * log.com[0, :, 0], OURS),
             "ours, in the rotor wash": (time, 1e3 * washed.com[0, :, 0], {**OURS, "dash": "dot"}),

@@ -15,10 +15,7 @@ from scipy.stats import chi2
 from haltere.estimation.cog.settings import Reason
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
-from haltere.papers.fresk import experiments as fresk_step
-from haltere.papers.fresk import experiments as fresk_sweep
-from haltere.papers.fresk import fit as fresk_fit
-from haltere.papers.fresk import vehicles as fresk_vehicles
+from haltere.papers.fresk import experiments, fit, vehicles
 from haltere.papers.fresk.experiments import AFTER, DROP, PRODUCTS, keys, step_case, step_loop, step_result
 from haltere.papers.fresk.loop import RATE, Case, CogLog, Source, flights
 
@@ -47,7 +44,7 @@ class FreskFlights:
     shapes: dict[str, CogLog]
     weak: np.ndarray
     """(runs, 6) relative thrust of each rotor in the flights with weak rotors."""
-    table_one: fresk_fit.TableOne | None
+    table_one: fit.TableOne | None
 
 
 def weak_rotors(key: Array, runs: int) -> np.ndarray:
@@ -61,7 +58,7 @@ def weak_rotors(key: Array, runs: int) -> np.ndarray:
 
 def step_groups(runs: int, seed: int, weak: np.ndarray) -> dict[str, list[Case]]:
     """The flights of the Neo without arm."""
-    bare, below = fresk_step.load_of(*NOTHING_HANGS), fresk_step.load_of(*BELOW)
+    bare, below = experiments.load_of(*NOTHING_HANGS), experiments.load_of(*BELOW)
     level = (0.0, 0.0, 0.0)
     return {
         "noisy": [step_case(k) for k in keys(seed, runs)],
@@ -115,18 +112,18 @@ def fly_all(
     step = split(flown, {name: len(group) for name, group in groups.items()})
     sweep: dict[str, CogLog] = {}
     for with_angle in (False, True):
-        loop = fresk_sweep.sweep_loop(with_angle)
+        loop = experiments.sweep_loop(with_angle)
         mine = {n: g for n, (angle, g) in sweep_groups(runs, seed).items() if angle == with_angle}
-        cases = [fresk_sweep.sweep_case(loop=loop, **given) for group in mine.values() for given in group]
+        cases = [experiments.sweep_case(loop=loop, **given) for group in mine.values() for given in group]
         say("sweep experiment" + (", joint angle known" if with_angle else ""))
         sweep |= split(flights(loop, cases, say), {name: len(group) for name, group in mine.items()})
     others: dict[str, CogLog] = {}
-    for number, name in enumerate(fresk_vehicles.VEHICLES if shapes is None else shapes):
+    for number, name in enumerate(vehicles.VEHICLES if shapes is None else shapes):
         say(f"random steps of the vehicle {name}")
-        cases = [fresk_vehicles.shape_case(name, k) for k in keys(seed, runs, 40 + number)]
-        others[name] = flights(fresk_vehicles.shape_loop(name), cases, say)
+        cases = [vehicles.shape_case(name, k) for k in keys(seed, runs, 40 + number)]
+        others[name] = flights(vehicles.shape_loop(name), cases, say)
     say("excitation and fit of Table I")
-    return FreskFlights(step, sweep, others, weak, fresk_fit.fit(fresk_fit.excitation(seed)))
+    return FreskFlights(step, sweep, others, weak, fit.fit_table_one(fit.excitation(seed)))
 
 
 def split(log: CogLog, counts: dict[str, int]) -> dict[str, CogLog]:
@@ -211,7 +208,7 @@ def position_rows(found: FreskFlights) -> list[dict[str, Any]]:
     rows = []
     for i, product in enumerate(PRODUCTS):
         one = jax.tree.map(lambda x, i=i: x[i : i + 1], found.step["drift"])
-        got, law = fresk_step.settled_drift(one), fresk_step.drift(product)
+        got, law = experiments.settled_drift(one), experiments.drift(product)
         printed = (0.27, 0.1) if i == 0 else (None, None)
         rows += [
             row(f"drift in {name} at kx kR = {product:g} s^-4", "m", abs(one_got), None, one_printed)
@@ -227,7 +224,7 @@ def position_rows(found: FreskFlights) -> list[dict[str, Any]]:
         )
     late = round((DROP + 5.0) * RATE)
     away = {
-        name: found.step[name].position[:, late:] - np.asarray(fresk_step.HOVER)
+        name: found.step[name].position[:, late:] - np.asarray(experiments.HOVER)
         for name in ("quiet", "noisy")
     }
     quiet, mean = away["quiet"], np.abs(away["noisy"].mean(axis=(0, 1)))
@@ -243,19 +240,19 @@ def position_rows(found: FreskFlights) -> list[dict[str, Any]]:
 
 def sweep_rows(found: FreskFlights) -> list[dict[str, Any]]:
     """Tracking of the arm."""
-    sweep, nominal = found.sweep, np.asarray(fresk_sweep.sweep_controller().vehicle.com)
+    sweep, nominal = found.sweep, np.asarray(experiments.sweep_controller().vehicle.com)
     rows = []
     for name, rms, lag in (("quiet", 0.0006, 0.15), ("noisy", 0.0013, None), ("with angle", 0.0008, None)):
         log = sweep[name]
-        error, late = fresk_sweep.tracked(log, log.com)
+        error, late = experiments.tracked(log, log.com)
         rows.append(row(f"rms of x, ours, {name}", "m", error, rms))
         rows.append(row(f"lag of x, ours, {name}", "s", late, lag))
-    error, late = fresk_sweep.tracked(sweep["noisy"], sweep["noisy"].paper + nominal)
+    error, late = experiments.tracked(sweep["noisy"], sweep["noisy"].paper + nominal)
     rows += [
         row("rms of x, the paper's filter, noisy", "m", error),
         row("lag of x, the paper's filter", "s", late),
     ]
-    start = round(fresk_sweep.REST * RATE)
+    start = round(experiments.REST * RATE)
 
     def spread(name: str) -> float:
         return float(np.sqrt(np.mean(sweep[name].position[:, start:, 0] ** 2)))
@@ -266,10 +263,10 @@ def sweep_rows(found: FreskFlights) -> list[dict[str, Any]]:
         row("rms position x, not compensated", "m", spread("uncompensated")),
     ]
     log = sweep["washed"]
-    shift = log.com[0, start - 10 : start, 0].mean() - fresk_sweep.true_com(log.angles[0, start, 0])[0]
+    shift = log.com[0, start - 10 : start, 0].mean() - experiments.true_com(log.angles[0, start, 0])[0]
     rows.append(row("shift seen in the rotor wash at -40 degrees", "m", float(shift)))
     quiet = sweep["quiet"]
-    alpha, beta = fresk_sweep.fit_21(quiet.angles[0, start:, 0], quiet.com[0, start:, 0])
+    alpha, beta = experiments.fit_21(quiet.angles[0, start:, 0], quiet.com[0, start:, 0])
     rows += [row("alpha of (21), with a cosine", "m", alpha), row("beta of (21)", "m", beta)]
     return rows
 
@@ -287,7 +284,7 @@ def doubt_rows(found: FreskFlights) -> list[dict[str, Any]]:
     inside, sigma = covered(hover)
     error = np.sqrt(np.mean(excited.offset[:, -1, :2] ** 2, axis=0)).max()
     below, turned = found.step["below"], found.step["below excited"]
-    parts = fresk_step.centre(*BELOW)
+    parts = experiments.centre(*BELOW)
     along = turned.offset[:, -1, 2] - parts[2]
     bound = float(np.sqrt(np.mean(turned.sigma[:, -1, 2] ** 2)))
     return [
@@ -347,7 +344,7 @@ def shape_rows(found: FreskFlights) -> list[dict[str, Any]]:
     """Convergence and consistency."""
     rows = []
     for name, log in found.shapes.items():
-        good, nees = fresk_vehicles.honesty(name, log)
+        good, nees = vehicles.honesty(name, log)
         n = len(nees)
         low, high = chi2.ppf((0.005, 0.995), 2 * n) / n
         rows += [
@@ -361,7 +358,7 @@ def table_one_rows(found: FreskFlights) -> list[dict[str, Any]]:
     """What a flight can tell of Table I, against the catalogue's numbers."""
     if found.table_one is None:
         return []
-    true, printed = fresk_fit.effective(fresk_fit.true_table()), fresk_fit.effective(fresk_fit.PAPER)
+    true, printed = fit.effective(fit.true_table()), fit.effective(fit.PAPER)
     rows = []
     for name, value in found.table_one.value.items():
         unit = {"A_F/m": "m/s2", "tau": "s"}.get(name, "rad/s2")

@@ -12,8 +12,7 @@ import numpy as np
 
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
-from haltere.papers.hong import compact
-from haltere.papers.hong import equations as printed
+from haltere.papers.hong import compact, equations
 from haltere.papers.hong.cases import Details, Sample
 from haltere.papers.hong.equations import Reading
 from haltere.papers.hong.screws import Ad, inverse, swapped
@@ -111,19 +110,19 @@ def screws(s: Sample, *, at_zero: bool) -> Blocks:
     """(27): the screw in the child's frame, brought back to the body frame."""
     found = []
     for child, parent in _chain(s):
-        S = printed.child_screw_27(child) if at_zero else Ad(inverse(child.placed)) @ child.screw
+        S = equations.child_screw_27(child) if at_zero else Ad(inverse(child.placed)) @ child.screw
         found.append(Ad(_parent_pose(parent) @ child.placed) @ S)
     return halves(*found)
 
 
 def child_accelerations(s: Sample) -> Blocks:
     """(26) from the body outwards, each brought to the body frame."""
-    body = printed.Frame(s.anywhere.twist, swapped(s.reference.acceleration), s.anywhere.pose)
+    body = equations.Frame(s.anywhere.twist, swapped(s.reference.acceleration), s.anywhere.pose)
     found = []
     for child, parent in _chain(s):
-        carrier = body if parent is None else printed.child_frame(parent, parent.placed, body)
+        carrier = body if parent is None else equations.child_frame(parent, parent.placed, body)
         T = _parent_pose(parent) @ child.placed
-        found.append(Ad(T) @ printed.child_frame(child, child.placed, carrier).acceleration)
+        found.append(Ad(T) @ equations.child_frame(child, child.placed, carrier).acceleration)
     return halves(*found)
 
 
@@ -134,7 +133,7 @@ def joint_matrices(s: Sample) -> Blocks:
         T = _parent_pose(parent)
         V_p = s.anywhere.twist if parent is None else swapped(s.parts[parent.name].twist)
         W_c = Ad(T @ child.placed).T @ swapped(s.parts[child.name].wrench)
-        J = printed.joint_matrix_33(child)
+        J = equations.joint_matrix_33(child)
         out = J @ np.concatenate([Ad(inverse(T)) @ V_p, W_c, [child.rate]])
         wrenches.append(-Ad(inverse(T)).T @ out[:6])
         twists.append(Ad(T @ child.placed) @ out[6:12])
@@ -156,10 +155,10 @@ def inertia_73(s: Sample, *, as_printed: bool) -> Blocks:
 def tilt_joint_wrenches(s: Sample, *, as_printed: bool) -> Blocks:
     """(77): wrenches through all tilt joints about the body origin, from Pinocchio's acceleration."""
     vehicle = s.vehicle
-    body = printed.Frame(vehicle.twist, swapped(s.reference.acceleration), vehicle.pose)
+    body = equations.Frame(vehicle.twist, swapped(s.reference.acceleration), vehicle.pose)
     found = []
     for wing in vehicle.wings:
-        at = printed.child_frame(wing, wing.placed, body)
+        at = equations.child_frame(wing, wing.placed, body)
         W = compact.tilt_joint_wrench_77(vehicle, wing, at, printed=as_printed)
         found.append(Ad(inverse(wing.placed)).T @ W)
     return halves(*found)
@@ -181,10 +180,10 @@ def of_body_anywhere(form: Callable[[Vehicle], Floats]) -> Form:
 def read(**choice: object) -> Form:
     """The whole model with one equation as printed."""
     reading = Reading(**choice)  # type: ignore[arg-type]
-    return of_body(lambda vehicle: printed.acceleration(vehicle, reading))
+    return of_body(lambda vehicle: equations.acceleration(vehicle, reading))
 
 
-WHOLE = of_body_anywhere(printed.acceleration)
+WHOLE = of_body_anywhere(equations.acceleration)
 QUADROTOR = partial(compact.standard_quadrotor_69, printed=False)
 
 

@@ -139,7 +139,7 @@ class PeerError(HaltereError):
     """The engine to compare with is not there."""
 
 
-def pinocchio() -> Any:
+def import_pinocchio() -> Any:
     """The module, or an error that says how to get it."""
     try:
         import pinocchio as pin  # noqa: PLC0415
@@ -199,7 +199,7 @@ class Peer:
 
     def __init__(self, airframe: Airframe) -> None:
         """Walk the tree depth first."""
-        self.pin = pinocchio()
+        self.pin = import_pinocchio()
         self.airframe = airframe
         self.model = self.pin.Model()
         self.joints: dict[str, int] = {}

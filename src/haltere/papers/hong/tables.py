@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from haltere.foundation import HaltereError
-from haltere.papers.hong import compact, forms
-from haltere.papers.hong import equations as printed
+from haltere.papers.hong import compact, equations, forms
 from haltere.papers.hong.cases import CASES, Sample, samples
 from haltere.papers.hong.equations import Reading
 from haltere.papers.hong.forms import Form, Measure, of_body, of_body_anywhere, read, relative_error
@@ -56,25 +55,25 @@ WRONG = (
         "eq. (42), negative speed",
         "quadrotor, both speeds",
         "the squared rate lets drag do positive work when a rotor turns backwards; right: rate times its magnitude",
-        read(rotor_wrench=printed.rotor_wrench_42),
+        read(rotor_wrench=equations.rotor_wrench_42),
     ),
     of_acceleration(
         "eq. (42), n along the thrust",
         "quadrotor",
         "epsilon = sense about n fails if n is the thrust direction; right: n is the direction of rotation",
-        read(rotor_wrench=printed.rotor_wrench_42_up),
+        read(rotor_wrench=equations.rotor_wrench_42_up),
     ),
     of_acceleration(
         "eq. (48)",
         "fixed-wing",
         "the wind passes through the pose of the coefficients' frame in the wing; right: through its pose in the world",
-        read(air_twist=printed.air_twist_48),
+        read(air_twist=equations.air_twist_48),
     ),
     of_acceleration(
         "eq. (50), flow from behind",
         "fixed-wing, from behind",
         "the tangent alone takes flow from behind for flow from ahead; right: atan2(-v_z, v_x)",
-        read(flow_angles=printed.flow_angles_50),
+        read(flow_angles=equations.flow_angles_50),
     ),
     of_acceleration(
         "eq. (52)",
@@ -86,13 +85,13 @@ WRONG = (
         "eq. (53)",
         "fixed-wing",
         "both rotations turn the wrong way for the angles of (50): lift does work; right: Rot(y, alpha) Rot(z, -beta)",
-        read(wind_axes=printed.wind_axes_53),
+        read(wind_axes=equations.wind_axes_53),
     ),
     of_acceleration(
         "eq. (65), two blades",
         "quadrotor, two blades",
         "rotors of either sense are turned by +theta about z; right: about epsilon z, as (76) has it",
-        read(rotor_place=printed.rotor_place_65),
+        read(rotor_place=equations.rotor_place_65),
     ),
     of_acceleration(
         "eq. (66), two blades",
@@ -149,13 +148,13 @@ WRONG = (
         "Section 4.3, V_b = V_alpha",
         "fixed-wing",
         "the wing's twist is taken for the body's; right: V_alpha = Ad of T_b^alpha times V_b",
-        read(air_twist=printed.air_twist_43),
+        read(air_twist=equations.air_twist_43),
     ),
     of_acceleration(
         "Algorithm 1, loop not solved",
         "tilt-wing",
         "lines 3, 10 and 15 need the body's acceleration, set to zero here; right: solve with G_T of the whole tree",
-        of_body(printed.acceleration_without_loop),
+        of_body(equations.acceleration_without_loop),
     ),
 )
 
@@ -240,7 +239,7 @@ EXAMPLES = (
         "4.3 two fixed wings, (79), (80)",
         "fixed-wing",
         "wings have the body's twist as printed; (80), (71), (72) are right",
-        of_body(partial(compact.fixed_wings_79, reading=Reading(air_twist=printed.air_twist_43))),
+        of_body(partial(compact.fixed_wings_79, reading=Reading(air_twist=equations.air_twist_43))),
         of_body(compact.fixed_wings_79),
     ),
     of_acceleration(

@@ -18,7 +18,7 @@ from haltere.estimation.payload.state import BESIDE, PayloadBelief, PayloadEstim
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Numbers
 from haltere.identification.payload.calibration import calibrate
-from haltere.papers.schmitz import paper_estimator as paper
+from haltere.papers.schmitz import paper_estimator
 from haltere.papers.schmitz.bench import (
     AMPLITUDE,
     FREQUENCIES,
@@ -218,8 +218,8 @@ def paper_masses(record: ArmRecord, every: int = 2, memory: int = 20) -> tuple[N
         record.force[..., ::every, :],
         record.gyro[..., ::every, :],
     )
-    direct = paper.direct_mass(thin)
-    return direct, paper.running_average(direct, memory)
+    direct = paper_estimator.direct_mass(thin)
+    return direct, paper_estimator.running_average(direct, memory)
 
 
 def wide_filter(belief: ArmBelief) -> PayloadFilter:

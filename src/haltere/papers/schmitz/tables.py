@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from haltere.foundation.numbers import Numbers
-from haltere.papers.schmitz import paper_estimator as paper
+from haltere.papers.schmitz import paper_estimator
 from haltere.papers.schmitz.bench import POSES, limit_rows
 from haltere.papers.schmitz.runs import (
     BUDGETED,
@@ -94,7 +94,7 @@ def table_one_rows(found: SchmitzRuns) -> list[dict[str, Any]]:
             rows.append(
                 row(f"time to 95 % of 273 g, {memory} samples at {rate} Hz", "s", reached, None, printed)
             )
-    _, offset = paper.closed_form(found.records[0.36])
+    _, offset = paper_estimator.closed_form(found.records[0.36])
     tail = slice(-100, None)
     seen = np.isfinite(offset[:, tail]).mean()
     rows.append(row("Section III-C in pose (0, 90): share of samples with a result", "1", seen))
