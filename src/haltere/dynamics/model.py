@@ -16,7 +16,8 @@ import numpy as np
 from haltere.airframe import Airframe, Body, Joint, Link, Rotor, Wing
 from haltere.airframe.fields import tensor
 from haltere.dynamics.inertia import inertial_parameters, moved, unpacked
-from haltere.foundation.arrays import Array, pytree, require_x64
+from haltere.foundation.arrays import Array, has_double_precision, pytree
+from haltere.foundation.errors import PrecisionError
 from haltere.lie import so3
 
 BODY = "body"
@@ -168,9 +169,17 @@ class Model:
 
     @classmethod
     def from_airframe(cls, airframe: Airframe, dtype: Any = None) -> Self:
-        """The model of `airframe`, in 64-bit numbers unless `dtype` says otherwise."""
+        """The model of `airframe`, in 64-bit numbers unless `dtype` says otherwise.
+
+        Raises:
+            PrecisionError: 64 bits are asked for where JAX computes with 32.
+        """
         if dtype is None:
-            require_x64()
+            if not has_double_precision():
+                raise PrecisionError(
+                    "JAX computes with 32 bits, 64 are expected for a model; work inside `with jax.enable_x64(True):`, "
+                    "or give dtype=jnp.float32"
+                )
             dtype = jnp.float64
         ordered = [airframe.links[i] for i in airframe.link_order()]
         names = (BODY, *(link.name for link in ordered))

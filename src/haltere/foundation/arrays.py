@@ -1,9 +1,11 @@
-"""Array types, dataclasses as pytrees, typed compilation, and the check that JAX computes with 64 bits.
+"""Array types, dataclasses as pytrees, typed compilation, and 64-bit numbers within a scope.
 
-The library never changes its host's JAX settings; public functions call `require_x64` once and say how to set it.
+The library never changes its host's JAX settings. Every public function that computes with JAX enters the scope
+`double_precision` and gives NumPy arrays back: a 64-bit JAX array would be narrowed by the host's next operation.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any, TypeVar, cast, overload
 
@@ -11,6 +13,7 @@ import jax
 import jax.dtypes
 import jax.numpy as jnp
 import jax.typing
+import numpy as np
 
 from haltere.foundation.errors import PrecisionError
 
@@ -18,16 +21,77 @@ Array = jax.Array
 ArrayLike = jax.typing.ArrayLike
 Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
+Tree = TypeVar("Tree")
 
 
-def require_x64() -> None:
-    """Raise a `PrecisionError` that names the remedy unless JAX is set to 64-bit numbers."""
-    if jax.dtypes.canonicalize_dtype(float) != jnp.float64:
+def has_double_precision() -> bool:
+    """Whether JAX computes with 64 bits here: in this thread, in this scope."""
+    return bool(jax.dtypes.canonicalize_dtype(float) == jnp.float64)
+
+
+@contextmanager
+def double_precision() -> Iterator[None]:
+    """A scope in which JAX computes with 64 bits: of a `with` statement, or of a function that it decorates.
+
+        with double_precision():
+            model = Model.from_airframe(airframe)
+
+        @double_precision()
+        def observe(airframe): ...
+
+    The setting holds for the thread that enters the scope, so a thread started inside has to enter it again; where
+    JAX computes with 64 bits already nothing changes.
+
+    Raises:
+        PrecisionError: the scope is entered while a function of the caller is traced with 32 bits, whose numbers have
+            been narrowed already.
+    """
+    if has_double_precision():
+        yield
+        return
+    if isinstance(_probe(), jax.core.Tracer):
         msg = (
-            "JAX computes with 32 bits, 64 are expected; "
-            "call jax.config.update('jax_enable_x64', True) before the first array is made"
+            "called inside a function that jax.jit traces with 32 bits, 64 are expected; call it outside, "
+            "or enter `with jax.enable_x64(True):` around the traced function"
         )
         raise PrecisionError(msg)
+    with jax.enable_x64(True):
+        yield
+
+
+@jax.jit
+def _probe() -> bool:
+    """A tracer while another function is traced, an array otherwise."""
+    return True
+
+
+def to_numpy(tree: Tree) -> Tree:
+    """The pytree with NumPy arrays for its JAX arrays, 64 bits kept; what is being traced passes unchanged."""
+    return cast("Tree", jax.tree.map(lambda x: np.asarray(x) if _is_concrete(x) else x, tree))
+
+
+def _is_concrete(x: Any) -> bool:
+    return isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer) and not _is_key(x)
+
+
+def _is_key(x: jax.Array) -> bool:
+    return bool(jnp.issubdtype(x.dtype, jax.dtypes.prng_key))
+
+
+def to_float64(value: ArrayLike) -> Any:
+    """The array as NumPy float64; a traced one passes unchanged.
+
+    Raises:
+        PrecisionError: the array is traced with fewer than 64 bits.
+    """
+    if not isinstance(value, jax.core.Tracer):
+        return np.asarray(value, np.float64)
+    if value.dtype == jnp.float32:
+        raise PrecisionError(
+            f"got a traced array of {value.dtype}, float64 is expected; "
+            "enter `with jax.enable_x64(True):` around the traced function"
+        )
+    return value
 
 
 def compiled(function: Function) -> Function:

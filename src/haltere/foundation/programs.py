@@ -5,7 +5,8 @@ filter of many thousand operations takes longer than running it over a flight. B
 `programs`, a `Stored` function keeps its StableHLO module, the portable form that `jax.export` makes. A file is found
 by a hash over
 
-    name, static key, tree, shapes and types of the arguments, JAX's version, processor, haltere's sources     (1)
+    name, static key, tree, shapes and types of the arguments, 64 bits or 32, JAX's version, processor,
+    haltere's sources                                                                                           (1)
 
 so no change of the code is ever missed. A file that cannot be used, or a JAX that cannot do this, costs time only.
 """
@@ -20,9 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.dtypes
 import jax.export
 import numpy as np
 
+from haltere.foundation.arrays import has_double_precision
 from haltere.foundation.errors import HaltereError
 from haltere.foundation.files import whole_file
 from haltere.foundation.memory import register
@@ -73,11 +76,12 @@ class Stored:
         self._compiled([x if hasattr(x, "shape") else np.asarray(x) for x in leaves], tree)
 
     def _compiled(self, arrays: list[Any], tree: Any) -> Any:
-        shapes = tuple((tuple(x.shape), np.dtype(x.dtype).name) for x in arrays)
+        shapes = tuple((tuple(x.shape), jax.dtypes.canonicalize_dtype(x.dtype).name) for x in arrays)
         with self._lock:
-            ready = self._ready.get((tree, shapes))
+            kind = (tree, shapes, has_double_precision())
+            ready = self._ready.get(kind)
             if ready is None:
-                ready = self._ready[tree, shapes] = self._made(shapes, tree)
+                ready = self._ready[kind] = self._made(shapes, tree)
             return ready
 
     def _made(self, shapes: Any, tree: Any) -> Any:
@@ -116,9 +120,8 @@ class Stored:
             return None
         if jax.default_backend() != "cpu":
             return None
-        told = repr(
-            (self.name, self.key, str(tree), shapes, str(self.tree), jax.__version__, "cpu", _sources())
-        )
+        kind = (str(tree), shapes, str(self.tree), has_double_precision())
+        told = repr((self.name, self.key, *kind, jax.__version__, "cpu", _sources()))
         return Path(folder) / FOLDER / f"{self.name}-{hashlib.sha256(told.encode()).hexdigest()[:40]}"
 
 

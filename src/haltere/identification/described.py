@@ -29,7 +29,7 @@ from haltere.airframe import Airframe
 from haltere.airframe.fields import tensor
 from haltere.dynamics import Model
 from haltere.dynamics.rigid import at_rest
-from haltere.foundation.arrays import require_x64
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification.result import Identification, Parameter, ResultError
@@ -121,9 +121,9 @@ def _curves(airframe: Airframe) -> dict[str, str]:
     return {rotor.name: rotor.curve.kind for rotor in airframe.rotors if rotor.curve is not None}
 
 
+@double_precision()
 def _numbers(airframe: Airframe) -> dict[str, float]:
     """Every number of the airframe by name."""
-    require_x64()
     model = Model.from_airframe(airframe)
     mass, com, inertia, places, _ = (np.asarray(x) for x in at_rest(model, np.zeros(model.topology.joints)))
     numbers = {"mass": float(mass)}

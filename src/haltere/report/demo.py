@@ -12,7 +12,7 @@ import numpy as np
 
 from haltere.airframe import from_catalogue
 from haltere.flight import Flight
-from haltere.foundation.arrays import require_x64
+from haltere.foundation.arrays import double_precision
 from haltere.lie import so3
 from haltere.report import charts, theme
 from haltere.report.drawing.scene import path_figure
@@ -27,6 +27,7 @@ PART = 0.36
 """Share of the flight that the picture shows: later the figure crosses itself."""
 
 
+@double_precision()
 def write_demo(path: Path, progress: Callable[[str], None] | None = None, seed: int = 0) -> dict[str, Any]:
     """Write the report of the demonstration to `path`; give what `identify` gives, and the truth.
 
@@ -38,10 +39,9 @@ def write_demo(path: Path, progress: Callable[[str], None] | None = None, seed: 
         seed: of the vehicle, its flight and its sensors.
     """
     say = progress or (lambda _: None)
-    require_x64()
     check_replaceable(path)
     with ThreadPoolExecutor(1) as beside:  # most of the time goes into compilations; let drawing's overlap
-        drawn = beside.submit(draw, from_catalogue(VEHICLE))
+        drawn = beside.submit(double_precision()(draw), from_catalogue(VEHICLE))
         met = meet(seed, say)
         drawn.result()
     say(f"writing {path}")

@@ -41,7 +41,7 @@ from haltere.estimation.vehicle.steps import (
     pose_update,
 )
 from haltere.flight import Flight
-from haltere.foundation.arrays import Array, ArrayLike, require_x64
+from haltere.foundation.arrays import Array, ArrayLike, double_precision
 from haltere.foundation.programs import Stored
 from haltere.lie import so3
 
@@ -79,6 +79,7 @@ class VehicleFilter:
     """(19 + 7 N, k) of the prior: what is doubtful together, beside `sigma`; see `vehicle_payload`."""
 
     @classmethod
+    @double_precision()
     def from_airframe(
         cls,
         airframe: Airframe,
@@ -107,7 +108,6 @@ class VehicleFilter:
         Raises:
             HaltereError: a name is unknown, a deviation is negative, or a sensor is missing.
         """
-        require_x64()
         description = describe_vehicle(airframe, axes, effects, joint_angles)
         chart = description.chart
         guess = compiled_guess(chart.kind)(chart.numbers, description.printed, float(uncertainty))
@@ -260,7 +260,9 @@ class VehicleFilter:
             belief = self.begin(moving)
             if head > 0:
                 belief = self._smoothed(moving, belief, beginning, iterations)
-        other = Thread(target=prepare, args=(self.chart, self.chart.constants(belief.mean)))
+        other = Thread(
+            target=double_precision()(prepare), args=(self.chart, self.chart.constants(belief.mean))
+        )
         other.start()
         belief, trails, marked = self._filtered(belief, rest, self._changing, mark - head)
         other.join()
@@ -288,7 +290,9 @@ class VehicleFilter:
         nominal, cov = blank(self.chart, whole.steps.dt.shape)
         prior = (jax.ShapeDtypeStruct(cov.shape[:1], cov.dtype), cov)
         refine = compiled_refined(self.chart)
-        other = Thread(target=refine.prepare, args=(*given, prior, nominal, whole, self.gate))
+        other = Thread(
+            target=double_precision()(refine.prepare), args=(*given, prior, nominal, whole, self.gate)
+        )
         other.start()
         try:
             yield

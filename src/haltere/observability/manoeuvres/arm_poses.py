@@ -24,7 +24,7 @@ from haltere.airframe import Airframe, Link
 from haltere.airframe.errors import closest
 from haltere.dynamics import Model, State
 from haltere.dynamics.regressor import regressor, regressor_names
-from haltere.foundation.arrays import require_x64
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
 from haltere.observability.rank.subject import ObservabilityError
 
@@ -128,9 +128,9 @@ def payload_plan(
     return PayloadPlan(arm, rank, _unseen(basis[rank:]), plans, _blind(arm))
 
 
+@double_precision()
 def arm_of(airframe: Airframe, link: str | None = None, gripper: Sequence[float] | None = None) -> Arm:
     """The arm of a vehicle over a grid of poses; arguments as those of `payload_plan`."""
-    require_x64()
     holder = _holder(airframe, link)
     chain = _chain(airframe, holder)
     point = 2.0 * np.asarray(holder.com) if gripper is None else np.asarray(gripper, float)

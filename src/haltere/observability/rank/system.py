@@ -25,7 +25,7 @@ from haltere.dynamics.model import DragNumbers, Links, Rotors
 from haltere.dynamics.sensors.imu import felt, sensor_frame
 from haltere.dynamics.solve import gravity_in_body, solve_forward
 from haltere.dynamics.tree import kinematics
-from haltere.foundation.arrays import Array, require_x64
+from haltere.foundation.arrays import Array, double_precision
 from haltere.lie import so3
 
 XYZ = ("x", "y", "z")
@@ -233,9 +233,9 @@ def equations(z: Array, wrench: Array, spin: Array, u: Array, u_imu: Array) -> A
 
 
 @lru_cache(maxsize=16)
+@double_precision()
 def program(rotors: int) -> Program:
     """The equations for this number of rotors as a program, with their derivatives by z and the wrench."""
-    require_x64()
     numbers = BASE + 8 * rotors
     shapes = (numbers, WRENCH, rotors, rotors, rotors)
     examples = [jax.ShapeDtypeStruct((size,), jnp.float64) for size in shapes]

@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from haltere.airframe import Airframe
 from haltere.estimation.throw.excitation import WAIT, excitation_time, order, pace
 from haltere.estimation.throw.thrust_axis import thrust_axis
-from haltere.foundation.arrays import Array, require_x64
+from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.papers.tables import numbers
@@ -54,12 +54,12 @@ class Trace:
     axis_error: Floats
 
 
+@double_precision()
 def throw_trace(airframe: Airframe, seed: int = 0, settings: Settings | None = None) -> Trace:
     """Throw the vehicle of a file once and watch it learn.
 
     At every position (100 Hz) the sums are solved anew, as if the excitation ended there.
     """
-    require_x64()
     chosen = settings or Settings(noise="mems")
     rotors = len(airframe.rotors)
     key = jax.random.key(seed)

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from haltere.airframe import from_catalogue
-from haltere.foundation.arrays import Array, require_x64
+from haltere.foundation.arrays import Array, double_precision
 from haltere.papers.blaha.timings import axis_cost, throw_rows
 from haltere.scenarios.throw.throws import Settings, Throws, throw_vehicles
 from haltere.scenarios.throw.tumbles import tumble_runs
@@ -27,9 +27,9 @@ COUNTS = (4, 6, 8, 12)
 """Numbers of rotors that are timed."""
 
 
+@double_precision()
 def reproduce(runs: int = 100, seed: int = 0, progress: Say | None = None) -> dict[str, Any]:
     """All tables; `runs` throws for each series, at most 100 pairs of tumbles."""
-    require_x64()
     say = progress or (lambda _: None)
     key = jax.random.key(seed)
     say("tumbles for the IMU's place")

@@ -19,7 +19,7 @@ from haltere.dynamics import State
 from haltere.estimation.throw.effectiveness import SAMPLES as LATE
 from haltere.estimation.throw.excitation import excitation_time
 from haltere.foundation import HaltereError
-from haltere.foundation.arrays import Array, require_x64
+from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.constants import GRAVITY
 from haltere.lie import so3
 from haltere.scenarios.throw.case import NOISES, RATE, TICK, Case, Fixes, Launch, Noise
@@ -91,6 +91,7 @@ class Throws:
     """rad/s, the largest rate on one axis of the gyro during the excitation."""
 
 
+@double_precision()
 def throw_vehicles(
     key: Array,
     runs: int,
@@ -99,7 +100,6 @@ def throw_vehicles(
     say: Say | None = None,
 ) -> Throws:
     """Throw `runs` vehicles: a kind of `KINDS`, or an airframe."""
-    require_x64()
     chosen, talk = settings or Settings(), say or (lambda _: None)
     rotors = KINDS.get(vehicle, 0) if isinstance(vehicle, str) else len(vehicle.rotors)
     if rotors < 4:
