@@ -46,9 +46,9 @@ def identified(*args, **options):
 
 def recorded():
     """Every recorded log; those of the nano-drone with its mapping and airframe."""
-    from haltere.airframe import resolve
+    from haltere.airframe import load_airframe
     from haltere.foundation import HaltereError
-    from haltere.logs import read_log
+    from haltere.logs import read
 
     for pattern in LOGS:
         for file in sorted(DATA.glob(pattern)):
@@ -57,11 +57,11 @@ def recorded():
             name = str(file.relative_to(DATA))
             nano = name.startswith("nanodrone")
             try:
-                flight = read_log(file, DATA / "nanodrone" / "map.toml") if nano else read_log(file)
+                flight = read(file, mapping=DATA / "nanodrone" / "map.toml") if nano else read(file)
             except HaltereError:
                 yield name, {"not read": 1.0}
                 continue
-            airframe = resolve(str(DATA / "nanodrone" / "cf-brushless.toml")) if nano else None
+            airframe = load_airframe(str(DATA / "nanodrone" / "cf-brushless.toml")) if nano else None
             yield name, identified(flight, airframe)
 
 

@@ -7,23 +7,21 @@ from functools import cache
 import numpy as np
 import pytest
 
-from haltere.airframe import resolve
+from haltere import logs
+from haltere.airframe import load_airframe
 from haltere.identification.known import parse_known
 from haltere.identification.pipeline import identify
-from haltere.logs import read_log
 
 TABLE = "px4/gazebo_x500_mass_vertical.csv"
 STAND = "rotors.*.thrust_coefficient=3.77e-8"
 
 
-@cache
-def read(path):
-    return read_log(path)
+read = cache(logs.read)
 
 
 @cache
 def found(path, known="", airframe=None, method="auto"):
-    nominal = resolve(airframe) if airframe else None
+    nominal = load_airframe(airframe) if airframe else None
     return identify(read(path), nominal, parse_known([known]), method, source=path.name)
 
 
@@ -84,7 +82,7 @@ def test_commands_alone(recorded, name):
     file = recorded(f"crazyflie_command/{name}", "thrust and rotation from commands alone")
     flight = read(file)
     begin = time.process_time()
-    result = identify(flight, resolve("crazyflie"), parse_known(["mass=0.027"]), source=file.name)
+    result = identify(flight, load_airframe("crazyflie"), parse_known(["mass=0.027"]), source=file.name)
     assert time.process_time() - begin < 5.0
     assert result.method == "command"
     rms = {p.name: p.rms for p in result.predictions}

@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from haltere import logs
 from haltere.doctor.diagnosis import diagnose
-from haltere.logs import read_log
 
 THROWS = [f"throw_real/LOG00{n}.BFL" for n in (257, 262, 267, 272)] + [
     f"throw_sim/LOG00{n}.BFL" for n in (158, 165)
@@ -33,9 +33,7 @@ def cases(names):
     return [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in names]
 
 
-@cache
-def read(path):
-    return read_log(path)
+read = cache(logs.read)
 
 
 @pytest.mark.parametrize(

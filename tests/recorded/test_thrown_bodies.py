@@ -6,7 +6,7 @@ import pytest
 from haltere.identification.tumble.imu_position import imu_place
 from haltere.identification.tumble.inertia import spin_up, throw_inertia
 from haltere.identification.tumble.tumble import tumble
-from haltere.logs import read_log
+from haltere.logs import read
 
 MOUNT = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 WHEEL = 1.689e-6
@@ -31,7 +31,7 @@ def steiner(mass, lever):
     "name", [n if n.startswith("thrown_body/C") else pytest.param(n, marks=pytest.mark.slow) for n in BODIES]
 )
 def test_moments_and_axes_of_a_thrown_body(recorded, name):
-    flight = read_log(recorded(name, "inertia from a throw with a flywheel"))
+    flight = read(recorded(name, "inertia from a throw with a flywheel"))
     mass, moments, most, widest = BODIES[name]
     gyro, accel = (flight[f"imu.{k}"].values @ MOUNT.T for k in ("gyro", "accel"))
     time = flight["imu.gyro"].seconds(flight.start)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from haltere import logs
 from haltere.estimation.throw.thrust_axis import thrust_axis
 from haltere.identification.methods.throw.motors import log_motors
 from haltere.identification.methods.throw.rows import log_rows, predicted
 from haltere.identification.methods.throw.signals import thrown_window
-from haltere.logs import read_log
 
 SIMULATED = ["throw_sim/LOG00158.BFL", "throw_sim/LOG00165.BFL"]
 REAL = [f"throw_real/LOG00{n}.BFL" for n in (257, 262, 267, 272)]
@@ -28,9 +28,7 @@ AUTHORS_SPIN = np.array([-0.915, 0.945, 1.061, -0.961]) * 1e-3
 """Mean over the authors' 20 throws, FRD."""
 
 
-@cache
-def read(path):
-    return read_log(path)
+read = cache(logs.read)
 
 
 def off(found, true):

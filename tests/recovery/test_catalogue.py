@@ -21,7 +21,7 @@ from haltere.flight import Channel, write_mcap
 from haltere.flight.window import IdentifyError
 from haltere.identification.known import Known
 from haltere.identification.pipeline import identify, mounted, turn_of
-from haltere.logs import read_log
+from haltere.logs import read
 
 WINGED = ("hong-fixed-wing", "hong-tilt-wing")
 RIGID = (
@@ -53,7 +53,7 @@ def through(flight, ending, folder):
     """The flight as it is read from a file."""
     path = folder / f"flight.{ending}"
     WRITERS[ending](flight, path)
-    return read_log(path)
+    return read(path)
 
 
 def rows_truth(vehicle):
@@ -90,8 +90,8 @@ def errors(result, truth):
 
 def without_pose(name, seed, ending, folder, duration=12.0):
     airframe, _, truth, flight, weighed = flown(name, seed, DRAWING, duration)
-    read = through(flight, ending, folder)
-    result = identify(read, airframe, {"mass": weighed}, "effectiveness")
+    record = through(flight, ending, folder)
+    result = identify(record, airframe, {"mass": weighed}, "effectiveness")
     assert not result.findings
     return result, errors(result, rows_truth(truth.vehicle))
 

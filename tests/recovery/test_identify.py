@@ -10,7 +10,7 @@ from tests.unit.logs import writers
 from haltere.flight import Channel, write_mcap
 from haltere.identification.known import Known
 from haltere.identification.pipeline import identify
-from haltere.logs import read_log
+from haltere.logs import read
 
 
 def truths(truth):
@@ -118,9 +118,9 @@ def test_every_format(tmp_path):
     writers.ulog(full, tmp_path / "flight.ulg")
     writers.usd(full, tmp_path / "log00")
     for name in ("flight.mcap", "flight.csv", "flight.ulg", "log00"):
-        read = read_log(tmp_path / name)
+        record = read(tmp_path / name)
         for channel in ("pose.position", "pose.wxyz"):  # the pose is a dummy
-            read = read.without(channel) if channel in read else read
-        found = errors(identify(read, None, known(truth), "effectiveness"), truth)
+            record = record.without(channel) if channel in record else record
+        found = errors(identify(record, None, known(truth), "effectiveness"), truth)
         assert max(map(abs, found.values())) < 3.0, (name, found)
         assert len(found) > 60

@@ -10,7 +10,7 @@ from haltere.estimation.vehicle.prior import flat
 from haltere.flight import Channel, write_mcap
 from haltere.identification.known import Known
 from haltere.identification.pipeline import identify
-from haltere.logs import read_log
+from haltere.logs import read
 from haltere.scenarios.scenario_flight import simulate
 from haltere.simulation.scenario import Scenario
 
@@ -50,7 +50,7 @@ def test_catalogue_vehicles(name, ending, tmp_path):
     path = tmp_path / f"flight.{ending}"
     {"mcap": write_mcap, "ulg": writers.ulog, "usd": writers.usd}[ending](flight, path)
     known = {"mass": Known(airframe.total_mass, 1e-3 * airframe.total_mass)}
-    result = identify(read_log(path), nominal(airframe), known)
+    result = identify(read(path), nominal(airframe), known)
     assert result.method == "filter"
     described = describe_vehicle(airframe)
     truth = dict(

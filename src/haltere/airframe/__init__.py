@@ -1,7 +1,7 @@
 """The description of a vehicle: reading, checking, writing, and a catalogue. No JAX here."""
 
 from haltere.airframe.airframe import Airframe, Body, Drag, Joint, Link, Servo
-from haltere.airframe.catalogue.entries import catalogue_names, catalogue_text, from_catalogue, resolve
+from haltere.airframe.catalogue.entries import catalogue_names, catalogue_text, from_catalogue, load_airframe
 from haltere.airframe.errors import AirframeError
 from haltere.airframe.rotor import Curve, Inflow, Rotor
 from haltere.airframe.sensors import Imu, PoseSensor, PositionSensor
@@ -30,7 +30,7 @@ __all__ = [
     "dumps",
     "from_catalogue",
     "load",
+    "load_airframe",
     "loads",
-    "resolve",
     "save",
 ]

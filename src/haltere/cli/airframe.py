@@ -56,9 +56,9 @@ def show(
     json: JsonFlag = False,
 ) -> None:
     """Print a vehicle's file, ready to be copied and changed."""
-    from haltere.airframe import catalogue_names, catalogue_text, dumps, resolve
+    from haltere.airframe import catalogue_names, catalogue_text, dumps, load_airframe
 
-    airframe = resolve(name)
+    airframe = load_airframe(name)
     if json:
         emit_json({**summary(airframe), "airframe": airframe.model_dump(exclude_none=True)})
     else:
@@ -73,9 +73,9 @@ def check(
     json: JsonFlag = False,
 ) -> None:
     """Validate an airframe file; exit 1 if it has a fault."""
-    from haltere.airframe import load, resolve
+    from haltere.airframe import load, load_airframe
 
-    vehicle = summary(load(file) if Path(file).is_file() else resolve(file))
+    vehicle = summary(load(file) if Path(file).is_file() else load_airframe(file))
     if json:
         emit_json(vehicle)
         return

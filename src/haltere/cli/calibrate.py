@@ -69,15 +69,15 @@ def servo(
 def _calibrated(
     data: Path, vehicle: str, mapping: Path | None, out: Path | None, overwrite: bool
 ) -> dict[str, Any]:
-    from haltere.airframe import resolve
+    from haltere.airframe import load_airframe
     from haltere.estimation.payload.model import ArmBelief
     from haltere.identification.payload.calibration import calibrate as fit
     from haltere.identification.payload.calibration import parameters, save_calibration
     from haltere.identification.payload.reading import arm_log, weighings
-    from haltere.logs import read_log
+    from haltere.logs import read
 
-    airframe = resolve(vehicle)
-    log = arm_log(read_log(data, mapping), airframe)
+    airframe = load_airframe(vehicle)
+    log = arm_log(read(data, mapping=mapping), airframe)
     records, masses = weighings(log)
     found = fit(ArmBelief.from_airframe(airframe), records, masses)
     result: dict[str, Any] = {

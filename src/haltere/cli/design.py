@@ -73,9 +73,9 @@ def design(
 
     With --throws the throws for the IMU's position, with --for payload the arm poses for what the arm holds.
     """
-    from haltere.airframe import resolve
+    from haltere.airframe import load_airframe
 
-    vehicle = resolve(airframe)
+    vehicle = load_airframe(airframe)
     files = [] if out is None else [Path(f"{out}.csv"), Path(f"{out}.toml")]
     for file in files:
         if file.exists() and not force:

@@ -67,13 +67,13 @@ def examine(
     report: Any,
 ) -> dict[str, Any]:
     """The result of the command as plain data."""
-    from haltere.airframe import resolve
+    from haltere.airframe import load_airframe
     from haltere.doctor.diagnosis import diagnose
     from haltere.flight import write_mcap
-    from haltere.logs import read_log
+    from haltere.logs import read
 
-    nominal = resolve(airframe) if airframe is not None else None
-    record = read_log(flight, mapping)
+    nominal = load_airframe(airframe) if airframe is not None else None
+    record = read(flight, mapping=mapping)
     report(f"examining {flight}")
     diagnosis = diagnose(record, nominal, apply)
     result = {**diagnosis.to_dict(), "notes": list(record.notes), "duration": record.duration, "file": flight}

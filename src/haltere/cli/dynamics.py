@@ -30,9 +30,9 @@ def dynamics(
     The acceleration is that of the body's origin against the world, in body axes. Joints and rotors follow
     the acceleration that the state file gives (0 if none), or are driven by its torque.
     """
-    from haltere.airframe import resolve
+    from haltere.airframe import load_airframe
 
-    vehicle = resolve(airframe)
+    vehicle = load_airframe(airframe)
     prepare_jax()
     result = evaluate(vehicle, state)
     if json:

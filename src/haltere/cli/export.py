@@ -91,14 +91,14 @@ def write(
 
 def subject_of(vehicle: str) -> "Subject":
     """What the argument names: a result if it is a JSON file, else an airframe."""
-    from haltere.airframe import resolve
+    from haltere.airframe import load_airframe
     from haltere.identification.described import Subject
     from haltere.identification.result import read_result
 
     path = Path(vehicle)
     if path.suffix.lower() == ".json":
         return Subject.from_result(read_result(path))
-    return Subject.from_airframe(resolve(vehicle))
+    return Subject.from_airframe(load_airframe(vehicle))
 
 
 def _flown(subject: "Subject", draws: int, seed: int, report: Any) -> "Certificate":

@@ -26,14 +26,14 @@ def fleet(
     """Identify many logs, write a folder for each and a summary, and show it."""
     import json as writer
 
-    from haltere.airframe import resolve
+    from haltere.airframe import load_airframe
     from haltere.campaign.runner import run_campaign
     from haltere.identification.known import parse_known
     from haltere.report.fleet import page
 
     parse_known(options["known"])
     if options["airframe"] is not None:
-        resolve(options["airframe"])
+        load_airframe(options["airframe"])
     folder = claim(out, "fleet", overwrite, (SUMMARY, PAGE))
     names = unique([path.stem or "flight" for path in flights])
     if not overwrite:

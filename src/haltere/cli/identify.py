@@ -89,14 +89,14 @@ def identify(
 
 def run(path: Path, options: dict[str, Any], report: Any) -> "Identification":
     """The result of one log."""
-    from haltere.airframe import resolve
+    from haltere.airframe import load_airframe
     from haltere.identification.known import parse_known
     from haltere.identification.pipeline import identify
-    from haltere.logs import read_log
+    from haltere.logs import read
 
     known = parse_known(options["known"])
-    nominal = resolve(options["airframe"]) if options["airframe"] is not None else None
-    record = read_log(path, options["mapping"])
+    nominal = load_airframe(options["airframe"]) if options["airframe"] is not None else None
+    record = read(path, mapping=options["mapping"])
     report(f"identifying {path}")
     return identify(record, nominal, known, options["method"], options["apply"], path.name)
 

@@ -79,9 +79,9 @@ def observe(
     The rank is exact, without a tolerance; vehicles with wings have the floating-point one alone, marked so. With
     --flight also what a recorded flight tells: the deviation to expect, and the excitation that is missing.
     """
-    from haltere.airframe import resolve
+    from haltere.airframe import load_airframe
 
-    vehicle = resolve(airframe)
+    vehicle = load_airframe(airframe)
     if flight is None and (wanted or mapping):
         raise typer.BadParameter("goes with --flight only", param_hint="--for" if wanted else "--map")
     if flight is not None and (axes is not Axes.SPHERE or norms is not Norms.ALL or frozen):
@@ -119,12 +119,12 @@ def observe_flight(
     """Print what a recorded flight tells."""
     from numpy.random import default_rng
 
-    from haltere.logs import read_log
+    from haltere.logs import read
     from haltere.observability import information_of_flight
     from haltere.observability.information.recorded import as_mapping
 
     with progress(f"reading {flight}") as report:
-        record = read_log(flight, mapping)
+        record = read(flight, mapping=mapping)
         found = information_of_flight(
             vehicle, record, listed([sensors]), listed(wanted), listed(known), default_rng(seed), report
         )

@@ -149,18 +149,18 @@ def _logged(
     mapping: Path | None,
     page: Path | None,
 ) -> dict[str, Any]:
-    from haltere.airframe import resolve
+    from haltere.airframe import load_airframe
     from haltere.estimation.payload.model import ArmBelief, DriftBudget
     from haltere.identification.payload.calibration import load_calibration
     from haltere.identification.payload.reading import read_payload
-    from haltere.logs import read_log
+    from haltere.logs import read
 
-    airframe = resolve(vehicle)
+    airframe = load_airframe(vehicle)
     belief = ArmBelief.from_airframe(airframe)
     if calibration is not None:
         belief = load_calibration(calibration, belief).drifted(DriftBudget())
     found = read_payload(
-        read_log(flight, mapping), airframe, belief, beside=place, turned=inertia, effort=effort
+        read(flight, mapping=mapping), airframe, belief, beside=place, turned=inertia, effort=effort
     )
     result = {
         **_told(found.estimate, found.trusted),

@@ -24,11 +24,11 @@ def plot(
     json: JsonFlag = False,
 ) -> None:
     """Draw the signals of a log into one HTML file that needs no network."""
-    from haltere.logs import read_log
+    from haltere.logs import read
     from haltere.report.signals import signals_page
 
     with progress(f"reading {flight}") as report:
-        record = read_log(flight, mapping)
+        record = read(flight, mapping=mapping)
         report(f"drawing {len(record)} channels")
         signals_page(record, flight.name).write(out)
     if json:

@@ -70,10 +70,10 @@ def throw(
     prepare_jax()
     import jax
 
-    from haltere.airframe import resolve
+    from haltere.airframe import load_airframe
     from haltere.scenarios.throw.throws import KINDS, Settings, throw_vehicles
 
-    chosen = vehicle if vehicle in KINDS else resolve(vehicle)
+    chosen = vehicle if vehicle in KINDS else load_airframe(vehicle)
     settings = Settings(height, spin, noise.value, heading.value, prior_throws=not no_prior_throws)
     with progress(f"throwing {vehicle}: compiling takes a minute") as say:
         found = throw_vehicles(jax.random.key(seed), runs, chosen, settings, say)

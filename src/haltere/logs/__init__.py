@@ -2,6 +2,6 @@
 
 from haltere.logs.builder import LogError
 from haltere.logs.mapping import Mapping, load_mapping
-from haltere.logs.registry import LogFormat, read_log, sniff
+from haltere.logs.registry import LogFormat, read, sniff
 
-__all__ = ["LogError", "LogFormat", "Mapping", "load_mapping", "read_log", "sniff"]
+__all__ = ["LogError", "LogFormat", "Mapping", "load_mapping", "read", "sniff"]

@@ -1,4 +1,4 @@
-"""`read_log`: one file in, one flight out. The first bytes of the file decide which reader takes it."""
+"""`read`: one file in, one flight out. The first bytes of the file decide which reader takes it."""
 
 import importlib
 from collections.abc import Callable
@@ -134,7 +134,7 @@ def _maybe_encrypted(head: bytes) -> str:
 _EXTRAS = {"orangebox": "pip install 'haltere[blackbox]'"}
 
 
-def read_log(path: str | PathLike[str], mapping: Mapping | str | PathLike[str] | None = None) -> Flight:
+def read(path: str | PathLike[str], *, mapping: Mapping | str | PathLike[str] | None = None) -> Flight:
     """Return the flight in a log file, whatever its format; a `LogError` of one line if it cannot be read.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from haltere.airframe import Airframe, resolve
+from haltere.airframe import Airframe, load_airframe
 from haltere.airframe.errors import closest
 from haltere.control import GeometricController, Integral
 from haltere.control import step as control_step
@@ -157,7 +157,7 @@ def sweeping(scenario: Scenario, vehicle: Vehicle, angles: Array) -> Callable[[A
 
 def described(scenario: Scenario) -> Airframe:
     """The airframe of a scenario, without the physics and the noise that it switches off."""
-    airframe = resolve(scenario.airframe)
+    airframe = load_airframe(scenario.airframe)
     physics = scenario.physics
     dull: dict[str, Any] = {} if physics.drag else {"drag": None}
     body = airframe.body.model_copy(update=dull)

@@ -13,8 +13,8 @@ from haltere.airframe import (
     catalogue_text,
     dumps,
     from_catalogue,
+    load_airframe,
     loads,
-    resolve,
     save,
 )
 
@@ -204,20 +204,20 @@ def test_arm_hangs_down_and_swings_forward():
 
 def test_names_and_paths(tmp_path, monkeypatch):
     hummingbird = from_catalogue("hummingbird")
-    assert resolve("hummingbird") == hummingbird
+    assert load_airframe("hummingbird") == hummingbird
     monkeypatch.chdir(tmp_path)
     save(from_catalogue("neo"), "hummingbird.toml")
-    assert resolve("hummingbird") == hummingbird
-    assert resolve("hummingbird.toml").name == "neo"
-    assert resolve(tmp_path / "hummingbird.toml").name == "neo"
+    assert load_airframe("hummingbird") == hummingbird
+    assert load_airframe("hummingbird.toml").name == "neo"
+    assert load_airframe(tmp_path / "hummingbird.toml").name == "neo"
     with pytest.raises(
         AirframeError, match=r"'humingbird' is neither a file .* did you mean 'hummingbird'\?"
     ):
-        resolve("humingbird")
+        load_airframe("humingbird")
     with pytest.raises(AirframeError, match=r"missing.toml: no such file"):
-        resolve("missing.toml")
+        load_airframe("missing.toml")
     with pytest.raises(AirframeError, match="is a directory"):
-        resolve(f"{tmp_path}/")
+        load_airframe(f"{tmp_path}/")
     for name in ("", "../airframe", "Hummingbird"):
         with pytest.raises(AirframeError):
-            resolve(name)
+            load_airframe(name)

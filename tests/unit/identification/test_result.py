@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haltere.airframe import resolve
+from haltere.airframe import load_airframe
 from haltere.identification.result import (
     Covariance,
     Identification,
@@ -25,7 +25,7 @@ RESULT = Identification(
         Parameter("mass", None, None, (None, None), "kg", "combination", ("inertia.xx",), "weigh it"),
         Parameter("rotors.m1.time_constant", 0.02, 0.001, (0.018, 0.022), "s", "identified"),
     ),
-    airframe=resolve("hummingbird"),
+    airframe=load_airframe("hummingbird"),
     findings=({"kind": "clipping"},),
     notes=("odd",),
     steps=("weigh it",),

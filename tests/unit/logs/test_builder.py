@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.logs import writers
 
-from haltere.logs import read_log
+from haltere.logs import read
 from haltere.logs.builder import settle, unwrapped
 
 MS = 1_000_000
@@ -67,5 +67,5 @@ def test_a_gap_in_a_log_is_in_its_notes(flown, tmp_path, write):
         keep = (seconds < 1.5) | (seconds > 1.801)
         parted = parted.with_channel(replace(channel, time=channel.time[keep], values=channel.values[keep]))
     write(parted, tmp_path / "log")
-    notes = [note for note in read_log(tmp_path / "log").notes if note.startswith("gaps")]
+    notes = [note for note in read(tmp_path / "log").notes if note.startswith("gaps")]
     assert any("imu.gyro" in note and "the longest 31" in note for note in notes)

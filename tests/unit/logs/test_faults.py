@@ -12,7 +12,7 @@ from tests.unit.logs.conftest import make_flight
 
 from haltere.flight import Flight, write_mcap
 from haltere.foundation import HaltereError
-from haltere.logs import LogError, read_log
+from haltere.logs import LogError, read
 
 WRITERS = {
     "ulog": writers.ulog,
@@ -53,7 +53,7 @@ def attempt(path):
     """Read a log; it must give a flight or one line, within ten seconds."""
     start = time.process_time()
     try:
-        result = read_log(path)
+        result = read(path)
     except HaltereError as error:
         result = str(error)
         assert "\n" not in result
@@ -176,25 +176,25 @@ def test_what_is_no_log_is_said_in_one_line(content, said, tmp_path):
     path = tmp_path / "thing"
     path.write_bytes(content)
     with pytest.raises(LogError, match=said) as error:
-        read_log(path)
+        read(path)
     assert "\n" not in str(error.value)
 
 
 def test_a_missing_file_a_folder_and_a_future_ulog(flown, tmp_path):
     with pytest.raises(LogError, match="check the name"):
-        read_log(tmp_path / "nothing")
+        read(tmp_path / "nothing")
     with pytest.raises(LogError, match=r"metadata\.yaml"):
-        read_log(tmp_path)
+        read(tmp_path)
     writers.ulog(flown, tmp_path / "new.ulg", incompatible=True)
     with pytest.raises(LogError, match="ULog"):
-        read_log(tmp_path / "new.ulg")
+        read(tmp_path / "new.ulg")
 
 
 def test_names_out_of_a_damaged_log_cannot_break_the_line(tmp_path):
     head = b"\xbc\x02\x00\x01\x00\xff\xfffixedFrequency\x00\x01\x00acc.x(\n)\x00"
     (tmp_path / "log").write_bytes(head + bytes(40))
     with pytest.raises(LogError, match="no type that is known") as error:
-        read_log(tmp_path / "log")
+        read(tmp_path / "log")
     assert "\n" not in str(error.value)
 
 
@@ -202,4 +202,4 @@ def test_a_mapping_for_a_log_that_needs_none_is_refused(flown, tmp_path):
     writers.usd(flown, tmp_path / "log")
     Path(tmp_path / "map.toml").write_text("[channels]\n", encoding="utf-8")
     with pytest.raises(LogError, match="needs no mapping"):
-        read_log(tmp_path / "log", tmp_path / "map.toml")
+        read(tmp_path / "log", mapping=tmp_path / "map.toml")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.unit.logs import writers
 
-from haltere.logs import LogError, read_log
+from haltere.logs import LogError, read
 from haltere.logs.mapping import mapping_from_text
 
 TEXT = """
@@ -46,7 +46,7 @@ def rows():
 
 
 def test_units_axes_and_orders(tmp_path):
-    flight = read_log(write(tmp_path / "log.csv", rows()), mapping_from_text(TEXT))
+    flight = read(write(tmp_path / "log.csv", rows()), mapping=mapping_from_text(TEXT))
     assert flight["imu.accel"].rate == pytest.approx(200.0)
     assert flight["imu.accel"].values[0] == pytest.approx([0.980665, -1.96133, 9.80665])
     assert flight["imu.gyro"].values[0] == pytest.approx(np.radians([10, -20, -30]))
@@ -62,7 +62,7 @@ def test_an_acceleration_without_gravity_gets_it_back(tmp_path):
     text = TEXT.replace('unit = "g"', 'unit = "m/s2"')
     level = [[*row[:1], 0.0, 0.0, 0.0, *row[4:]] for row in rows()]
     mapping = mapping_from_text('gravity = "excluded"\n' + text)
-    flight = read_log(write(tmp_path / "log.csv", level), mapping)
+    flight = read(write(tmp_path / "log.csv", level), mapping=mapping)
     assert flight["imu.accel"].values[0] == pytest.approx([0, 0, 9.80665], abs=1e-9)
 
 
@@ -83,13 +83,13 @@ def test_an_acceleration_without_gravity_gets_it_back(tmp_path):
 def test_faults_of_a_mapping_are_one_line(tmp_path, change, said):
     path = write(tmp_path / "log.csv", rows())
     with pytest.raises(LogError, match=said) as error:
-        read_log(path, mapping_from_text(TEXT.replace(*change)))
+        read(path, mapping=mapping_from_text(TEXT.replace(*change)))
     assert "\n" not in str(error.value)
 
 
 def test_a_table_without_mapping_and_without_our_names(tmp_path):
     with pytest.raises(LogError, match="--map"):
-        read_log(write(tmp_path / "log.csv", rows()))
+        read(write(tmp_path / "log.csv", rows()))
 
 
 def test_stray_texts_and_short_rows_are_counted(tmp_path):
@@ -98,7 +98,7 @@ def test_stray_texts_and_short_rows_are_counted(tmp_path):
     text[3] = text[3].replace("10,20,30", "10,oops,30")
     text[5] = "1,2,3"
     path.write_text("\n".join(text), encoding="utf-8")
-    flight = read_log(path, mapping_from_text(TEXT))
+    flight = read(path, mapping=mapping_from_text(TEXT))
     assert any(note.startswith("broken: 2") for note in flight.notes)
     assert len(flight["imu.gyro"]) == 49
 
@@ -106,12 +106,12 @@ def test_stray_texts_and_short_rows_are_counted(tmp_path):
 def test_topics_and_fields_of_a_bag(flown, tmp_path):
     writers.ros_bag(flown, tmp_path / "log.bag", 1)
     text = '[channels."imu.gyro"]\ntopic = "/mavros/imu/data_raw"\nfield = "angular_velocity"\naxes = "frd"\n'
-    flight = read_log(tmp_path / "log.bag", mapping_from_text(text))
+    flight = read(tmp_path / "log.bag", mapping=mapping_from_text(text))
     assert flight.names == ("imu.gyro",)
     assert flight["imu.gyro"].values[:, 1] == pytest.approx(-flown["imu.gyro"].values[:, 1])
     for change, said in (("angular_velocity", "no field 'angular_v'"), ("/mavros", "no topic")):
         with pytest.raises(LogError, match=said):
-            read_log(
+            read(
                 tmp_path / "log.bag",
-                mapping_from_text(text.replace(change, change[:-7] if "_" in change else "/x")),
+                mapping=mapping_from_text(text.replace(change, change[:-7] if "_" in change else "/x")),
             )

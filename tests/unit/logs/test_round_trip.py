@@ -5,7 +5,7 @@ import pytest
 from tests.unit.logs import writers
 
 from haltere.flight import write_mcap
-from haltere.logs import read_log, sniff
+from haltere.logs import read, sniff
 
 SINGLE = 3e-6  # relative, of numbers stored with 32 bits
 
@@ -25,7 +25,7 @@ def test_ulog(flown, tmp_path, ending):
     path = tmp_path / f"flight.{ending}".rstrip(".")
     writers.ulog(flown, path)
     assert sniff(path).name == "PX4 ULog"
-    found = read_log(path)
+    found = read(path)
     near(found, flown, "imu.accel", 15 * SINGLE)
     near(found, flown, "imu.gyro", 2 * SINGLE)
     near(found, flown, "rotors.command", SINGLE)
@@ -39,7 +39,7 @@ def test_ulog(flown, tmp_path, ending):
 def test_crazyflie(flown, tmp_path, version):
     path = tmp_path / "log00"
     writers.usd(flown, path, version)
-    found = read_log(path)
+    found = read(path)
     assert sniff(path).name == "Crazyflie uSD log"
     if version == 1:  # whole ms: samples at 200 Hz keep their stamps
         assert found["imu.gyro"].rate == pytest.approx(200.0)
@@ -55,7 +55,7 @@ def test_crazyflie(flown, tmp_path, version):
 def test_dataflash(flown, tmp_path):
     path = tmp_path / "00000001.BIN"
     writers.dataflash(flown, path)
-    found = read_log(path)
+    found = read(path)
     near(found, flown, "imu.accel", 15 * SINGLE)
     near(found, flown, "imu.gyro", 2 * SINGLE)
     near(found, flown, "rotors.command", 6e-4)  # whole us
@@ -74,7 +74,7 @@ def test_dataflash_is_what_pymavlink_reads(flown, tmp_path):
         if message.I == 0:
             rows.append([message.GyrX, -message.GyrY, -message.GyrZ])
     theirs.close()
-    assert np.allclose(rows, read_log(path)["imu.gyro"].values, atol=1e-7)
+    assert np.allclose(rows, read(path)["imu.gyro"].values, atol=1e-7)
 
 
 @pytest.mark.parametrize("firmware", ["Betaflight 4.5.1 (test) TEST", "Indiflight 5.0.0 (test) TEST"])
@@ -82,7 +82,7 @@ def test_blackbox(flown, tmp_path, firmware):
     pytest.importorskip("orangebox")
     path = tmp_path / "LOG00001.BFL"
     writers.blackbox(flown, path, firmware)
-    found = read_log(path)
+    found = read(path)
     near(found, flown, "imu.accel", 0.003)
     near(found, flown, "imu.gyro", 1e-3)
     near(found, flown, "rotors.command", 3e-4)
@@ -98,7 +98,7 @@ def test_blackbox(flown, tmp_path, firmware):
 def test_table(flown, tmp_path):
     path = tmp_path / "flight.csv"
     writers.table(flown, path)
-    found = read_log(path)
+    found = read(path)
     for name in ("imu.accel", "imu.gyro", "rotors.speed", "rotors.command"):
         near(found, flown, name, 1e-9)
     assert found["rotors.speed"].columns == ("m1", "m2", "m3", "m4")
@@ -107,7 +107,7 @@ def test_table(flown, tmp_path):
 def test_a_slower_channel_of_a_table_has_empty_cells(flown, tmp_path):
     path = tmp_path / "flight.csv"
     writers.table(flown, path, pose=True)
-    found = read_log(path)
+    found = read(path)
     for name in ("pose.position", "pose.wxyz"):
         assert len(found[name]) == len(flown[name])
         near(found, flown, name, 1e-9)
@@ -123,7 +123,7 @@ def test_ros_bags(flown, tmp_path, version, name):
     writers.ros_bag(flown, first, version)
     if name == "renamed":
         first.rename(path)
-    found = read_log(path)
+    found = read(path)
     for channel in ("imu.accel", "imu.gyro", "pose.position", "pose.wxyz", "rotors.speed"):
         near(found, flown, channel, 1e-9)
 
@@ -131,9 +131,9 @@ def test_ros_bags(flown, tmp_path, version, name):
 def test_a_single_file_of_a_ros_2_bag(flown, tmp_path):
     writers.ros_bag(flown, tmp_path / "bag", "mcap")
     (file,) = (tmp_path / "bag").glob("*.mcap")
-    near(read_log(file), flown, "imu.gyro", 1e-9)
+    near(read(file), flown, "imu.gyro", 1e-9)
 
 
 def test_our_own_mcap_is_read_bit_by_bit(flown, tmp_path):
     write_mcap(flown, tmp_path / "flight.mcap")
-    assert read_log(tmp_path / "flight.mcap") == flown
+    assert read(tmp_path / "flight.mcap") == flown

@@ -30,8 +30,13 @@ def from_catalogue(name: str) -> Airframe:
     return loads(catalogue_text(name), source=f"catalogue {name}")
 
 
-def resolve(name_or_path: str | PathLike[str]) -> Airframe:
-    """A file if it ends in .toml or holds a path separator, else a vehicle of the catalogue."""
+def load_airframe(name_or_path: Airframe | str | PathLike[str]) -> Airframe:
+    """A file if it ends in .toml or holds a path separator, else a vehicle of the catalogue.
+
+    An airframe is returned as it is, so that functions may take either.
+    """
+    if isinstance(name_or_path, Airframe):
+        return name_or_path
     text = fspath(name_or_path)
     is_path = not isinstance(name_or_path, str) or text.endswith(_SUFFIX) or "/" in text or "\\" in text
     return load(Path(text)) if is_path else from_catalogue(text)

@@ -252,7 +252,7 @@ def information_of_flight(
 
     Args:
         airframe: the vehicle, as well as it is known.
-        flight: a record, of the simulator or of `haltere.logs.read_log`.
+        flight: a record, of the simulator or of `haltere.logs.read`.
         sensors: of `pose`, `position`, `imu`; the flight must have them.
         names: parameters (names, beginnings of names, patterns); all if there are none.
         known: what is measured by hand, taken as exact.

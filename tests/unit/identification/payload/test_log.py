@@ -7,7 +7,7 @@ from haltere.airframe import from_catalogue
 from haltere.estimation.payload.record import PayloadError
 from haltere.flight import Channel, Flight
 from haltere.identification.payload.reading import arm_log, weighings
-from haltere.logs import read_log
+from haltere.logs import read
 
 ARM = "quad-arm"
 N = 60
@@ -48,7 +48,7 @@ def test_joint_states_are_taken_by_name(tmp_path):
                 effort=LOAD[k, ::-1] * stall,
             )
             writer.write(link, int(TIME[k]), store.serialize_ros1(message, message.__msgtype__))
-    log = arm_log(read_log(path), from_catalogue(ARM))
+    log = arm_log(read(path), from_catalogue(ARM))
     assert log.record.rate == pytest.approx(50.0)
     assert np.allclose(log.record.angle, ANGLE)
     assert np.allclose(log.record.load, LOAD)
@@ -79,7 +79,7 @@ def test_motor_states_of_the_dynamixel_driver(tmp_path):
             ]
             message = states(motor_states=motors)
             writer.write(link, int(TIME[k]), store.serialize_ros1(message, message.__msgtype__))
-    log = arm_log(read_log(path), from_catalogue(ARM))
+    log = arm_log(read(path), from_catalogue(ARM))
     assert np.allclose(log.record.load, LOAD)
     assert log.record.angle[0] == pytest.approx(np.deg2rad([500 * 360 / 4096, 140 * 300 / 1024]))
     assert log.record.goal is not None

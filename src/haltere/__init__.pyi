@@ -1,0 +1,17 @@
+from haltere.airframe.airframe import Airframe as Airframe
+from haltere.airframe.catalogue.entries import load_airframe as load_airframe
+from haltere.doctor.diagnosis import diagnose as diagnose
+from haltere.estimation.cog.filter import CogFilter as CogFilter
+from haltere.estimation.payload.filter import PayloadFilter as PayloadFilter
+from haltere.estimation.vehicle.filter import VehicleFilter as VehicleFilter
+from haltere.flight.flight import Flight as Flight
+from haltere.foundation.errors import HaltereError as HaltereError
+from haltere.identification.comparison import compare as compare
+from haltere.identification.pipeline import identify as identify
+from haltere.identification.result import Identification as Identification
+from haltere.logs.registry import read as read
+from haltere.observability.answer import observe as observe
+from haltere.scenarios.scenario_flight import simulate as simulate
+
+PUBLIC: dict[str, str]
+__version__: str
