@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from haltere.cli.app import main
-from haltere.cli.output import plain
+from haltere.foundation.jsonable import to_jsonable
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def run(capsys, *words):
 
 
 def write(result, name):
-    Path(name).write_text(json.dumps(plain(result.to_dict())), encoding="utf-8")
+    Path(name).write_text(json.dumps(to_jsonable(result.to_dict())), encoding="utf-8")
 
 
 @pytest.mark.parametrize("target", ["px4", "indiflight", "ardupilot", "urdf", "mjcf"])

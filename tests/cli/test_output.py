@@ -38,7 +38,7 @@ def test_json_has_plain_numbers_and_nothing_that_is_not_finite(capsys):
 
 def test_what_json_does_not_know_is_refused():
     with pytest.raises(TypeError, match="object cannot be written"):
-        output.plain({"x": object()})
+        output.emit_json({"x": object()})
 
 
 def test_short_jobs_say_nothing(capsys):

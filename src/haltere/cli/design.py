@@ -248,14 +248,14 @@ def write(files: list[Path], result: dict[str, Any]) -> None:
     """The trajectory as a table of numbers and as a scenario for `haltere simulate`."""
     import tomli_w
 
-    from haltere.cli.output import plain
     from haltere.foundation.files import write_text
+    from haltere.foundation.jsonable import to_jsonable
 
     lines = [",".join(COLUMNS), *(",".join(f"{x:.9g}" for x in row) for row in table(result))]
     scenario = {
         "airframe": result["airframe"],
         "duration": result["duration"],
-        "trajectory": plain(result["trajectory"]),
+        "trajectory": to_jsonable(result["trajectory"]),
     }
     for file, text in zip(files, ("\n".join(lines) + "\n", tomli_w.dumps(scenario)), strict=True):
         write_text(file, text)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from haltere.cli.identify import FILES, claim, put, run, write
-from haltere.cli.output import emit_json, emit_table, plain, progress
+from haltere.cli.output import emit_json, emit_table, progress
 from haltere.flight.window import IdentifyError
+from haltere.foundation.jsonable import to_jsonable
 
 if TYPE_CHECKING:
     from haltere.campaign.runner import Case
@@ -51,7 +52,7 @@ def fleet(
             f"none of {len(flights)} logs could be identified; {first['file']}: {first['error']}"
         )
     content["report"] = folder / PAGE
-    summary = writer.dumps(plain(content), allow_nan=False, indent=2) + "\n"
+    summary = writer.dumps(to_jsonable(content), allow_nan=False, indent=2) + "\n"
     put(folder, {SUMMARY: summary, PAGE: page(results).html()})
     if json:
         emit_json(content)

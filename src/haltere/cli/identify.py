@@ -123,11 +123,11 @@ def write(result: "Identification", folder: Path) -> dict[str, Path | None]:
     import json
 
     from haltere.airframe import dumps
-    from haltere.cli.output import plain
+    from haltere.foundation.jsonable import to_jsonable
     from haltere.report.identified import page
 
     texts = {
-        "result.json": json.dumps(plain(result.to_dict()), allow_nan=False, indent=2) + "\n",
+        "result.json": json.dumps(to_jsonable(result.to_dict()), allow_nan=False, indent=2) + "\n",
         "airframe.toml": None if result.airframe is None else dumps(result.airframe),
         "report.html": page(result).html(),
     }

@@ -4,7 +4,6 @@ Numbers in JSON are plain: arrays become lists, NaN and infinity become null.
 """
 
 import json
-import math
 import os
 import sys
 import threading
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from haltere.foundation.jsonable import to_jsonable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,27 +28,9 @@ QUIET_SECONDS = 2.0
 """Jobs that are done by then say nothing on the way."""
 
 
-def plain(value: Any) -> Any:
-    """`value` as JSON knows it: NumPy and JAX arrays as lists, what is not finite as None."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, str | bool | int) or value is None:
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, Sequence | set | frozenset):
-        return [plain(item) for item in value]
-    msg = f"{type(value).__name__} cannot be written as JSON; give numbers, text, arrays, lists or mappings"
-    raise TypeError(msg)
-
-
 def emit_json(content: Mapping[str, Any]) -> None:
     """Print `content` as the one JSON object of this command."""
-    sys.stdout.write(json.dumps(plain(content), allow_nan=False, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(json.dumps(to_jsonable(content), allow_nan=False, ensure_ascii=False, indent=2) + "\n")
 
 
 def emit_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

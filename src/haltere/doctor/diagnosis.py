@@ -19,6 +19,7 @@ from haltere.doctor.imu import check_imu
 from haltere.doctor.rotors import check_rotors
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
+from haltere.foundation.jsonable import fields_to_jsonable
 
 __all__ = ["Diagnosis", "Finding", "Unknown", "diagnose"]
 
@@ -45,11 +46,7 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data: `findings`, `unknown` and `measures`."""
-        return {
-            "findings": [finding.to_dict() for finding in self.findings],
-            "unknown": [unknown.to_dict() for unknown in self.unknown],
-            "measures": dict(self.measures),
-        }
+        return fields_to_jsonable(self, leave_out=("mended",))
 
 
 Check = Callable[[Flight, Airframe | None, dict[str, float]], Iterable[Finding | Unknown]]

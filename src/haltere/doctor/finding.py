@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from haltere.flight import Channel, Flight
+from haltere.foundation.jsonable import fields_to_jsonable
 from haltere.foundation.numbers import Floats
 
 Mend = Callable[[Flight], Flight]
@@ -34,13 +35,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "kind": self.kind,
-            "evidence": self.evidence,
-            "remedy": self.remedy,
-            "certain": bool(self.certain),
-            "channels": list(self.channels),
-        }
+        return fields_to_jsonable(self, leave_out=("mend",))
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class Unknown:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return {"kind": self.kind, "reason": self.reason, "remedy": self.remedy}
+        return fields_to_jsonable(self)
 
 
 def mapped(names: tuple[str, ...], change: Callable[[Floats], Floats]) -> Mend:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from haltere.foundation.jsonable import fields_to_jsonable
 from haltere.identification.described import Subject
 
 APART = 3.0
@@ -41,15 +42,7 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "name": self.name,
-            "a": self.a,
-            "b": self.b,
-            "difference": self.difference,
-            "relative": self.relative,
-            "deviations": self.deviations,
-            "differs": self.differs,
-        }
+        return fields_to_jsonable(self) | {"differs": self.differs}
 
 
 def compare(a: Subject, b: Subject) -> list[Row]:

@@ -9,7 +9,7 @@ itself, so it gets the readings as they were (`mounted`).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -20,6 +20,7 @@ from haltere.doctor.diagnosis import Diagnosis, diagnose
 from haltere.flight import Channel, Flight
 from haltere.flight.window import Excerpt, IdentifyError, excerpt
 from haltere.foundation import HaltereError
+from haltere.foundation.jsonable import to_jsonable
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known, check_rotors
 from haltere.identification.methods.airframe import told_airframe, with_numbers
@@ -144,7 +145,7 @@ def _identified(
         covariance=told.covariance,
         nominal=airframe,
         predictions=tuple(told.predictions),
-        fit=finite({**told.fit, "flown": part.flown, "curves": told.curves}),
+        fit=to_jsonable({**told.fit, "flown": part.flown, "curves": told.curves}),
         excitation={k: v for k, v in _excitation(part).items() if np.isfinite(v)},
         findings=tuple(f.to_dict() for f in diagnosis.findings),
         unknown=tuple(u.to_dict() for u in diagnosis.unknown),
@@ -191,17 +192,6 @@ def _posed(flight: Flight) -> bool:
         and "pose.acceleration" not in flight
         and flight["imu.gyro"].rate > SLOWEST
     )
-
-
-def finite(value: Any) -> Any:
-    """Plain data with None for what is not finite."""
-    if isinstance(value, Mapping):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if np.isfinite(value) else None
-    return value
 
 
 def _place(parameter: Parameter) -> tuple[int, str]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from haltere.airframe import Airframe, AirframeError
 from haltere.foundation import HaltereError
+from haltere.foundation.jsonable import fields_to_jsonable
 from haltere.foundation.numbers import Floats
 from haltere.foundation.verdict import NORMAL, VERDICTS, Verdict, judge
 
@@ -98,16 +99,7 @@ class Parameter:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "name": self.name,
-            "value": self.value,
-            "sigma": self.sigma,
-            "interval": list(self.interval),
-            "unit": self.unit,
-            "verdict": self.verdict,
-            "partners": list(self.partners),
-            "fix": self.fix,
-        }
+        return fields_to_jsonable(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +111,7 @@ class Covariance:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return {"names": list(self.names), "matrix": self.matrix.tolist()}
+        return fields_to_jsonable(self)
 
 
 @dataclass(frozen=True)

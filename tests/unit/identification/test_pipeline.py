@@ -1,4 +1,4 @@
-"""Parts of `identify`: verdicts, ratios, whole vehicles, where a throw begins, and numbers that are not finite."""
+"""Parts of `identify`: verdicts, ratios, whole vehicles, and where a throw begins."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from haltere.flight.window import IdentifyError
 from haltere.identification.methods.absolute import moments_of, physical, swirl_of
 from haltere.identification.methods.airframe import with_numbers
 from haltere.identification.methods.throw.method import throw_window
-from haltere.identification.pipeline import finite, identify
+from haltere.identification.pipeline import identify
 from haltere.identification.result import Parameter
 
 
@@ -84,14 +84,6 @@ def test_a_throw_begins_in_free_fall():
     assert start == pytest.approx(1.95, abs=0.01)
     assert 5.0 < end < 6.0
     assert throw_window(flight(np.tile([0, 0, 9.81], (len(t), 1)))) is None
-
-
-def test_plain_data_is_finite():
-    assert finite({"a": [1.0, np.nan], "b": float("inf"), "c": "x"}) == {
-        "a": [1.0, None],
-        "b": None,
-        "c": "x",
-    }
 
 
 def test_damaged_logs_are_refused_or_judged():
