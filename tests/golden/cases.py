@@ -71,10 +71,13 @@ def catalogue():
 
     for name in WITHOUT_POSE:
         airframe, _, _, flight, weighed = flown(name, 1, DRAWING, 10.0)
-        yield f"{name} without pose", identified(flight, airframe, {"mass": weighed}, "effectiveness")
+        yield (
+            f"{name} without pose",
+            identified(flight, airframe, known={"mass": weighed}, method="effectiveness"),
+        )
     for name in WITH_POSE:
         airframe, _, _, flight, weighed = flown(name, 1, PRIOR, 10.0)
-        yield f"{name} with pose", identified(flight, airframe, {"mass": weighed}, "filter")
+        yield f"{name} with pose", identified(flight, airframe, known={"mass": weighed}, method="filter")
 
 
 def observe():

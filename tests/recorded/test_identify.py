@@ -22,7 +22,7 @@ read = cache(logs.read)
 @cache
 def found(path, known="", airframe=None, method="auto"):
     nominal = load_airframe(airframe) if airframe else None
-    return identify(read(path), nominal, parse_known([known]), method, source=path.name)
+    return identify(read(path), nominal, known=parse_known([known]), method=method)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_commands_alone(recorded, name):
     file = recorded(f"crazyflie_command/{name}", "thrust and rotation from commands alone")
     flight = read(file)
     begin = time.process_time()
-    result = identify(flight, load_airframe("crazyflie"), parse_known(["mass=0.027"]), source=file.name)
+    result = identify(flight, load_airframe("crazyflie"), known=parse_known(["mass=0.027"]))
     assert time.process_time() - begin < 5.0
     assert result.method == "command"
     rms = {p.name: p.rms for p in result.predictions}
@@ -159,7 +159,7 @@ def test_parts_of_a_flight_agree_within_their_deviations(recorded, name):
     file = recorded(name, "independent parts of one flight against each other")
     flight = read(file)
     third = flight.duration / 3.0
-    parts = [identify(flight.between(i * third, (i + 1) * third), source=file.name) for i in range(3)]
+    parts = [identify(flight.between(i * third, (i + 1) * third)) for i in range(3)]
     apart = []
     for a, b in ((0, 1), (1, 2), (0, 2)):
         for p in parts[a].parameters:

@@ -66,7 +66,7 @@ def identified(airframe, flight):
     from haltere.identification.pipeline import identify
 
     known = {"mass": Known(airframe.total_mass, 1e-3 * airframe.total_mass)}
-    result = identify(flight, airframe, known)
+    result = identify(flight, airframe, known=known)
     return result.method, {p.name: (p.value, p.sigma) for p in result.parameters}
 
 

@@ -91,7 +91,7 @@ def errors(result, truth):
 def without_pose(name, seed, ending, folder, duration=12.0):
     airframe, _, truth, flight, weighed = flown(name, seed, DRAWING, duration)
     record = through(flight, ending, folder)
-    result = identify(record, airframe, {"mass": weighed}, "effectiveness")
+    result = identify(record, airframe, known={"mass": weighed}, method="effectiveness")
     assert not result.findings
     return result, errors(result, rows_truth(truth.vehicle))
 
@@ -150,7 +150,7 @@ def row_ratios(result, name, seed):
 def judged(name, seed, ending, folder, method):
     """Errors over sigma and sigma over bound of the method with pose, and the result."""
     airframe, file, truth, flight, weighed = flown(name, seed, PRIOR)
-    result = identify(through(flight, ending, folder), airframe, {"mass": weighed}, method)
+    result = identify(through(flight, ending, folder), airframe, known={"mass": weighed}, method=method)
     assert result.method == method
     constants = Constants(truth.vehicle, file)
     away = errors(result, constants.truth())
@@ -214,9 +214,9 @@ def test_online_and_offline_agree_with_pose_in_a_table(tmp_path):
 def test_wings_are_refused_in_a_line(name):
     airframe, _, _, flight, weighed = flown(name, 1, DRAWING, 6.0)
     with pytest.raises(IdentifyError, match=r"has wings .*use --method effectiveness") as refused:
-        identify(flight, airframe, {"mass": weighed}, "batch")
+        identify(flight, airframe, known={"mass": weighed}, method="batch")
     assert "\n" not in str(refused.value)
-    result = identify(flight, airframe, {"mass": weighed})
+    result = identify(flight, airframe, known={"mass": weighed})
     assert result.method == "effectiveness"
     assert any("has wings" in note for note in result.notes)
 
@@ -228,13 +228,13 @@ def test_joints_that_move_are_refused_in_a_line():
     angles = np.stack([0.0 * swing, swing], axis=1)
     moved = flight.with_channel(Channel("joints.angle", gyro, angles, "rad", "", ("upper_arm", "forearm")))
     with pytest.raises(IdentifyError, match="joint of forearm moved by 33 deg") as refused:
-        identify(moved, airframe, {"mass": weighed}, "filter")
+        identify(moved, airframe, known={"mass": weighed}, method="filter")
     assert "\n" not in str(refused.value)
     other = flight.with_channel(Channel("joints.angle", gyro, angles, "rad", "", ("left", "right")))
     with pytest.raises(
         IdentifyError, match=r"joints\.angle has left, right and quad-arm the joints"
     ) as refused:
-        identify(other, airframe, {"mass": weighed}, "filter")
+        identify(other, airframe, known={"mass": weighed}, method="filter")
     assert "\n" not in str(refused.value)
 
 
@@ -253,7 +253,7 @@ def test_an_arm_that_is_held_out_is_part_of_the_vehicle():
     )
     flight = flight.with_channel(Channel("joints.angle", clock, angles, "rad", "", ("forearm", "upper_arm")))
     weighed = Known(truth.vehicle.mass, SCALE * file.mass)
-    result = identify(flight, airframe, {"mass": weighed}, "filter")
+    result = identify(flight, airframe, known={"mass": weighed}, method="filter")
     assert any("joints at upper_arm 40, forearm -69 deg" in note for note in result.notes)
     for held_out in result.predictions[3:]:  # angular acceleration, of which rotors that speed up make some
         assert np.std(held_out.measured - held_out.predicted) < 0.4 * np.std(held_out.measured), held_out.name
@@ -269,11 +269,11 @@ def test_files_without_imu_or_pose_say_what_is_missing():
     _, _, _, flight, weighed = flown("hong-quadrotor", 1, DRAWING, 6.0)
     bare = from_catalogue("hong-quadrotor")
     assert (*bare.imu, *bare.pose) == ()
-    result = identify(flight, bare, {"mass": weighed}, "effectiveness")
+    result = identify(flight, bare, known={"mass": weighed}, method="effectiveness")
     assert result.parameter("rotors.rotor_1.thrust_coefficient").verdict in ("identified", "weak")
     blind = flight.without("imu.gyro")
     with pytest.raises(IdentifyError, match=r"no imu\.gyro; log a gyro in flight"):
-        identify(blind, bare, {"mass": weighed})
+        identify(blind, bare, known={"mass": weighed})
 
 
 @pytest.mark.parametrize("degrees", [12.0, 40.0])

@@ -55,7 +55,7 @@ def errors(result, truth):
 def test_lively_flights(seed):
     rng = np.random.default_rng(seed)
     truth = draw(rng)
-    result = identify(record(rng, truth), None, known(truth), "effectiveness")
+    result = identify(record(rng, truth), known=known(truth), method="effectiveness")
     found = errors(result, truth)
     assert max(map(abs, found.values())) < 3.5, found
     assert np.mean([abs(e) < 1.96 for e in found.values()]) > 0.9
@@ -74,7 +74,7 @@ def test_coverage_over_many_vehicles():
     for seed in range(20, 50):
         rng = np.random.default_rng(seed)
         truth = draw(rng)
-        found = errors(identify(record(rng, truth), None, known(truth), "effectiveness"), truth)
+        found = errors(identify(record(rng, truth), known=known(truth), method="effectiveness"), truth)
         inside += [abs(e) < 1.96 for e in found.values()]
     assert np.mean(inside) > 0.95
 
@@ -82,7 +82,9 @@ def test_coverage_over_many_vehicles():
 def test_a_calm_flight_tells_no_inertia():
     rng = np.random.default_rng(7)
     truth = draw(rng)
-    result = identify(record(rng, truth, 8.0, lively=0.003, noise=3.0), None, known(truth), "effectiveness")
+    result = identify(
+        record(rng, truth, 8.0, lively=0.003, noise=3.0), known=known(truth), method="effectiveness"
+    )
     for moment in ("xx", "yy"):
         assert result.parameter(f"inertia.{moment}").verdict in ("unobservable", "weak")
     assert result.parameter("rotors.m1.effectiveness.p").verdict in ("unobservable", "weak")
@@ -91,7 +93,7 @@ def test_a_calm_flight_tells_no_inertia():
 def test_commands_alone_admit_the_form_of_the_curve():
     rng = np.random.default_rng(8)
     truth = draw(rng)
-    result = identify(record(rng, truth, 20.0, speeds=False), None, known(truth))
+    result = identify(record(rng, truth, 20.0, speeds=False), known=known(truth))
     assert result.method == "command"
     assert any("rotor speeds" in step for step in result.steps)
     lag = result.parameter("rotors.m1.time_constant")
@@ -121,6 +123,6 @@ def test_every_format(tmp_path):
         record = read(tmp_path / name)
         for channel in ("pose.position", "pose.wxyz"):  # the pose is a dummy
             record = record.without(channel) if channel in record else record
-        found = errors(identify(record, None, known(truth), "effectiveness"), truth)
+        found = errors(identify(record, known=known(truth), method="effectiveness"), truth)
         assert max(map(abs, found.values())) < 3.0, (name, found)
         assert len(found) > 60

@@ -50,7 +50,7 @@ def test_catalogue_vehicles(name, ending, tmp_path):
     path = tmp_path / f"flight.{ending}"
     {"mcap": write_mcap, "ulg": writers.ulog, "usd": writers.usd}[ending](flight, path)
     known = {"mass": Known(airframe.total_mass, 1e-3 * airframe.total_mass)}
-    result = identify(read(path), nominal(airframe), known)
+    result = identify(read(path), nominal(airframe), known=known)
     assert result.method == "filter"
     described = describe_vehicle(airframe)
     truth = dict(

@@ -97,8 +97,9 @@ def run(path: Path, options: dict[str, Any], report: Any) -> "Identification":
     known = parse_known(options["known"])
     nominal = load_airframe(options["airframe"]) if options["airframe"] is not None else None
     record = read(path, mapping=options["mapping"])
-    report(f"identifying {path}")
-    return identify(record, nominal, known, options["method"], options["apply"], path.name)
+    return identify(
+        record, nominal, known=known, method=options["method"], apply=options["apply"], progress=report
+    )
 
 
 def claim(out: Path | None, stem: str, overwrite: bool, files: tuple[str, ...] = FILES) -> Path:

@@ -23,12 +23,14 @@ class Flight:
         airframe: Text (TOML) of the vehicle's description, or "".
         scenario: Text (TOML) of what was flown, or "".
         notes: What a reader of the record should know, one line each.
+        source: Name of the file that it was read from, or ""; no part of the record, so it does not count in `==`.
     """
 
     channels: Mapping[str, Channel] = field(default_factory=dict)
     airframe: str = ""
     scenario: str = ""
     notes: tuple[str, ...] = ()
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.channels, Mapping):
@@ -43,8 +45,10 @@ class Flight:
                 raise FlightError(
                     f"channel '{channel.name}' stands under the name '{name}'; use its own name"
                 )
-        if not is_texts(self.notes) or not is_texts([self.airframe, self.scenario]):
-            raise FlightError("airframe and scenario are texts and notes a tuple of texts; give them so")
+        if not is_texts(self.notes) or not is_texts([self.airframe, self.scenario, self.source]):
+            raise FlightError(
+                "airframe, scenario and source are texts and notes a tuple of texts; give them so"
+            )
         object.__setattr__(self, "channels", MappingProxyType(channels))
         object.__setattr__(self, "notes", tuple(self.notes))
 
@@ -87,7 +91,7 @@ class Flight:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Flight, (dict(self.channels), self.airframe, self.scenario, self.notes)
+        return Flight, (dict(self.channels), self.airframe, self.scenario, self.notes, self.source)
 
     def __repr__(self) -> str:
         return f"Flight({len(self.channels)} channels, {self.duration:.6g} s)"

@@ -62,6 +62,23 @@ def parse_known(texts: Iterable[str]) -> dict[str, Known]:
     return found
 
 
+def check_known(known: Mapping[str, float | tuple[float, float]]) -> dict[str, Known]:
+    """Numbers measured otherwise, given as values or as pairs of value and sigma, by checked names."""
+    checked: dict[str, Known] = {}
+    for name, number in known.items():
+        try:
+            entry = Known(*map(float, number)) if isinstance(number, tuple) else Known(float(number))
+        except (TypeError, ValueError):
+            entry = Known(math.nan)
+        if not all(map(math.isfinite, entry)):
+            raise IdentifyError(
+                f"known {name!r}: got {number!r}; give a value or (value, sigma), in SI units"
+            )
+        _check(name, name, entry)
+        checked[name] = entry
+    return checked
+
+
 def _number(word: str, text: str) -> float:
     try:
         value = float(text)

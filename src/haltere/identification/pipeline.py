@@ -7,14 +7,15 @@ The doctor turns back the readings of an IMU that is turned against the body. Th
 itself, so it gets the readings as they were (`mounted`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from haltere.airframe import Airframe
+from haltere.airframe import Airframe, load_airframe
 from haltere.airframe.rigid import nominal_of
 from haltere.doctor.diagnosis import Diagnosis, diagnose
 from haltere.flight import Channel, Flight
@@ -22,7 +23,7 @@ from haltere.flight.window import Excerpt, IdentifyError, excerpt
 from haltere.foundation import HaltereError
 from haltere.foundation.jsonable import to_jsonable
 from haltere.foundation.numbers import Floats
-from haltere.identification.known import Known, check_rotors
+from haltere.identification.known import Known, check_known, check_rotors
 from haltere.identification.methods.airframe import told_airframe, with_numbers
 from haltere.identification.methods.command import identify_commands
 from haltere.identification.methods.effectiveness import Told, identify_rotors
@@ -68,31 +69,39 @@ ORDER = ("mass", "payload", "com", "inertia", "thrust_to_weight", "imu", "pose",
 
 def identify(
     flight: Flight,
-    airframe: Airframe | None = None,
-    known: Mapping[str, Known] | None = None,
+    airframe: Airframe | str | Path | None = None,
+    *,
+    known: Mapping[str, float | tuple[float, float]] | None = None,
     method: Method = "auto",
     apply: Iterable[str] = (),
-    source: str = "flight",
+    progress: Callable[[str], None] | None = None,
 ) -> Identification:
-    """What a log tells of its vehicle.
+    """Identify the vehicle that flew a log.
 
     Args:
         flight: The record.
-        airframe: What the vehicle is meant to be; that of the record is not used, it may be the truth.
-        known: Numbers measured otherwise, by name.
-        method: How; chosen from what the log holds if `auto`.
+        airframe: The nominal vehicle, as an airframe, a name in the catalogue or a TOML file. The airframe that the
+            record itself may carry is not used, it may be the truth.
+        known: Numbers measured otherwise, by name: a value, or a pair of value and standard deviation, in SI units.
+        method: `auto`, or the name of a method: `filter`, `batch`, `effectiveness`, `command`, `throw`.
         apply: Kinds of the doctor's findings to mend though they are not certain.
-        source: The log's file name.
+        progress: Called with a sentence on what is done now.
     """
     if method not in METHODS:
         raise IdentifyError(f"method {method!r}; give one of {', '.join(METHODS)}")
+    numbers = check_known(known or {})
+    nominal = None if airframe is None else load_airframe(airframe)
     try:
         with np.errstate(all="ignore"):  # a damaged log may hold any numbers
-            return _identified(flight, airframe, dict(known or {}), method, apply, source)
+            return _identified(flight, nominal, numbers, method, tuple(apply), progress or _silent)
     except (np.linalg.LinAlgError, ZeroDivisionError, FloatingPointError) as error:
         raise IdentifyError(
             f"the numbers in this log fit no vehicle ({error}); look at it with haltere doctor and haltere plot"
         ) from None
+
+
+def _silent(_: str) -> None:
+    pass
 
 
 def _identified(
@@ -100,9 +109,11 @@ def _identified(
     airframe: Airframe | None,
     given: dict[str, Known],
     method: Method,
-    apply: Iterable[str],
-    source: str,
+    apply: tuple[str, ...],
+    progress: Callable[[str], None],
 ) -> Identification:
+    source = flight.source or "flight"
+    progress(f"checking {source}")
     diagnosis = diagnose(flight, airframe, apply)
     mended = diagnosis.mended
     names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
@@ -110,6 +121,7 @@ def _identified(
     check_rotors(given, part.names)
     window = throw_window(mended)
     chosen = _chosen(method, part, window is not None, airframe is not None and _posed(mended))
+    progress(f"identifying {source}: method {chosen}")
     if chosen == "throw":
         if window is None:
             raise IdentifyError(

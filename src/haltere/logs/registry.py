@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -149,11 +149,12 @@ def read(path: str | PathLike[str], *, mapping: Mapping | str | PathLike[str] | 
     reader = _reader(file, log_format)
     try:
         with np.errstate(all="ignore"):  # a damaged log may hold any numbers
-            return reader(file, chosen) if log_format.takes_mapping else reader(file)
+            flight = reader(file, chosen) if log_format.takes_mapping else reader(file)
     except LogError:
         raise
     except FlightError as error:  # a channel that cannot be, whose file it does not know
         raise LogError(f"{file}: {error}") from None
+    return replace(flight, source=file.name)
 
 
 def _reader(file: Path, log_format: LogFormat) -> Callable[..., Flight]:

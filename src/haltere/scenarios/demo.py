@@ -173,5 +173,5 @@ def meet(seed: int = 0, say: Callable[[str], None] | None = None) -> Unknown:
     draw = np.random.default_rng([seed, 1])
     weighed = truth["mass"] + SCALE * float(draw.standard_normal())
     known = {"mass": Known(weighed, SCALE)}
-    result = identify(flight, nominal, known, "effectiveness", source=vehicle.name)
+    result = identify(replace(flight, source=vehicle.name), nominal, known=known, method="effectiveness")
     return Unknown(vehicle, flight, result, truth)

@@ -105,3 +105,20 @@ def test_a_dead_accelerometer_is_refused_in_a_line():
     dead = replace(flight["imu.accel"], values=np.zeros_like(flight["imu.accel"].values))
     with pytest.raises(IdentifyError, match="what the accelerometer reads"):
         identify(flight.with_channel(dead), method="command")
+
+
+def test_airframe_by_name_known_as_pairs_and_progress():
+    flight = replace(made(0), source="made.mcap")
+    sentences = []
+    result = identify(flight, known={"mass": (0.5, 0.005)}, method="effectiveness", progress=sentences.append)
+    mass = result.parameter("mass")
+    assert (result.source, mass.value, mass.sigma) == ("made.mcap", 0.5, 0.005)
+    assert sentences == ["checking made.mcap", "identifying made.mcap: method effectiveness"]
+    assert identify(flight, "x500", known={"mass": 0.5}).nominal.name == "x500"
+    for known, message in (
+        ({"mass": "heavy"}, "value or"),
+        ({"mas": 1.0}, "did you mean"),
+        ({"mass": -1.0}, "above zero"),
+    ):
+        with pytest.raises(IdentifyError, match=message):
+            identify(flight, known=known)
