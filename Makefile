@@ -83,7 +83,7 @@ $(PEERS_READY):
 	@touch $@
 
 docs: setup  ## build the documentation into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:  ## remove what the targets above have made
 	rm -rf $(VENV) $(LOWEST_VENV) $(PEERS_VENV) .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache \

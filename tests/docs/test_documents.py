@@ -14,7 +14,7 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 from haltere.cli.app import main
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LONG = {"demo", "bench", "reproduce", "simulate", "design"}
 
 

@@ -66,7 +66,7 @@ Coefficient = Annotated[
 
 
 class Coefficients(Part):
-    """Static coefficients: each a constant, a list over `alpha` or a table [alpha][beta]; left out it is zero."""
+    """Static coefficients: each a constant, a list over `alpha` or a table `[alpha][beta]`; left out it is zero."""
 
     kind: Literal["body", "wind"] = Field(
         description="the axes of the coefficients", examples=['kind = "wind"']
