@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from mkdocs.structure.files import File, Files
-
 from docs.tree import PACKAGE, duty, folders, layers
+from mkdocs.structure.files import File, Files
 
 #: Rooms that no program imports: the command line, the papers and the benchmark.
 LEFT_OUT = {"cli", "papers", "bench"}

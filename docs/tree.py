@@ -86,9 +86,9 @@ def picture() -> str:
     row, gap, width, left = 34, 6, 860, 20
     fills = {"none": "#d7ebdc", "part": "#eef0d4", "jax": "#dbe4f3"}
     height = len(layers()) * (row + gap) + 74
+    box = f"0 0 {width + 2 * left} {height}"
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width + 2 * left} {height}" '
-        'font-family="sans-serif" font-size="13">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" font-family="sans-serif" font-size="13">',
         "<title>The rooms of haltere, layer by layer: imports point down only</title>",
         f'<rect width="{width + 2 * left}" height="{height}" fill="#ffffff"/>',
     ]
@@ -100,7 +100,8 @@ def picture() -> str:
             kind = "none" if room in WITHOUT_JAX else "part" if room in PARTLY_WITHOUT_JAX else "jax"
             said = _short(duty(PACKAGE / room / "__init__.py"), int((each - 24) / 6.6) - len(room) - 4)
             out.append(
-                f'<rect x="{x:.0f}" y="{y}" width="{each:.0f}" height="{row}" rx="4" fill="{fills[kind]}" stroke="#8a94a6"/>'
+                f'<rect x="{x:.0f}" y="{y}" width="{each:.0f}" height="{row}" rx="4" '
+                f'fill="{fills[kind]}" stroke="#8a94a6"/>'
                 f'<text x="{x + 10:.0f}" y="{y + 22}" fill="#1b2330"><tspan font-weight="bold">{room}</tspan>'
                 f'<tspan dx="10" fill="#46505f">{html.escape(said)}</tspan></text>'
             )
