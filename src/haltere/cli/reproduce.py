@@ -77,7 +77,7 @@ def reproduce(
         elif paper is Paper.SCHMITZ and report is not None:
             result = _schmitz(number, seed, report, say)
         else:
-            study = import_module(f"haltere.papers.{paper.value}")
+            study = import_module(f"haltere.papers.{paper.value}.tables")
             result = study.reproduce(runs=number, seed=seed, progress=say)
     tables = result["tables"]
     if json:
