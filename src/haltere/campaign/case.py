@@ -13,8 +13,9 @@ It gives, for each case, numbers, short texts and small arrays by name. With K =
 so it depends on nothing but seed and number. A batch is filled up to its full size with repeats of its last case
 before a function of the second kind sees it: one shape, one compilation, the same bits wherever a case stands.
 
-Before its first batch a worker is set to one XLA thread, 64 bits and shared compiled functions (`prepare_worker`).
-JAX is imported inside the functions, because the variables for this must be set before.
+Before its first batch a worker is set to one XLA thread and shared compiled functions (`prepare_worker`). JAX is
+imported inside the functions, because the variables for this must be set before. Every batch computes with 64 bits, in
+a scope of its own.
 """
 
 import importlib
@@ -46,7 +47,7 @@ XLA_FLAG = "--xla_cpu_multi_thread_eigen=false"
 
 @dataclass(frozen=True)
 class Setting:
-    """How a worker sets JAX: one thread, 64 bits, compiled functions kept in `cache` (its own place if None)."""
+    """How a worker sets JAX: one thread, compiled functions kept in `cache` (its own folder if None)."""
 
     cache: str | None = None
 
@@ -56,7 +57,7 @@ _prepared: list[Setting] = []
 
 
 def prepare_worker(setting: Setting) -> None:
-    """Give this process one XLA thread, 64 bits and a shared place for compiled functions; once."""
+    """Give this process one XLA thread and a shared folder for compiled functions; once."""
     with _lock:
         if _prepared:
             return
@@ -66,7 +67,6 @@ def prepare_worker(setting: Setting) -> None:
             os.environ["XLA_FLAGS"] = f"{flags} {XLA_FLAG}".strip()
         import jax  # noqa: PLC0415  (only now, with the variables set)
 
-        jax.config.update("jax_enable_x64", True)
         cache = setting.cache or jax.config.values["jax_compilation_cache_dir"] or default_cache()
         jax.config.update("jax_compilation_cache_dir", cache)
         # Many workers start often: small functions are worth sharing too.
@@ -160,7 +160,14 @@ def run_batch(task: Task) -> BatchResult:
     """Run one batch here; whatever goes wrong in a case becomes the text of its failure."""
     if task.setting is not None:
         prepare_worker(task.setting)
-    import jax  # noqa: PLC0415  (see the module)
+    from haltere.foundation.arrays import double_precision  # noqa: PLC0415  (imports JAX; see the module)
+
+    with double_precision():
+        return _run_batch(task)
+
+
+def _run_batch(task: Task) -> BatchResult:
+    import jax  # noqa: PLC0415
 
     function = find_function(task.function)
     root = jax.random.key(task.seed)

@@ -23,6 +23,7 @@ from haltere.dynamics.servo import REPORT_STEPS
 from haltere.estimation.payload.model import ArmBelief
 from haltere.estimation.payload.record import ArmRecord
 from haltere.estimation.payload.signals import SignalSettings, arm_rows, slide_directions
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
 
 FULL = 1.02
@@ -35,6 +36,7 @@ FEW = 8
 """Readings in each direction that a comparison needs."""
 
 
+@double_precision()
 def payload_faults(belief: ArmBelief, record: ArmRecord) -> tuple[Finding, ...]:
     """Findings in the readings of one run, angles and loads (T, J); empty if all is well."""
     names = belief.arm.model.topology.joint_names

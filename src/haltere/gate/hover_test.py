@@ -21,7 +21,7 @@ from haltere.control.errors import ControlError
 from haltere.dynamics import State
 from haltere.dynamics.model import locked_rotors
 from haltere.exporters import Certificate
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.gate.draws import drawn, flyable
 from haltere.identification.described import Subject
@@ -42,6 +42,7 @@ DELAY_STEP = 0.02
 """Delays of motors are rounded up to a multiple of this where the buffer of pending commands is sized, s."""
 
 
+@double_precision()
 def certify(subject: Subject, draws: int = 20, seed: int = 0) -> Certificate:
     """Fly `draws` vehicles drawn from what is known, and tell how it went.
 

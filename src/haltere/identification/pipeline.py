@@ -21,6 +21,7 @@ from haltere.doctor.diagnosis import Diagnosis, diagnose
 from haltere.flight import Channel, Flight
 from haltere.flight.window import Excerpt, IdentifyError, excerpt
 from haltere.foundation import HaltereError
+from haltere.foundation.errors import PrecisionError
 from haltere.foundation.jsonable import to_jsonable
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known, check_known, check_rotors
@@ -137,7 +138,7 @@ def _identified(
                 readings, meant = mounted(mended, airframe, turn)
             told = _told(chosen, readings, part, meant, given)
         except HaltereError as error:
-            if method != "auto" or chosen != "filter":
+            if method != "auto" or chosen != "filter" or isinstance(error, PrecisionError):
                 raise
             chosen = "effectiveness"
             told = _told(chosen, mended, part, airframe, given)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.observability.rank.directions import Direction, named_directions, respecting
 from haltere.observability.rank.parameters import Menu, Parameter, Parameters, Verdict, verdict
@@ -89,6 +90,7 @@ class Observability:
         return self.floating.rank == self.matrix.rank
 
 
+@double_precision()
 def observe(
     subject: Subject,
     question: Question,

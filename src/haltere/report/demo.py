@@ -51,6 +51,7 @@ def write_demo(path: Path, progress: Callable[[str], None] | None = None, seed: 
     return {**met.result.to_dict(), "truth": truth, "report": str(path)}
 
 
+@double_precision()
 def demo_page(met: Unknown) -> Page:
     """The report of the result, with the flight that it came from."""
     found = page(met.result, met.truth)

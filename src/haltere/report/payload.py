@@ -15,6 +15,7 @@ from haltere.estimation.payload.events import PayloadEvent
 from haltere.estimation.payload.filter import PayloadFilter
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import PayloadEstimate
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
 from haltere.identification.payload.reading import PayloadReading
 from haltere.report import charts, theme
@@ -53,6 +54,7 @@ class Story:
         )
 
 
+@double_precision()
 def page(story: Story, title: str) -> Page:
     """The page of one log or one simulated grip."""
     items: list[Picture | Table] = [

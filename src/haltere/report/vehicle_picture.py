@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from haltere.airframe import Airframe
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Floats
 from haltere.identification.described import Subject
 from haltere.identification.result import Identification
@@ -29,6 +30,7 @@ DOUBT = "#8e5ea2"
 XYZ = ("x", "y", "z")
 
 
+@double_precision()
 def picture(result: Identification, airframe: Airframe) -> Picture:
     """The vehicle in 3D, of a result with this airframe."""
     subject = Subject.from_result(result) if airframe.rotors else None

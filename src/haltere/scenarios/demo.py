@@ -17,7 +17,7 @@ from haltere.airframe import Airframe, Curve, from_catalogue
 from haltere.control import GeometricController, Integral, step
 from haltere.dynamics import Environment, State
 from haltere.flight import Flight
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.numbers import Floats
 from haltere.identification import described as physics
 from haltere.identification.described import Subject
@@ -70,6 +70,7 @@ class Unknown:
     """By the names of the result."""
 
 
+@double_precision()
 def unknown_vehicle(seed: int, nominal: Airframe | None = None) -> Airframe:
     """The catalogue vehicle with every number changed."""
     draw = np.random.default_rng(seed)
@@ -112,6 +113,7 @@ def unknown_vehicle(seed: int, nominal: Airframe | None = None) -> Airframe:
     )
 
 
+@double_precision()
 def flown(vehicle: Airframe, believed: Airframe, seed: int) -> Flight:
     """A lively figure, flown by a controller that believes in another vehicle, read by noisy sensors."""
     plant, controller = Vehicle.from_airframe(vehicle), GeometricController.from_airframe(believed)
@@ -141,6 +143,7 @@ def flown(vehicle: Airframe, believed: Airframe, seed: int) -> Flight:
     return record(vehicle, plant.model, trace, Environment(), sensing, jax.random.key(seed), "", (note,))
 
 
+@double_precision()
 def truth_of(vehicle: Airframe) -> dict[str, float]:
     """Every number of the vehicle by the names of a result; places count from the centre of mass."""
     subject = Subject.from_airframe(vehicle)
@@ -161,6 +164,7 @@ def _named(head: str, tails: Sequence[str], values: Floats) -> dict[str, float]:
     return {f"{head}.{tail}": float(value) for tail, value in zip(tails, values, strict=True)}
 
 
+@double_precision()
 def meet(seed: int = 0, say: Callable[[str], None] | None = None) -> Unknown:
     """Make an unknown vehicle, fly it, identify it."""
     tell = say or (lambda _: None)

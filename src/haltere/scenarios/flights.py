@@ -29,7 +29,7 @@ from haltere.dynamics import Environment, State
 from haltere.dynamics.model import locked_rotors
 from haltere.flight import write_mcap
 from haltere.foundation import HaltereError
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.scenarios import scenario_flight as pieces
 from haltere.simulation import Command, Timing, Trace, Vehicle, fly
@@ -50,6 +50,7 @@ class UselessFlightError(HaltereError):
     """A flight whose numbers are not finite."""
 
 
+@double_precision()
 def fly_many(
     scenario: Scenario,
     text: str,
@@ -91,6 +92,7 @@ def fly_many(
 
 
 @whole_batch
+@double_precision()
 def fly_cases(cases: Sequence[Case]) -> list[Mapping[str, Any] | Exception]:
     """The flights of one batch: a summary of each, and its file if it is to be kept."""
     bound_programs()

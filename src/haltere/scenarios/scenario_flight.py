@@ -17,7 +17,7 @@ from haltere.dynamics import Environment, State
 from haltere.dynamics.model import locked_rotors
 from haltere.dynamics.sensors.imu import ImuErrors
 from haltere.flight import Flight
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.scenarios.trimmed_pilot import cog_pilot, with_cog
 from haltere.simulation import Command, Gusts, Timing, Trace, Vehicle, along_wind, fly
@@ -46,6 +46,7 @@ START_HEIGHT = 1.0
 """Where a vehicle without start or trajectory begins, m."""
 
 
+@double_precision()
 def simulate(
     scenario: Scenario | str | Path, progress: Progress | None = None, seed: int | None = None
 ) -> Flight:

@@ -13,7 +13,7 @@ from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.coordinates import Chart
 from haltere.estimation.vehicle.steps import Belief
 from haltere.estimation.vehicle.verdicts import Judgement, judge, sentences
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, double_precision, to_numpy
 from haltere.foundation.programs import Stored
 from haltere.foundation.verdict import Verdict
 from haltere.lie import so3
@@ -51,13 +51,17 @@ class VehicleEstimate:
     """What was believed at an earlier moment, where that was asked for."""
 
     @cached_property
+    @double_precision()
     def printed(self) -> Mean:
         """The constants in printed numbers, at the centre of mass on principal axes; see `impossible`."""
         found, row, excess = self._in_print[0], *self._excess
         if excess <= 0.0:
-            return found
+            return to_numpy(found)
         toward = self.printed_cov @ row
-        return self.chart.printed.plus(found, jnp.asarray(-(1.0 + INSIDE) * excess / (row @ toward) * toward))
+        moved = self.chart.printed.plus(
+            found, jnp.asarray(-(1.0 + INSIDE) * excess / (row @ toward) * toward)
+        )
+        return to_numpy(moved)
 
     @cached_property
     def printed_cov(self) -> np.ndarray:
@@ -65,6 +69,7 @@ class VehicleEstimate:
         return self._in_print[1]
 
     @cached_property
+    @double_precision()
     def _in_print(self) -> tuple[Mean, np.ndarray]:
         """Printed numbers and the covariance of their errors, as the filter believes them."""
         first = self.chart.moving.dimension
@@ -106,11 +111,13 @@ class VehicleEstimate:
             "give a hand measurement"
         )
 
+    @double_precision()
     def thrust_axes(self) -> tuple[np.ndarray, np.ndarray]:
         """Thrust axes (N, 3) along principal axes, and their slopes (N, 3, N, 2) over the tilts."""
         axes, slopes = _axes_at(self.chart.kind)(self.chart.numbers, self.printed["rotor_tilt"])
         return np.asarray(axes), np.asarray(slopes)
 
+    @double_precision()
     def table(self) -> list[Row]:
         """Every printed number with its standard deviation and verdict; rotations as rotation vectors in rad."""
         printed = {name: np.asarray(value) for name, value in self.printed.items()}

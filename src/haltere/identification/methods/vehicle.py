@@ -20,6 +20,7 @@ from haltere.flight import Channel, Flight
 from haltere.flight.filters import filled, smoothed, white_noise
 from haltere.flight.window import Excerpt, IdentifyError
 from haltere.foundation import HaltereError
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known
@@ -57,6 +58,7 @@ STANDING = 0.05
 CUTOFF = 20.0
 
 
+@double_precision()
 def identify_vehicle(
     flight: Flight, part: Excerpt, airframe: Airframe, known: Mapping[str, Known], method: str
 ) -> Told:

@@ -20,6 +20,7 @@ from haltere.estimation.payload.filter import PayloadFilter
 from haltere.estimation.payload.model import DIRECTION, PAYLOAD, ArmBelief, coefficients
 from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.state import PayloadSettings
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.files import check_free, write_text
 from haltere.foundation.numbers import Numbers
 from haltere.foundation.verdict import NORMAL, Verdict, judge
@@ -46,6 +47,7 @@ class ServoCalibration:
     residual: Numbers
 
 
+@double_precision()
 def calibrate(
     belief: ArmBelief,
     records: Sequence[ArmRecord],

@@ -19,6 +19,7 @@ from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import BESIDE, TURNED, PayloadEstimate, PayloadSettings
 from haltere.flight import Channel, Flight
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Numbers
 from haltere.lie import so3
@@ -49,6 +50,7 @@ class ArmLog:
     notes: tuple[str, ...]
 
 
+@double_precision()
 def arm_log(flight: Flight, airframe: Airframe, effort: Effort = "torque") -> ArmLog:
     """The servo readings of an arm in a flight: one even clock, joints in the airframe's order, loads as shares.
 
@@ -223,6 +225,7 @@ class PayloadReading:
         return all(finding.kind == "arm-straight-down" for finding in self.findings)
 
 
+@double_precision()
 def read_payload(
     flight: Flight,
     airframe: Airframe,

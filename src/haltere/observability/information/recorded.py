@@ -30,7 +30,7 @@ from haltere.estimation.vehicle.frames import filled, frames_from_flight
 from haltere.estimation.vehicle.smoother import Nominal, bound
 from haltere.estimation.vehicle.steps import Belief, Frames, Noise, run
 from haltere.flight import Channel, Flight
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.numbers import Numbers
 from haltere.lie import so3
 from haltere.observability.answer import Observability, observe
@@ -239,6 +239,7 @@ class FlightInformation:
     notes: tuple[str, ...]
 
 
+@double_precision()
 def information_of_flight(
     airframe: Airframe,
     flight: Flight,

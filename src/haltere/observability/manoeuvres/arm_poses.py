@@ -95,6 +95,7 @@ class PayloadPlan:
     blind: tuple[str, ...]
 
 
+@double_precision()
 def payload_plan(
     airframe: Airframe,
     link: str | None = None,

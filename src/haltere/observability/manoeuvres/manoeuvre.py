@@ -22,7 +22,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from haltere.airframe import Airframe
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.numbers import Numbers
 from haltere.observability.answer import observe
 from haltere.observability.information.excitation import excitation_of, missing
@@ -251,6 +251,7 @@ class Plan:
     findings: tuple[str, ...]
 
 
+@double_precision()
 def plan(
     airframe: Airframe,
     sensors: Sequence[str],

@@ -16,6 +16,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.algebra.series import Reals, Tape
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
 from haltere.observability.information.fisher import RATE, WINDOW, Information, Noise
 from haltere.observability.rank import system
@@ -48,6 +49,7 @@ class Throws:
         return max(np.inf if sigma is None else sigma for sigma in self.sigma.values())
 
 
+@double_precision()
 def throw_plans(airframe: Airframe, rate: float, most: int = 3, seconds: float = 0.8) -> list[Throws]:
     """The best set of throws of each size from one to `most`.
 
@@ -72,6 +74,7 @@ def throw_plans(airframe: Airframe, rate: float, most: int = 3, seconds: float =
     ]
 
 
+@double_precision()
 def throws_about(airframe: Airframe, axes: Sequence[str], rate: float, seconds: float = 0.8) -> Throws:
     """What throws about the given axes, of `AXES`, are worth."""
     for axis in axes:

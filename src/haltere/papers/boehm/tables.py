@@ -16,6 +16,7 @@ from haltere.estimation.core.consistency import mean_band
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.prior import Hand
 from haltere.foundation import HaltereError
+from haltere.foundation.arrays import double_precision
 from haltere.papers.boehm import ranks
 from haltere.papers.boehm.flights import Conditions, fly
 from haltere.papers.boehm.series import Series, Setting, estimate, paper_hands
@@ -57,6 +58,7 @@ RELATIVE: tuple[tuple[str, str, slice, float], ...] = (
 Progress = Callable[[str], None]
 
 
+@double_precision()
 def reproduce(runs: int = 30, seed: int = 0, progress: Progress | None = None) -> dict[str, Any]:
     """The tables of the study.
 

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from haltere.estimation.cog.settings import Reason
 from haltere.foundation import HaltereError
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, double_precision
 from haltere.papers.fresk import experiments, fit, vehicles
 from haltere.papers.fresk.experiments import AFTER, DROP, PRODUCTS, keys, step_case, step_loop, step_result
 from haltere.papers.fresk.loop import RATE, Case, CogLog, Source, flights
@@ -98,6 +98,7 @@ def sweep_groups(runs: int, seed: int) -> dict[str, tuple[bool, list[dict[str, A
     }
 
 
+@double_precision()
 def fly_all(
     runs: int = 20, seed: int = 0, progress: Progress | None = None, shapes: tuple[str, ...] | None = None
 ) -> FreskFlights:
@@ -135,6 +136,7 @@ def split(log: CogLog, counts: dict[str, int]) -> dict[str, CogLog]:
     return found
 
 
+@double_precision()
 def reproduce(runs: int = 20, seed: int = 0, progress: Progress | None = None) -> dict[str, Any]:
     """The tables of the study; see the module."""
     return tables(fly_all(runs, seed, progress))

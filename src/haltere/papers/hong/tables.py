@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from haltere.foundation import HaltereError
+from haltere.foundation.arrays import double_precision
 from haltere.papers.hong import compact, equations, forms
 from haltere.papers.hong.cases import CASES, Sample, samples
 from haltere.papers.hong.equations import Reading
@@ -261,6 +262,7 @@ TABLES = (
 )
 
 
+@double_precision()
 def reproduce(runs: int = 20, seed: int = 0, progress: Callable[[str], None] | None = None) -> dict[str, Any]:
     """The tables of the study.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
 from haltere.papers.schmitz import paper_estimator
 from haltere.papers.schmitz.bench import POSES, limit_rows
@@ -36,6 +37,7 @@ TABLE_ONE = {
 """[Schmitz] Table I: running average, relative error, deviations of the direct mass and of the average, kg."""
 
 
+@double_precision()
 def reproduce(runs: int = 100, seed: int = 0, progress: Progress | None = None) -> dict[str, Any]:
     """The tables of the study; see the module."""
     return tables(measure_all(runs, seed, progress))

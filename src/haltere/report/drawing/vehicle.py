@@ -20,6 +20,7 @@ from haltere.dynamics.rigid import MassProperties, at_rest
 from haltere.dynamics.tree import Nodes
 from haltere.dynamics.wing import wing_frame
 from haltere.foundation import HaltereError
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Floats
 from haltere.report import theme
 from haltere.report.drawing import shapes
@@ -69,6 +70,7 @@ class Drawing:
         return min(float(part.mesh.vertices[:, 2].min()) for part in self.parts if len(part.mesh.vertices))
 
 
+@double_precision()
 def draw(
     airframe: Airframe, joint_angles: ArrayLike | None = None, rotor_rates: ArrayLike | None = None
 ) -> Drawing:

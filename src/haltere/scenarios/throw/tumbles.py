@@ -19,7 +19,7 @@ from haltere.dynamics import Model, State
 from haltere.dynamics.rigid import Compact
 from haltere.dynamics.sensors.imu import specific_force_and_rate
 from haltere.dynamics.sensors.noise import sample_sigma, white
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification.tumble.imu_position import Budget, ImuPlace, imu_place
@@ -81,6 +81,7 @@ def thrown_vehicle(drag: float) -> Airframe:
     return airframe.model_copy(update={"rotors": (), "body": airframe.body.model_copy(update=body)})
 
 
+@double_precision()
 def tumble_runs(
     key: Array,
     runs: int = 100,
