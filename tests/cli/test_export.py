@@ -18,7 +18,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def results():
-    path = Path(__file__).resolve().parents[1] / "unit" / "export" / "results.py"
+    path = Path(__file__).resolve().parents[1] / "unit" / "exporters" / "results.py"
     spec = importlib.util.spec_from_file_location("hand_built_results", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules["hand_built_results"] = module

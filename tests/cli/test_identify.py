@@ -49,7 +49,7 @@ def test_json_and_files(folder, capsys, tmp_path):
     assert {"residuals"} <= set(result["fit"])
     assert all({"rms", "whiteness"} <= set(r) for r in result["fit"]["residuals"])
     back = read_result(out / "result.json")
-    assert back.parameter("mass").value == pytest.approx(0.5)
+    assert back.parameters["mass"].value == pytest.approx(0.5)
     code, _, err = call(capsys, "identify", folder / "one.mcap", "--out", out)
     assert code == 1
     assert err.count("\n") == 1

@@ -82,7 +82,7 @@ def rows_truth(vehicle):
 
 def errors(result, truth):
     """In sigma, of all that was told."""
-    told = {name: result.parameter(name) for name in truth}
+    told = {name: result.parameters.get(name) for name in truth}
     return {
         n: (p.value - truth[n]) / p.sigma for n, p in told.items() if p is not None and p.value is not None
     }
@@ -143,7 +143,7 @@ def row_ratios(result, name, seed):
     _, _, truth, _, _ = flown(name, seed, DRAWING)
     airframe = equipped(name)
     limits = row_bound(truth, airframe)
-    told = {n: result.parameter(n) for n in limits}
+    told = {n: result.parameters.get(n) for n in limits}
     return {n: p.sigma / limits[n] for n, p in told.items() if p.verdict in ("identified", "weak")}
 
 
@@ -157,7 +157,7 @@ def judged(name, seed, ending, folder, method):
     limits = bound(truth, airframe, file, weighed.sigma)
     # Along itself an axis changes by a square only: its error is no normal number and has no bound.
     flat = {n for n in away if n.endswith("axis.z") and abs(constants.truth()[n]) > 0.9}
-    ratios = {n: result.parameter(n).sigma / limits[n] for n in away if n not in flat}
+    ratios = {n: result.parameters[n].sigma / limits[n] for n in away if n not in flat}
     assert len(ratios) > 45
     return {n: e for n, e in away.items() if n not in flat}, ratios, result
 
@@ -202,7 +202,7 @@ def test_online_and_offline_agree_with_pose_in_a_table(tmp_path):
     online = result.fit["online"]
     assert set(online) > {"mass", "inertia.xx", "imu.position.x"}
     apart = [
-        abs(value - result.parameter(name).value) / np.hypot(sigma, result.parameter(name).sigma)
+        abs(value - result.parameters[name].value) / np.hypot(sigma, result.parameters[name].sigma)
         for name, (value, sigma) in online.items()
         if ".axis." not in name
     ]
@@ -270,7 +270,7 @@ def test_files_without_imu_or_pose_say_what_is_missing():
     bare = from_catalogue("hong-quadrotor")
     assert (*bare.imu, *bare.pose) == ()
     result = identify(flight, bare, known={"mass": weighed}, method="effectiveness")
-    assert result.parameter("rotors.rotor_1.thrust_coefficient").verdict in ("identified", "weak")
+    assert result.parameters["rotors.rotor_1.thrust_coefficient"].verdict in ("identified", "weak")
     blind = flight.without("imu.gyro")
     with pytest.raises(IdentifyError, match=r"no imu\.gyro; log a gyro in flight"):
         identify(blind, bare, known={"mass": weighed})

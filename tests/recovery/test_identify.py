@@ -43,7 +43,7 @@ def known(truth):
 
 def errors(result, truth):
     """In sigma, of all that was told."""
-    told = {name: result.parameter(name) for name in truths(truth)}
+    told = {name: result.parameters.get(name) for name in truths(truth)}
     return {
         name: (told[name].value - value) / told[name].sigma
         for name, value in truths(truth).items()
@@ -60,11 +60,11 @@ def test_lively_flights(seed):
     assert max(map(abs, found.values())) < 3.5, found
     assert np.mean([abs(e) < 1.96 for e in found.values()]) > 0.9
     assert len(found) > 60
-    assert result.parameter("inertia.xx").verdict == "identified"
-    assert result.parameter("inertia.xx").sigma < 0.12 * truth.inertia[0]
+    assert result.parameters["inertia.xx"].verdict == "identified"
+    assert result.parameters["inertia.xx"].sigma < 0.12 * truth.inertia[0]
     assert max(result.fit["both_ways_sigma"].values()) < 1.0
     assert json.dumps(result.to_dict(), allow_nan=False)
-    moments = [result.parameter(f"inertia.{m}").value for m in ("xx", "yy", "zz")]
+    moments = [result.parameters[f"inertia.{m}"].value for m in ("xx", "yy", "zz")]
     assert 2.0 * max(moments) <= sum(moments)
 
 
@@ -86,8 +86,8 @@ def test_a_calm_flight_tells_no_inertia():
         record(rng, truth, 8.0, lively=0.003, noise=3.0), known=known(truth), method="effectiveness"
     )
     for moment in ("xx", "yy"):
-        assert result.parameter(f"inertia.{moment}").verdict in ("unobservable", "weak")
-    assert result.parameter("rotors.m1.effectiveness.p").verdict in ("unobservable", "weak")
+        assert result.parameters[f"inertia.{moment}"].verdict in ("unobservable", "weak")
+    assert result.parameters["rotors.m1.effectiveness.p"].verdict in ("unobservable", "weak")
 
 
 def test_commands_alone_admit_the_form_of_the_curve():
@@ -95,14 +95,14 @@ def test_commands_alone_admit_the_form_of_the_curve():
     truth = draw(rng)
     result = identify(record(rng, truth, 20.0, speeds=False), known=known(truth))
     assert result.method == "command"
-    assert any("rotor speeds" in step for step in result.steps)
-    lag = result.parameter("rotors.m1.time_constant")
+    assert any("rotor speeds" in step for step in result.next_steps)
+    lag = result.parameters.get("rotors.m1.time_constant")
     assert abs(lag.value - truth.tau) < 3.0 * lag.sigma
     for k, moment in enumerate(("xx", "yy")):
-        told = result.parameter(f"inertia.{moment}")
+        told = result.parameters.get(f"inertia.{moment}")
         assert abs(told.value - truth.inertia[k]) < 3.0 * told.sigma
-    assert result.parameter("rotors.m1.effectiveness.p").verdict == "combination"
-    ratio = result.parameter("thrust_to_weight")
+    assert result.parameters["rotors.m1.effectiveness.p"].verdict == "combination"
+    ratio = result.parameters.get("thrust_to_weight")
     assert abs(ratio.value - truths(truth)["thrust_to_weight"]) < 3.0 * ratio.sigma
 
 

@@ -75,7 +75,7 @@ def examine(
     nominal = load_airframe(airframe) if airframe is not None else None
     record = read(flight, mapping=mapping)
     report(f"examining {flight}")
-    diagnosis = diagnose(record, nominal, apply)
+    diagnosis = diagnose(record, nominal, apply=apply)
     result = {**diagnosis.to_dict(), "notes": list(record.notes), "duration": record.duration, "file": flight}
     if out is not None:
         write_mcap(diagnosis.mended, out, overwrite=overwrite)

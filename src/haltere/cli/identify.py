@@ -9,11 +9,10 @@ from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, pro
 from haltere.foundation import HaltereError
 
 if TYPE_CHECKING:
-    from haltere.identification.result import Identification, Parameter
+    from haltere.identification.result import Identification
 
 EXAMPLE = "Example: haltere identify flight.ulg --known mass=0.716+-0.002 --out identified --json"
 FILES = ("result.json", "airframe.toml", "report.html")
-LETTERS = {"identified": "", "weak": " weak", "combination": " together", "unobservable": " not told"}
 
 
 def identify(
@@ -156,52 +155,9 @@ def put(folder: Path, texts: dict[str, str | None]) -> None:
 
 def show(result: "Identification") -> None:
     """Print the tables and what to do next."""
-    title = f"{result.source}: {result.duration:.1f} s, method {result.method}"
-    whole = [p for p in result.parameters if not p.name.startswith("rotors.")]
-    rows = [
-        (
-            p.name,
-            p.value,
-            p.sigma,
-            interval(p.interval),
-            p.unit,
-            p.verdict,
-            p.fix or ", ".join(p.partners[:2]),
-        )
-        for p in whole
-    ]
-    emit_table(title, ("parameter", "value", "sigma", "95 %", "unit", "verdict", "what would help"), rows)
-    rotors: dict[str, dict[str, Parameter]] = {}
-    for p in result.parameters:
-        if p.name.startswith("rotors."):
-            _, rotor, last = p.name.split(".", 2)
-            rotors.setdefault(last, {})[rotor] = p
-    names = list(dict.fromkeys(rotor for row in rotors.values() for rotor in row))
-    if names:
-        cells = [
-            (last, *(number(row.get(name)) for name in names), next(iter(row.values())).unit)
-            for last, row in rotors.items()
-        ]
-        emit_table("Rotors: value +- sigma", ("parameter", *names, "unit"), cells)
-    lines = [(p.name, p.unit, p.rms, p.to_dict()["share"]) for p in result.predictions]
-    if lines:
-        emit_table("Prediction of held-out time", ("signal", "unit", "rms", "of its deviation"), lines)
-    for finding in result.findings:
-        typer.echo(f"doctor: {finding['kind']}: {finding['evidence']}; {finding['remedy']}")
-    for note in result.notes:
-        typer.echo(f"note: {note}")
-    for step in result.steps[:4]:
-        typer.echo(f"next: {step}")
+    from haltere.identification.summary import result_lines, result_tables
 
-
-def number(entry: "Parameter | None") -> str:
-    """One rotor's number as text."""
-    if entry is None or entry.value is None or entry.sigma is None:
-        return "-" if entry is None else f"-{LETTERS[entry.verdict]}"
-    return f"{entry.value:.4g} +- {entry.sigma:.2g}{LETTERS[entry.verdict]}"
-
-
-def interval(sides: tuple[float | None, float | None]) -> str:
-    """An interval as text."""
-    low, high = ("" if side is None else f"{side:.4g}" for side in sides)
-    return f"{low} .. {high}" if low or high else "-"
+    for table in result_tables(result):
+        emit_table(table.title, table.columns, table.rows)
+    for line in result_lines(result):
+        typer.echo(line)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haltere.foundation.jsonable import to_jsonable
+from haltere.foundation.tables import format_cell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,16 +44,9 @@ def emit_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     for column, is_number in zip(columns, numeric, strict=True):
         table.add_column(column, justify="right" if is_number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(cell(item) for item in row))
+        table.add_row(*(format_cell(item) for item in row))
     # A pipe has no width of its own: do not break lines that another program will read.
     Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
-
-
-def cell(item: Any) -> str:
-    """One table entry as text."""
-    if item is None:
-        return "-"
-    return f"{item:.4g}" if isinstance(item, float) else str(item)
 
 
 def console() -> "Console":

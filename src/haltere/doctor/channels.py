@@ -14,7 +14,7 @@ import numpy as np
 from scipy import signal
 
 from haltere.airframe import Airframe
-from haltere.doctor.finding import Finding, Mend, Unknown
+from haltere.doctor.finding import Finding, Mend, Undecided
 from haltere.flight import Channel, Flight
 from haltere.foundation.numbers import Bools
 
@@ -30,7 +30,7 @@ SENSORS = {"accel", "gyro", "position", "wxyz", "speed", "field"}
 
 def check_signals(
     flight: Flight, _: Airframe | None, measures: dict[str, float]
-) -> Iterator[Finding | Unknown]:
+) -> Iterator[Finding | Undecided]:
     """Yield what is wrong with single channels."""
     for channel in flight.channels.values():
         last = channel.name.rsplit(".", 1)[-1]
@@ -280,7 +280,9 @@ SLOW = 100.0
 FAST = ("imu.accel", "imu.gyro", "rotors.speed", "rotors.command")
 
 
-def check_time(flight: Flight, _: Airframe | None, measures: dict[str, float]) -> Iterator[Finding | Unknown]:
+def check_time(
+    flight: Flight, _: Airframe | None, measures: dict[str, float]
+) -> Iterator[Finding | Undecided]:
     """Yield what is wrong with the time stamps."""
     gaps: dict[tuple[int, int], list[str]] = {}
     for channel in flight.channels.values():

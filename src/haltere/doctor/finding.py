@@ -1,4 +1,4 @@
-"""One finding of the doctor, one thing it cannot tell, and the changes that mend a channel."""
+"""One finding of the doctor, one thing it cannot decide, and the changes that mend a channel."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -39,8 +39,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Unknown:
-    """What the data cannot tell, why, and what would."""
+class Undecided:
+    """What the data do not decide, why, and what would."""
 
     kind: str
     reason: str

@@ -23,7 +23,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.rigid import Nominal, nominal_of
-from haltere.doctor.finding import Finding, Mend, Unknown, mapped, scaled, turned
+from haltere.doctor.finding import Finding, Mend, Undecided, mapped, scaled, turned
 from haltere.doctor.motion import (
     DOWN,
     IMU,
@@ -51,7 +51,7 @@ FASTEST = np.deg2rad(2000.0)
 
 def check_gravity(
     flight: Flight, moved: Motion, reading: Reading, force: Floats, nominal: Nominal | None
-) -> Iterator[Finding | Unknown]:
+) -> Iterator[Finding | Undecided]:
     """Yield what the mean force in world axes, eq. (1), says of the accelerometer."""
     R = matrices(read_as(moved.wxyz, reading.order, reading.inverse))  # type: ignore[arg-type]
     body = force @ DOWN if reading.down else force
@@ -76,7 +76,7 @@ def check_gravity(
 
 def without_attitude(
     flight: Flight, moved: Motion, nominal: Nominal | None, force: Floats | None
-) -> Iterator[Finding | Unknown]:
+) -> Iterator[Finding | Undecided]:
     """Yield what magnitudes and signs alone tell."""
     if force is None:
         return
@@ -93,7 +93,7 @@ def without_attitude(
             yield from _gyro_unit(moved.gyro, force)
     if mean[2] < -0.6 * G:
         yield _downward(flight, moved, float(mean[2]), None, _torque_signs(flight, moved, nominal))
-    yield Unknown(
+    yield Undecided(
         "attitude-axes",
         "there is no attitude that turns enough to compare the axes of the IMU with",
         "log an attitude or a pose, and fly so that the vehicle tilts and yaws",
@@ -228,7 +228,7 @@ def _in_flight(flight: Flight, moved: Motion) -> Bools:
     return np.ones(len(moved.time), bool)
 
 
-def _gyro_unit(gyro: Floats, force: Floats) -> Iterator[Finding | Unknown]:
+def _gyro_unit(gyro: Floats, force: Floats) -> Iterator[Finding | Undecided]:
     """Yield whether the gyro is in deg/s, told by the force that it turns."""
     as_is, as_deg = _steadiness(gyro, force), _steadiness(gyro * UNITS["deg/s"], force)
     squares = np.sum(gyro**2, axis=1)
@@ -244,7 +244,7 @@ def _gyro_unit(gyro: Floats, force: Floats) -> Iterator[Finding | Unknown]:
             ("imu.gyro",), scaled(("imu.gyro",), UNITS["deg/s"]),
         )  # fmt: skip
     elif rms < 0.05:
-        yield Unknown(
+        yield Undecided(
             "gyro-unit", f"the vehicle hardly turns ({rms:.3f} rms)", "fly so that it tilts and yaws"
         )
 
@@ -281,7 +281,7 @@ FIT, WORSE = 0.35, 2.5
 
 def check_imu(
     flight: Flight, airframe: Airframe | None, measures: dict[str, float]
-) -> Iterator[Finding | Unknown]:
+) -> Iterator[Finding | Undecided]:
     """Yield what is wrong with units and axes."""
     nominal = nominal_of(airframe) if airframe is not None else None
     moved = motion(flight)
@@ -368,7 +368,7 @@ def _unexplained(seen: Floats, expected: Floats) -> float:
 
 def _readings(
     flight: Flight, moved: Motion, best: Reading, asis: Reading, force: Floats | None
-) -> Iterator[Finding | Unknown]:
+) -> Iterator[Finding | Undecided]:
     """Yield findings for each way in which the best reading differs from the record."""
     name = moved.attitude_name
     shares = f"{100 * (1 - best.left):.0f} % of the turning if so, to {100 * max(0, 1 - asis.left):.0f} % as it stands"
@@ -405,7 +405,7 @@ def _readings(
         )  # fmt: skip
 
 
-def _rotated(moved: Motion, name: str, asis: float) -> Iterator[Finding | Unknown]:
+def _rotated(moved: Motion, name: str, asis: float) -> Iterator[Finding | Undecided]:
     """Yield by which turn the IMU differs from the attitude's body, where one turn explains the difference."""
     seen, gyro = low_pass(rates_of(moved.wxyz), BAND), low_pass(moved.gyro, BAND)  # type: ignore[arg-type]
     good = finite_rows(seen, gyro)

@@ -8,7 +8,7 @@ from scipy import interpolate, signal
 
 from haltere.airframe.rigid import Nominal
 from haltere.doctor.effect import BAND, flying, rows_of
-from haltere.doctor.finding import Finding, Unknown, mapped, reordered, shifted
+from haltere.doctor.finding import Finding, Undecided, mapped, reordered, shifted
 from haltere.doctor.motion import RATE, Motion, finite_rows, low_pass, smooth
 from haltere.flight import Channel
 from haltere.foundation.numbers import Floats
@@ -146,7 +146,7 @@ EXPLAINED = 0.7
 
 def check_latency(
     speed: Channel, moved: Motion, nominal: Nominal | None, measures: dict[str, float]
-) -> Iterator[Finding | Unknown]:
+) -> Iterator[Finding | Undecided]:
     """Yield by how much the speeds come late against the motion that they cause, which knows no telemetry.
 
     With X(t) the squared speeds (T, R) and y(t) a row of the measured motion, both between 1 and 8 Hz, the delay is
@@ -206,7 +206,9 @@ def check_latency(
                 shifted("rotors.speed", delay),
             )
         return
-    yield Unknown("rotor-latency", "the rotors' effect on the motion is too weak to time it", "fly livelier")
+    yield Undecided(
+        "rotor-latency", "the rotors' effect on the motion is too weak to time it", "fly livelier"
+    )
 
 
 def _slow(values: Floats) -> Floats:

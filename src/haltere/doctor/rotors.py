@@ -18,7 +18,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.airframe.rigid import Nominal, nominal_of
 from haltere.doctor.effect import Fit, flying
-from haltere.doctor.finding import Finding, Unknown, reordered, scaled
+from haltere.doctor.finding import Finding, Undecided, reordered, scaled
 from haltere.doctor.motion import Motion, finite_rows, in_body, motion, smooth
 from haltere.doctor.motors import BOTH, check_count, check_latency, check_pairs, check_signs
 from haltere.flight import Channel, Flight
@@ -35,12 +35,12 @@ SCALE = 1.10
 
 def check_rotors(
     flight: Flight, airframe: Airframe | None, measures: dict[str, float]
-) -> Iterator[Finding | Unknown]:
+) -> Iterator[Finding | Undecided]:
     """Yield what is wrong with the rotors."""
     nominal = nominal_of(airframe) if airframe is not None and airframe.rotors else None
     speed, command = (_usable(flight, name) for name in BOTH)
     if speed is None and command is None:
-        yield Unknown("rotors", "there is neither rotor speed nor motor command", "log both")
+        yield Undecided("rotors", "there is neither rotor speed nor motor command", "log both")
         return
     count = list(check_count(speed, command, nominal))
     yield from count
@@ -61,12 +61,12 @@ def check_rotors(
     if moved is None:
         return
     if nominal is None:
-        yield Unknown(
+        yield Undecided(
             "rotor-scale",
             "the unit of rotor speed, or the number of poles behind it, shows in no other signal of this log",
             "give the airframe with its thrust coefficients and mass",
         )
-        yield Unknown(
+        yield Undecided(
             "motor-order",
             "which motor is which, and which way it spins, cannot be told without the places of the rotors",
             "give the airframe",
@@ -97,7 +97,7 @@ def _usable(flight: Flight, name: str) -> Channel | None:
 
 def _scale(
     speed: Channel, moved: Motion, nominal: Nominal, measures: dict[str, float]
-) -> Iterator[Finding | Unknown]:
+) -> Iterator[Finding | Undecided]:
     """Yield by which factor the speeds are off, eq. (2)."""
     if moved.accel is None:
         return
@@ -141,7 +141,7 @@ def _scale(
 
 def _order(
     source: Channel, moved: Motion, nominal: Nominal, measures: dict[str, float]
-) -> Iterator[Finding | Unknown]:
+) -> Iterator[Finding | Undecided]:
     """Yield whether another order of the motors fits the motion better, eq. (1)."""
     fit = Fit(source, moved, nominal)
     count = len(nominal.names)
@@ -158,7 +158,7 @@ def _order(
     shares = fit.explained(fit.effects, rows, best)
     if best == same or scores[best] < scores[same] + GAIN or np.max(shares[:2]) < EXPLAINED:
         if np.max(asis[:2]) < 0.2 and np.max(shares[:2]) < EXPLAINED:
-            yield Unknown(
+            yield Undecided(
                 "motor-order",
                 f"the nominal rotors explain {100 * np.max(asis[:2]):.0f} % of roll and pitch at best: too weakly "
                 "excited to tell",
@@ -197,7 +197,7 @@ def _swaps(count: int) -> list[tuple[int, ...]]:
 
 def _spin(
     source: Channel, moved: Motion, nominal: Nominal, measures: dict[str, float]
-) -> Iterator[Finding | Unknown]:
+) -> Iterator[Finding | Undecided]:
     """Yield whether rotors spin the other way than the airframe says, from the yaw row alone."""
     fit = Fit(source, moved, nominal)
     count = len(nominal.names)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from haltere.flight.channel import Channel, FlightError, is_texts
+from haltere.foundation.tables import TextTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,19 @@ class Flight:
         return Flight, (dict(self.channels), self.airframe, self.scenario, self.notes, self.source)
 
     def __repr__(self) -> str:
-        return f"Flight({len(self.channels)} channels, {self.duration:.6g} s)"
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+    def _table(self) -> TextTable:
+        rows = [
+            (c.name, f"{c.rate:.4g}", len(c), math.prod(c.values.shape[1:]), c.unit, c.frame)
+            for c in self.channels.values()
+        ]
+        title = f"Flight({len(self.channels)} channels, {self.duration:.6g} s)"
+        columns = ("channel", "rate / Hz", "samples", "width", "unit", "frame") if rows else ()
+        return TextTable(title, columns, rows)
 
     @property
     def names(self) -> tuple[str, ...]:

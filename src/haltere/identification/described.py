@@ -18,7 +18,7 @@ A curve from command d to thrust is brought to the one form that PX4, ArduPilot 
 by least squares over 0..1; a curve of kind "quadratic" without idle speed has this form already.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -107,7 +107,7 @@ def _placed(name: str, airframe: Airframe | None) -> bool:
     return airframe is not None and (".position." in name or name.startswith(("com.", "inertia.")))
 
 
-def _left(parameters: tuple[Parameter, ...]) -> tuple[Left, ...]:
+def _left(parameters: Iterable[Parameter]) -> tuple[Left, ...]:
     """Each group of numbers that is open, once."""
     groups: dict[frozenset[str], Left] = {}
     for p in parameters:

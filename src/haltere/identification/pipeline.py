@@ -29,7 +29,7 @@ from haltere.identification.methods.airframe import told_airframe, with_numbers
 from haltere.identification.methods.command import identify_commands
 from haltere.identification.methods.effectiveness import Told, identify_rotors
 from haltere.identification.methods.throw.method import identify_throw, throw_window
-from haltere.identification.result import Identification, Parameter
+from haltere.identification.result import Identification, Parameter, Parameters
 
 TURNED = "imu-rotated"
 """The doctor's finding that the IMU is turned against the attitude's body."""
@@ -115,7 +115,7 @@ def _identified(
 ) -> Identification:
     source = flight.source or "flight"
     progress(f"checking {source}")
-    diagnosis = diagnose(flight, airframe, apply)
+    diagnosis = diagnose(flight, airframe, apply=apply)
     mended = diagnosis.mended
     names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
     part = excerpt(mended, names)
@@ -153,7 +153,7 @@ def _identified(
         source=source,
         duration=flight.duration,
         method=chosen,
-        parameters=tuple(sorted(told.parameters, key=_place)),
+        parameters=Parameters(sorted(told.parameters, key=_place)),
         airframe=told.airframe,
         covariance=told.covariance,
         nominal=airframe,
@@ -161,9 +161,9 @@ def _identified(
         fit=to_jsonable({**told.fit, "flown": part.flown, "curves": told.curves}),
         excitation={k: v for k, v in _excitation(part).items() if np.isfinite(v)},
         findings=tuple(f.to_dict() for f in diagnosis.findings),
-        unknown=tuple(u.to_dict() for u in diagnosis.unknown),
+        undecided=tuple(u.to_dict() for u in diagnosis.undecided),
         notes=tuple(notes),
-        steps=_steps(told.parameters, notes),
+        next_steps=_steps(told.parameters, notes),
     )
 
 

@@ -1,34 +1,43 @@
-"""What a log told of a vehicle: parameters with verdicts, how well they predict, and what to do next; and its file.
+"""The result of an identification: parameters with verdicts, how well they predict, and what to do next; its files.
 
 Names, units and verdicts are those of the command line's JSON. A result is written as that JSON and read back from it,
 so that export and report need no flight.
 """
 
+import difflib
+import importlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from haltere.airframe import Airframe, AirframeError
+from haltere.airframe import Airframe, AirframeError, dumps
 from haltere.foundation import HaltereError
-from haltere.foundation.jsonable import fields_to_jsonable
+from haltere.foundation.files import check_folder, write_folder
+from haltere.foundation.jsonable import fields_to_jsonable, to_jsonable
 from haltere.foundation.numbers import Floats
+from haltere.foundation.tables import TextTable, html_lines, make_dataframe
 from haltere.foundation.verdict import NORMAL, VERDICTS, Verdict, judge
+from haltere.identification.summary import COLUMNS, format_interval, result_lines, result_tables
 
 FORMAT = "haltere-result-1"
+RESULT_FILES = ("result.json", "airframe.toml", "report.html")
+REPORT = "haltere.report.identified"
 PRINCIPAL = "principal_axes"
-"""In `fit`: the principal axes in body axes, as columns, where places and inertia are told along them."""
+"""In `fit`: the principal axes in body axes, as columns, where positions and inertia refer to them."""
+FRAME_COLUMNS = ("name", "value", "sigma", "low", "high", "unit", "verdict", "partners", "fix")
 
 
 class ResultError(HaltereError):
     """A file that is no result of `haltere identify`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Parameter:
     """One number of the vehicle.
 
@@ -38,8 +47,8 @@ class Parameter:
         sigma: Standard deviation, systematic part included; None if nothing is known.
         interval: At 95 %; None for an open side.
         unit: Of all three.
-        verdict: Whether the log told it.
-        partners: The parameters that it is known together with, if it is a combination.
+        verdict: Whether the log identifies it.
+        partners: The parameters that it forms a combination with, if only that is known.
         fix: What to fly, measure or log instead; empty if it is identified.
     """
 
@@ -63,7 +72,7 @@ class Parameter:
         positive: bool = False,
         least: float = 0.0,
     ) -> Self:
-        """A number that the log tells, or an unobservable one if it is not finite.
+        """A number that the log identifies, or an unobservable one if it is not finite.
 
         Args:
             name: Of the number.
@@ -82,6 +91,14 @@ class Parameter:
         verdict = judge(value, (low, high))
         return cls(name, value, sigma, (low, high), unit, verdict, (), fix if verdict == "weak" else "")
 
+    def __repr__(self) -> str:
+        known = "-" if self.value is None else f"{self.value:.6g}"
+        known += "" if self.sigma is None else f" +- {self.sigma:.2g}"
+        fix = f"; {self.fix}" if self.fix else ""
+        return (
+            f"{self.name} = {known} {self.unit}, 95 % {format_interval(self.interval)}, {self.verdict}{fix}"
+        )
+
     @classmethod
     def given(cls, name: str, value: float, sigma: float, unit: str) -> Self:
         """A number above zero that the user gave; one part in a thousand where no deviation was given."""
@@ -89,17 +106,83 @@ class Parameter:
 
     @classmethod
     def unobservable(cls, name: str, unit: str, fix: str) -> Self:
-        """A number that the log does not tell."""
+        """A number that the log says nothing about."""
         return cls(name, None, None, (None, None), unit, "unobservable", (), fix)
 
     @classmethod
     def combination(cls, name: str, unit: str, partners: tuple[str, ...], fix: str) -> Self:
-        """A number that is known only together with others."""
+        """A number of which only a combination with others is known."""
         return cls(name, None, None, (None, None), unit, "combination", partners, fix)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         return fields_to_jsonable(self)
+
+
+class Parameters:
+    """The parameters of a result in their order; `parameters["mass"]` gives one, `for p in parameters` all."""
+
+    def __init__(self, parameters: Iterable[Parameter] = ()) -> None:
+        self._all = tuple(parameters)
+        self._by_name = {p.name: p for p in reversed(self._all)}
+
+    def __getitem__(self, name: str) -> Parameter:
+        if name in self._by_name:
+            return self._by_name[name]
+        near = difflib.get_close_matches(str(name), self.names, n=3, cutoff=0.5)
+        known = near or [*self.names[:5], *(["..."] if len(self) > 5 else [])]
+        raise ResultError(
+            f"no parameter is called {name!r}; {'did you mean' if near else 'there are'} {', '.join(known)}"
+            f"{'?' if near else ''}"
+        )
+
+    def get(self, name: str) -> Parameter | None:
+        """The parameter of this name, or None if the result does not have it."""
+        return self._by_name.get(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in order."""
+        return tuple(p.name for p in self._all)
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name or name in self._all
+
+    def __eq__(self, other: object) -> bool:
+        return self._all == other._all if isinstance(other, Parameters) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._all)
+
+    def __repr__(self) -> str:
+        return self._table().text()
+
+    def _repr_html_(self) -> str:
+        return self._table().html()
+
+    def _table(self) -> TextTable:
+        rows = [
+            (p.name, p.value, p.sigma, format_interval(p.interval), p.unit, p.verdict, p.fix)
+            for p in self._all
+        ]
+        return TextTable(f"{len(self)} parameters", COLUMNS, rows)
+
+    def to_dataframe(self) -> Any:
+        """A pandas data frame with one row for each parameter, by name.
+
+        Raises:
+            HaltereError: pandas is not installed.
+        """
+        rows = [
+            (p.name, p.value, p.sigma, *p.interval, p.unit, p.verdict, p.partners, p.fix) for p in self._all
+        ]
+        return make_dataframe(FRAME_COLUMNS, rows, "name")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,56 +217,61 @@ class Prediction:
 
     @property
     def rms(self) -> float:
-        """Root mean square of what is left."""
+        """Root mean square of the residual."""
         return float(np.sqrt(np.mean(np.square(self.measured - self.predicted))))
+
+    @property
+    def fraction(self) -> float | None:
+        """`rms` over the standard deviation of the measured signal; None if that does not move."""
+        deviation = float(np.std(self.measured))
+        return self.rms / deviation if deviation > 0.0 else None
 
     @property
     def whiteness(self) -> float:
         """Correlation of neighbouring residuals, 0 for white ones."""
-        left = self.measured - self.predicted
-        left = left - np.mean(left)
-        power = float(np.sum(left**2))
-        return float(np.sum(left[1:] * left[:-1]) / power) if power > 0.0 else 0.0
+        residual = self.measured - self.predicted
+        residual = residual - np.mean(residual)
+        power = float(np.sum(residual**2))
+        return float(np.sum(residual[1:] * residual[:-1]) / power) if power > 0.0 else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data: figures, not samples."""
-        power = float(np.std(self.measured))
         return {
             "name": self.name,
             "unit": self.unit,
             "rms": self.rms,
-            "share": self.rms / power if power > 0.0 else None,
+            "share": self.fraction,
             "whiteness": self.whiteness,
             "samples": len(self.time),
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Identification:
-    """All that a log told.
+    """The result of `identify`: parameters with verdicts, how well they predict, and what to do next.
 
     Attributes:
         source: The log's file name.
         duration: s.
-        method: How it was found: `effectiveness`, `command`, `throw`, `filter` or `batch`.
-        parameters: One entry for each number.
-        airframe: The vehicle as identified, as far as a whole one can be told; what the log did not tell stands
-            there as it was given.
-        covariance: Of the numbers whose errors are known together; None if only their sigmas are known.
-        nominal: What the vehicle was meant to be, if that was given.
+        method: How it was identified: `effectiveness`, `command`, `throw`, `filter` or `batch`.
+        parameters: One for each number, by name: `result.parameters["mass"]`.
+        airframe: The vehicle as identified, if a whole one can be described; what was not identified has the value
+            of the nominal airframe.
+        covariance: Of the numbers whose errors are known jointly; None if only their sigmas are known.
+        nominal: The airframe that the identification started from, if one was given.
         predictions: On held-out time.
         fit: Further figures of the fit, plain data.
         excitation: How much each axis moved, by name, in the unit of the name.
         findings: The doctor's, plain data.
-        unknown: What the doctor could not tell, plain data.
+        undecided: What the doctor could not decide, plain data.
         notes: Sentences on what was odd or assumed.
-        steps: Sentences on what to do next, most useful first.
+        next_steps: Sentences on what to do next, most useful first.
     """
 
     source: str
     duration: float
     method: str
-    parameters: tuple[Parameter, ...]
+    parameters: Parameters
     airframe: Airframe | None = None
     covariance: Covariance | None = None
     nominal: Airframe | None = None
@@ -191,13 +279,18 @@ class Identification:
     fit: Mapping[str, Any] = field(default_factory=dict)
     excitation: Mapping[str, float] = field(default_factory=dict)
     findings: Sequence[Mapping[str, Any]] = ()
-    unknown: Sequence[Mapping[str, Any]] = ()
+    undecided: Sequence[Mapping[str, Any]] = ()
     notes: tuple[str, ...] = ()
-    steps: tuple[str, ...] = ()
+    next_steps: tuple[str, ...] = ()
 
-    def parameter(self, name: str) -> Parameter | None:
-        """The parameter of this name, if the result speaks of it."""
-        return next((p for p in self.parameters if p.name == name), None)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", Parameters(self.parameters))
+
+    def __repr__(self) -> str:
+        return "\n".join([*(table.text() for table in result_tables(self)), *result_lines(self)])
+
+    def _repr_html_(self) -> str:
+        return "".join(table.html() for table in result_tables(self)) + html_lines(result_lines(self))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, all but the samples of the predictions."""
@@ -213,10 +306,51 @@ class Identification:
             "fit": {**self.fit, "residuals": [p.to_dict() for p in self.predictions]},
             "excitation": dict(self.excitation),
             "findings": [dict(f) for f in self.findings],
-            "unknown": [dict(u) for u in self.unknown],
+            "unknown": [dict(u) for u in self.undecided],
             "notes": list(self.notes),
-            "steps": list(self.steps),
+            "steps": list(self.next_steps),
         }
+
+    def to_dataframe(self) -> Any:
+        """The parameters as a pandas data frame, one row for each, by name.
+
+        Raises:
+            HaltereError: pandas is not installed.
+        """
+        return self.parameters.to_dataframe()
+
+    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> dict[str, Path | None]:
+        """Write result.json, report.html and, if a whole vehicle can be described, airframe.toml.
+
+        Args:
+            folder: Made if need be.
+            overwrite: Whether files of an earlier result may be replaced.
+
+        Returns:
+            The files: `result`, `airframe_file` (None if there is none) and `report`.
+        """
+        there = Path(folder)
+        check_folder(there, RESULT_FILES, overwrite, ResultError)
+        texts = (
+            json.dumps(to_jsonable(self), allow_nan=False, indent=2) + "\n",
+            None if self.airframe is None else dumps(self.airframe),
+            self._page().html(),
+        )
+        write_folder(there, dict(zip(RESULT_FILES, texts, strict=True)), ResultError)
+        keys = ("result", "airframe_file", "report")
+        written = [
+            None if text is None else there / name for name, text in zip(RESULT_FILES, texts, strict=True)
+        ]
+        return dict(zip(keys, written, strict=True))
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write the report as one HTML file; replaces only what haltere has written."""
+        written: Path = self._page().write(Path(path))
+        return written
+
+    def _page(self) -> Any:
+        """The page of the report, which stands in a layer above: looked up by name, as a plug-in."""
+        return importlib.import_module(REPORT).page(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -228,16 +362,16 @@ class Identification:
                 source=str(data["file"]),
                 duration=float(data["duration"]),
                 method=str(data["method"]),
-                parameters=tuple(_parameter(entry) for entry in data["parameters"]),
+                parameters=Parameters(_parameter(entry) for entry in data["parameters"]),
                 airframe=_airframe(data["airframe"]),
                 covariance=_covariance(data.get("covariance")),
                 nominal=_airframe(data["nominal"]),
                 fit={k: v for k, v in data["fit"].items() if k != "residuals"},
                 excitation=dict(data["excitation"]),
                 findings=tuple(data["findings"]),
-                unknown=tuple(data["unknown"]),
+                undecided=tuple(data["unknown"]),
                 notes=tuple(data["notes"]),
-                steps=tuple(data["steps"]),
+                next_steps=tuple(data["steps"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError, AirframeError) as error:
             raise ResultError(

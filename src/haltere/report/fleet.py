@@ -54,7 +54,7 @@ def page(results: Sequence[Identification]) -> Page:
 
 def _row(result: Identification) -> tuple[str | Mark, ...]:
     verdicts = [p.verdict for p in result.parameters]
-    mass = result.parameter("mass")
+    mass = result.parameters.get("mass")
     told = mass is not None and mass.value is not None and mass.verdict in ("identified", "weak")
     return (
         result.source,

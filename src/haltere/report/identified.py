@@ -37,7 +37,7 @@ def page(result: Identification, truth: Mapping[str, float] | None = None) -> Pa
     counts = Counter(str(p.verdict) for p in result.parameters)
     told = counts["identified"] + counts["weak"]
     how = METHODS.get(result.method, f"by the method {result.method}")
-    first = f" What would help most: {_sentence(result.steps[0])}" if result.steps else ""
+    first = f" What would help most: {_sentence(result.next_steps[0])}" if result.next_steps else ""
     return Page(
         title=f"What {result.source} tells of its vehicle",
         text=(
@@ -57,7 +57,7 @@ def _sentence(text: str) -> str:
 
 def _facts(result: Identification, counts: Counter[str]) -> list[Fact]:
     found = [Fact(f"{counts['identified']} of {len(result.parameters)}", "", "numbers identified")]
-    mass = result.parameter("mass")
+    mass = result.parameters.get("mass")
     if mass is not None and mass.value is not None and mass.verdict in ("identified", "weak"):
         doubt = "" if mass.sigma is None else f", ± {mass.sigma:.2g}"
         found.append(Fact(number(mass.value, mass.sigma), "kg", f"mass{doubt}"))
@@ -65,7 +65,7 @@ def _facts(result: Identification, counts: Counter[str]) -> list[Fact]:
     if rotors:
         found.append(Fact(str(len(rotors)), "", "rotors"))
     found.append(Fact(f"{result.duration:.1f}", "s", "of flight"))
-    shares = [p.to_dict()["share"] for p in result.predictions]
+    shares = [p.fraction for p in result.predictions]
     known = [s for s in shares if s is not None]
     if known:
         found.append(Fact(f"{100.0 * float(np.median(known)):.0f}", "%", "unpredicted, median signal"))
@@ -125,7 +125,7 @@ def _strengths(result: Identification) -> list[Picture | Table]:
 
 
 def _sigma(result: Identification, name: str) -> float:
-    p = result.parameter(name)
+    p = result.parameters.get(name)
     return 0.0 if p is None or p.sigma is None else p.sigma
 
 
@@ -180,7 +180,7 @@ def _prediction(result: Identification) -> Section | None:
         return None
     items: list[Picture | Table] = []
     for p in result.predictions:
-        share = p.to_dict()["share"]
+        share = p.fraction
         part = "" if share is None else f", {100.0 * share:.0f} % of the signal's own deviation"
         words = f"{HELD}What is left is {p.rms:.3g} {nice(p.unit)} rms{part}."
         items.append(Picture(p.name, fits.prediction_chart(p), words))
@@ -219,7 +219,7 @@ def _excitation(result: Identification) -> Section | None:
 
 
 def _doctor(result: Identification) -> Section | None:
-    if not result.findings and not result.unknown:
+    if not result.findings and not result.undecided:
         return Section(
             "The log's health", "The doctor found nothing wrong in the log, and nothing it could not judge."
         )
@@ -239,8 +239,8 @@ def _doctor(result: Identification) -> Section | None:
                 prose=True,
             )
         )
-    if result.unknown:
-        lines = [(str(u["kind"]), str(u["reason"]), str(u["remedy"])) for u in result.unknown]
+    if result.undecided:
+        lines = [(str(u["kind"]), str(u["reason"]), str(u["remedy"])) for u in result.undecided]
         items.append(
             Table(
                 "What the log cannot tell",
@@ -255,7 +255,7 @@ def _doctor(result: Identification) -> Section | None:
 
 
 def _next(result: Identification) -> Section | None:
-    points = [_sentence(step) for step in result.steps]
+    points = [_sentence(step) for step in result.next_steps]
     points += [f"Note: {_sentence(note)}" for note in result.notes]
     if not points:
         return None

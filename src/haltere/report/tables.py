@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from haltere.identification.result import Identification, Parameter
 from haltere.report.page import Mark, Table
@@ -84,7 +84,7 @@ def _cell(p: Parameter | None) -> Mark:
     return Mark(pair(p.value, p.sigma), p.verdict)
 
 
-def _helps(parameters: Sequence[Parameter]) -> list[tuple[str | Mark, ...]]:
+def _helps(parameters: Iterable[Parameter]) -> list[tuple[str | Mark, ...]]:
     groups: dict[tuple[str, str], list[Parameter]] = {}
     for p in parameters:
         if p.verdict != "identified":

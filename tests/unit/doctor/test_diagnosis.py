@@ -136,7 +136,7 @@ def test_gravity_that_was_taken_off(flights):
 def test_what_the_data_cannot_tell_is_said_and_not_guessed():
     alone = made(7, pose=False)
     diagnosis = diagnose(alone)
-    assert {"rotor-scale", "motor-order", "attitude-axes"} <= {each.kind for each in diagnosis.unknown}
+    assert {"rotor-scale", "motor-order", "attitude-axes"} <= {each.kind for each in diagnosis.undecided}
     mirrored = diagnose(faults.gravity_reversed(alone, None))
     assert [(f.kind, f.certain) for f in mirrored.findings] == [("gravity-sign", False)]
     assert np.array_equal(mirrored.mended["imu.accel"].values, -alone["imu.accel"].values)

@@ -91,9 +91,9 @@ def whole(name: str = "x500", airframe: Airframe | None = None) -> Identificatio
                 "certain": True,
             },
         ),
-        unknown=({"kind": "pole_count", "reason": "no vibration line", "remedy": "log at 1 kHz"},),
+        undecided=({"kind": "pole_count", "reason": "no vibration line", "remedy": "log at 1 kHz"},),
         notes=("gravity taken as 9.80665 m/s2",),
-        steps=("Fly 10 s of yaw steps of 60 deg/s: yaw inertia becomes twice as sure.",),
+        next_steps=("Fly 10 s of yaw steps of 60 deg/s: yaw inertia becomes twice as sure.",),
     )
 
 

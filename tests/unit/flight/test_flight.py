@@ -19,7 +19,11 @@ def test_it_tells_what_it_holds():
     assert flight["a"].values[3] == 3.0
     assert flight.start == 300_000_000
     assert flight.duration == pytest.approx(1.2)
-    assert repr(flight) == "Flight(2 channels, 1.2 s)"
+    title, *lines = repr(flight).splitlines()
+    assert title == "Flight(2 channels, 1.2 s)"
+    assert lines[0].split() == ["channel", "rate", "/", "Hz", "samples", "width", "unit", "frame"]
+    assert [line.split()[0] for line in lines[1:]] == list(flight.names)
+    assert flight._repr_html_().count("<tr>") == 3
 
 
 def test_nothing_can_be_changed():

@@ -89,7 +89,7 @@ def test_draws_spread_as_the_sigmas_say_and_ratios_stay_where_numbers_are_known_
 def test_draws_follow_the_covariance_where_the_result_tells_one(results):
     whole = results.whole()
     names = ("mass", *(f"rotors.{r.name}.thrust_coefficient" for r in whole.airframe.rotors))
-    sigma = np.array([0.02 * whole.parameter(n).value for n in names])
+    sigma = np.array([0.02 * whole.parameters[n].value for n in names])
     told = Covariance(names, 0.999 * np.outer(sigma, sigma) + 0.001 * np.diag(sigma**2))
     subject = Subject.from_result(replace(whole, covariance=told))
     plants = drawn(subject, subject.airframe, 400, np.random.default_rng(4))

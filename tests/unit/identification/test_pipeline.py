@@ -95,7 +95,7 @@ def test_damaged_logs_are_refused_or_judged():
     broken = flight["rotors.speed"].values.copy()
     broken[300:340] = np.nan
     result = identify(flight.with_channel(replace(flight["rotors.speed"], values=broken)))
-    assert result.parameter("rotors.m1.effectiveness.p").verdict in ("identified", "weak")
+    assert result.parameters["rotors.m1.effectiveness.p"].verdict in ("identified", "weak")
     with pytest.raises(IdentifyError, match="give one of"):
         identify(flight, method="magic")
 
@@ -111,7 +111,7 @@ def test_airframe_by_name_known_as_pairs_and_progress():
     flight = replace(made(0), source="made.mcap")
     sentences = []
     result = identify(flight, known={"mass": (0.5, 0.005)}, method="effectiveness", progress=sentences.append)
-    mass = result.parameter("mass")
+    mass = result.parameters.get("mass")
     assert (result.source, mass.value, mass.sigma) == ("made.mcap", 0.5, 0.005)
     assert sentences == ["checking made.mcap", "identifying made.mcap: method effectiveness"]
     assert identify(flight, "x500", known={"mass": 0.5}).nominal.name == "x500"

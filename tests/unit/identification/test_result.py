@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import haltere.identification.result as result_module
 from haltere.airframe import load_airframe
 from haltere.identification.result import (
     Covariance,
@@ -28,7 +29,7 @@ RESULT = Identification(
     airframe=load_airframe("hummingbird"),
     findings=({"kind": "clipping"},),
     notes=("odd",),
-    steps=("weigh it",),
+    next_steps=("weigh it",),
 )
 
 
@@ -81,3 +82,79 @@ def test_an_unknown_verdict_is_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps(data))
     with pytest.raises(ResultError, match="sure"):
         read_result(file)
+
+
+def test_parameters_are_found_by_name_and_slips_name_what_is_near() -> None:
+    parameters = RESULT.parameters
+    assert parameters["mass"].verdict == "combination"
+    assert parameters.get("nothing") is None
+    assert "mass" in parameters
+    assert "nothing" not in parameters
+    assert parameters.names == ("mass", "rotors.m1.time_constant") == tuple(p.name for p in parameters)
+    assert len(parameters) == 2
+    with pytest.raises(ResultError, match=r"no parameter is called 'mas'; did you mean mass\?"):
+        parameters["mas"]
+    with pytest.raises(ResultError, match=r"there are mass, rotors.m1.time_constant"):
+        parameters["quite another"]
+
+
+def test_a_parameter_shows_value_sigma_interval_verdict_and_fix() -> None:
+    assert repr(RESULT.parameters["rotors.m1.time_constant"]) == (
+        "rotors.m1.time_constant = 0.02 +- 0.001 s, 95 % 0.018 .. 0.022, identified"
+    )
+    assert repr(RESULT.parameters["mass"]) == "mass = - kg, 95 % -, combination; weigh it"
+    assert [line.split()[0] for line in repr(RESULT.parameters).splitlines()] == [
+        "2",
+        "parameter",
+        "mass",
+        "rotors.m1.time_constant",
+    ]
+
+
+def test_a_result_shows_its_tables_and_escapes_them_in_a_notebook() -> None:
+    odd = replace(RESULT, source="<b>.bbl", findings=())
+    assert repr(odd).startswith("<b>.bbl: 12.5 s, method effectiveness\n")
+    assert "0.02 +- 0.001" in repr(odd)
+    assert repr(odd).endswith("note: odd\nnext: weigh it")
+    assert "&lt;b&gt;.bbl" in odd._repr_html_()
+    assert "<b>" not in odd._repr_html_()
+
+
+def test_a_result_is_saved_as_a_folder_that_is_not_overwritten_unasked(tmp_path: Path) -> None:
+    result = replace(RESULT, findings=())
+    files = result.save(tmp_path / "out")
+    assert {key: path.name for key, path in files.items() if path} == {
+        "result": "result.json",
+        "airframe_file": "airframe.toml",
+        "report": "report.html",
+    }
+    assert read_result(tmp_path / "out" / "result.json") == result
+    with pytest.raises(ResultError, match=r"holds result.json, airframe.toml, report.html; give another"):
+        result.save(tmp_path / "out")
+    again = replace(result, airframe=None).save(tmp_path / "out", overwrite=True)
+    assert again["airframe_file"] is None
+    assert not (tmp_path / "out" / "airframe.toml").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(ResultError, match="is a file"):
+        result.save(tmp_path / "file")
+    assert "weigh it" in result.report(tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_data_frame_has_a_row_for_each_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {}
+    monkeypatch.setattr(
+        result_module, "make_dataframe", lambda *a: seen.update(zip(("c", "r", "i"), a, strict=True))
+    )
+    RESULT.to_dataframe()
+    assert seen["i"] == "name"
+    assert dict(zip(seen["c"], seen["r"][1], strict=True)) == {
+        "name": "rotors.m1.time_constant",
+        "value": 0.02,
+        "sigma": 0.001,
+        "low": 0.018,
+        "high": 0.022,
+        "unit": "s",
+        "verdict": "identified",
+        "partners": (),
+        "fix": "",
+    }
