@@ -29,7 +29,7 @@ EMPTY = """[...document.querySelectorAll('.plot')].filter((plot) => {
 
 def built():
     """The module of hand-built results that the tests of `export` use too."""
-    path = Path(__file__).resolve().parents[1] / "unit" / "export" / "results.py"
+    path = Path(__file__).resolve().parents[1] / "unit" / "exporters" / "results.py"
     spec = importlib.util.spec_from_file_location("hand_built_results", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules["hand_built_results"] = module
