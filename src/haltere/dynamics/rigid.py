@@ -23,7 +23,7 @@ from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike, compiled, pytree
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Floats
-from haltere.foundation.programs import Stored
+from haltere.foundation.programs import CachedProgram
 from haltere.lie import se3, so3
 
 
@@ -126,7 +126,7 @@ def _at_rest(model: Model, angles: Array) -> tuple[Array, Array, Array, Array, A
     return (*Compact.from_model(still, angles).mass_properties, nodes.positions, nodes.rotations)
 
 
-at_rest = Stored(_at_rest, None, (0, 0, 0, 0, 0), seldom=True)
+at_rest = CachedProgram(_at_rest, None, (0, 0, 0, 0, 0), fast_compile=True)
 """Of a model at joint angles (J,) rad: mass, centre of mass (3,), inertia about it (3, 3); of links and rotors the
 places (L + R, 3) and axes (L + R, 3, 3); in body axes, kg, m."""
 

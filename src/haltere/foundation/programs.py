@@ -2,7 +2,7 @@
 
 JAX keeps compiled code (`jax_compilation_cache_dir`), but to find it a function has to be traced first, which for a
 filter of many thousand operations takes longer than running it over a flight. Beside the compiled code, in the folder
-`programs`, a `Stored` function keeps its StableHLO module, the portable form that `jax.export` makes. A file is found
+`programs`, a `CachedProgram` keeps its StableHLO module, the portable form that `jax.export` makes. A file is found
 by a hash over
 
     name, static key, tree, shapes and types of the arguments, 64 bits or 32, JAX's version, processor,
@@ -16,7 +16,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial, update_wrapper, wraps
 from pathlib import Path
 from typing import Any
 
@@ -33,25 +33,29 @@ from haltere.foundation.memory import register
 FOLDER = "programs"
 MOST = 200
 """Files kept; the oldest go first."""
+KINDS = 16
+"""Programs of one function kept in memory, for as many kinds."""
 
 
-class Stored:
+class CachedProgram:
     """A function of pytrees of arrays, compiled, whose program is kept on disk.
 
     Args:
         function: what is computed.
         key: everything that the function depends on beside its arguments; its `repr` must tell all of it.
-        like: a pytree of the structure of the result; its leaves do not matter.
-        seldom: whether it is called so seldom that compiling it well would take longer than running it.
+        result_tree: a pytree of the structure of the result; its leaves do not matter.
+        fast_compile: compile fast rather than well, for a function that seldom runs.
     """
 
-    def __init__(self, function: Callable[..., Any], key: Any, like: Any, *, seldom: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], key: Any, result_tree: Any, *, fast_compile: bool = False
+    ) -> None:
         self.function = function
         self.name = getattr(function, "__name__", "function")
         self.key = key
-        self.tree = jax.tree.structure(like)
+        self.tree = jax.tree.structure(result_tree)
         self.options: dict[str, str | bool] | None = (
-            {"xla_backend_optimization_level": "0"} if seldom else None
+            {"xla_backend_optimization_level": "0"} if fast_compile else None
         )
         self._ready: dict[Any, Any] = {}
         self._lock = threading.Lock()
@@ -91,7 +95,7 @@ class Stored:
             result = self.function(*jax.tree.unflatten(tree, leaves))
             found: Any = jax.tree.structure(result)
             if found != self.tree:
-                raise HaltereError(f"{self.name}: gave {found}, {self.tree} is expected; mend `like`")
+                raise HaltereError(f"{self.name}: gave {found}, {self.tree} is expected; mend `result_tree`")
             return jax.tree.leaves(result)
 
         flat.__name__ = self.name
@@ -123,6 +127,31 @@ class Stored:
         kind = (str(tree), shapes, str(self.tree), has_double_precision())
         told = repr((self.name, self.key, *kind, jax.__version__, "cpu", _sources()))
         return Path(folder) / FOLDER / f"{self.name}-{hashlib.sha256(told.encode()).hexdigest()[:40]}"
+
+
+def program_by_kind(
+    result_tree: Callable[[Any], Any], *, fast_compile: bool = False
+) -> Callable[[Callable[..., Any]], Callable[[Any], CachedProgram]]:
+    """Decorator: `function(kind, *arrays)` becomes `function(kind)`, the cached program of the other arguments.
+
+    There is one program for each `kind`, made when it is first asked for.
+
+    Args:
+        result_tree: of a kind, a pytree of the structure of the result.
+        fast_compile: as that of `CachedProgram`.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[[Any], CachedProgram]:
+        @lru_cache(maxsize=KINDS)
+        @wraps(function)
+        def program(kind: Any) -> CachedProgram:
+            bound = partial(function, kind)
+            update_wrapper(bound, function)
+            return CachedProgram(bound, kind, result_tree(kind), fast_compile=fast_compile)
+
+        return program
+
+    return decorate
 
 
 def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from haltere.dynamics import Model
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import double_precision, has_double_precision, to_float64, to_numpy
 from haltere.foundation.errors import PrecisionError
-from haltere.foundation.programs import Stored
+from haltere.foundation.programs import CachedProgram
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_readings_become_float64_or_are_refused(host32):
 
 
 def test_a_kept_program_knows_its_precision():
-    program = Stored(lambda x: x / 3.0, "third", 0)
+    program = CachedProgram(lambda x: x / 3.0, "third", 0)
     with jax.enable_x64(False):
         narrow = program(np.float64(1.0))
         with double_precision():

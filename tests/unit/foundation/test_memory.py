@@ -10,7 +10,7 @@ import pytest
 
 from haltere.foundation import memory
 from haltere.foundation.memory import bound_programs, count_maps, count_programs, release_programs
-from haltere.foundation.programs import Stored
+from haltere.foundation.programs import CachedProgram
 
 on_linux = pytest.mark.skipif(not count_maps(), reason="the system does not tell its memory maps")
 
@@ -44,7 +44,7 @@ def test_released_programs_give_their_maps_back():
 
 
 def test_a_stored_function_forgets_its_programs_and_compiles_them_again():
-    doubled = Stored(lambda x: 2.0 * x, "doubled", 0)
+    doubled = CachedProgram(lambda x: 2.0 * x, "doubled", 0)
     assert doubled(np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
     kept = doubled._ready
     assert len(kept) == 1

@@ -8,7 +8,7 @@ from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from haltere.foundation import HaltereError
 from haltere.foundation import programs as stored
-from haltere.foundation.programs import Stored
+from haltere.foundation.programs import CachedProgram, program_by_kind
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def counted(calls, key="a"):
         calls.append(1)
         return {"sum": pair["x"] + pair["y"], "most": jnp.max(pair["x"])}, (pair["y"] > 0.0,)
 
-    return Stored(turned, key, ({"sum": 0, "most": 0}, (0,)))
+    return CachedProgram(turned, key, ({"sum": 0, "most": 0}, (0,)))
 
 
 PAIR = {"x": np.arange(3.0), "y": np.float64(2.0)}
@@ -77,7 +77,7 @@ def test_without_a_store_it_is_a_compiled_function(folder):
 
 
 def test_inside_of_another_function_it_is_traced_with_it(folder):
-    double = Stored(lambda x: {"y": 2.0 * x**2}, None, {"y": 0})
+    double = CachedProgram(lambda x: {"y": 2.0 * x**2}, None, {"y": 0})
     assert jax.grad(lambda x: double(x)["y"])(3.0) == 12.0
     assert not folder.exists()
 
@@ -98,8 +98,8 @@ def test_old_programs_go(folder, monkeypatch):
 
 
 def test_a_result_of_another_structure_is_an_error(folder):
-    with pytest.raises(HaltereError, match="mend `like`"):
-        Stored(lambda x: [x, x], None, 0)(1.0)
+    with pytest.raises(HaltereError, match="mend `result_tree`"):
+        CachedProgram(lambda x: [x, x], None, 0)(1.0)
 
 
 def test_code_at_any_depth_counts_when_programs_are_found_again(tmp_path):
@@ -112,3 +112,17 @@ def test_code_at_any_depth_counts_when_programs_are_found_again(tmp_path):
     changed = stored.hash_code([tmp_path / "estimation"])
     nested.rename(nested.with_name("other.py"))
     assert len({first, changed, stored.hash_code([tmp_path / "estimation"])}) == 3
+
+
+def test_a_function_has_a_program_for_each_kind():
+    @program_by_kind(lambda kind: dict.fromkeys(kind, 0))
+    def filled(kind, x):
+        """Each name with the number."""
+        return {name: x * len(name) for name in kind}
+
+    assert filled.__doc__ == "Each name with the number."
+    assert filled(("a", "bcd")) is filled(("a", "bcd"))
+    assert filled(("a", "bcd")).name == "filled"
+    found = filled(("a", "bcd"))(2.0)
+    assert {name: float(x) for name, x in found.items()} == {"a": 2.0, "bcd": 6.0}
+    assert set(filled(("e",))(1.0)) == {"e"}

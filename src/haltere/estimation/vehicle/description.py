@@ -21,7 +21,7 @@ from haltere.estimation.vehicle.coordinates import Axes, Chart, Effect
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.foundation.constants import GRAVITY
-from haltere.foundation.programs import Stored
+from haltere.foundation.programs import CachedProgram
 from haltere.lie import so3
 
 DEFAULT_LAG = 0.03
@@ -44,7 +44,7 @@ def _mounted(R_ML: Array, wxyz: Array) -> Array:
     return jax.vmap(lambda R, q: so3.multiply_wxyz(so3.to_wxyz(R), q))(R_ML, wxyz)
 
 
-_turned = Stored(_mounted, None, 0, seldom=True)
+_turned = CachedProgram(_mounted, None, 0, fast_compile=True)
 """(m, 4) q_MS of equation (1) from the axes (m, 3, 3) of links and q_LS (m, 4)."""
 
 

@@ -1,7 +1,7 @@
 """What a flight told of a vehicle: numbers with deviations and verdicts, and how well the model fitted."""
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import jax
@@ -14,7 +14,7 @@ from haltere.estimation.vehicle.coordinates import Chart
 from haltere.estimation.vehicle.steps import Belief
 from haltere.estimation.vehicle.verdicts import Judgement, judge, sentences
 from haltere.foundation.arrays import Array, double_precision, to_numpy
-from haltere.foundation.programs import Stored
+from haltere.foundation.programs import CachedProgram, program_by_kind
 from haltere.foundation.verdict import Verdict
 from haltere.lie import so3
 
@@ -74,7 +74,7 @@ class VehicleEstimate:
         """Printed numbers and the covariance of their errors, as the filter believes them."""
         first = self.chart.moving.dimension
         constants = self.chart.constants(self.belief.mean)
-        printed, slopes = _chart_at(self.chart.kind)(self.chart.numbers, constants)
+        printed, slopes = _charted(self.chart.kind)(self.chart.numbers, constants)
         back = np.linalg.inv(np.asarray(slopes))
         return printed, back @ np.asarray(self.belief.cov)[first:, first:] @ back.T
 
@@ -114,7 +114,7 @@ class VehicleEstimate:
     @double_precision()
     def thrust_axes(self) -> tuple[np.ndarray, np.ndarray]:
         """Thrust axes (N, 3) along principal axes, and their slopes (N, 3, N, 2) over the tilts."""
-        axes, slopes = _axes_at(self.chart.kind)(self.chart.numbers, self.printed["rotor_tilt"])
+        axes, slopes = _leaning(self.chart.kind)(self.chart.numbers, self.printed["rotor_tilt"])
         return np.asarray(axes), np.asarray(slopes)
 
     @double_precision()
@@ -130,35 +130,29 @@ class VehicleEstimate:
         return [Row(n, float(v), float(s), j.verdict, j.partners) for n, v, s, j in rows]
 
 
-@lru_cache(maxsize=16)
-def _chart_at(kind: Chart) -> Stored:
-    def charted(numbers: tuple[Array, Array], constants: Mean) -> tuple[Mean, Array]:
-        chart = kind.of_numbers(numbers)
-        printed = chart.to_printed(constants)
-        return printed, chart.jacobian(printed)
-
-    return Stored(charted, kind, ({block.name: 0 for block in kind.printed.blocks}, 0), seldom=True)
+@program_by_kind(lambda kind: ({block.name: 0 for block in kind.printed.blocks}, 0), fast_compile=True)
+def _charted(kind: Chart, numbers: tuple[Array, Array], constants: Mean) -> tuple[Mean, Array]:
+    chart = kind.of_numbers(numbers)
+    printed = chart.to_printed(constants)
+    return printed, chart.jacobian(printed)
 
 
 def prepare(chart: Chart, constants: Mean) -> None:
     """Compile, or load, what tables of such a chart will ask for."""
-    _chart_at(chart.kind).prepare(chart.numbers, constants)
-    _axes_at(chart.kind).prepare(chart.numbers, np.zeros((chart.count, 2)))
+    _charted(chart.kind).prepare(chart.numbers, constants)
+    _leaning(chart.kind).prepare(chart.numbers, np.zeros((chart.count, 2)))
     _turns.prepare(np.zeros((2, 4)))
 
 
-@lru_cache(maxsize=16)
-def _axes_at(kind: Chart) -> Stored:
-    def leaning(numbers: tuple[Array, Array], tilt: Array) -> tuple[Array, Array]:
-        chart = kind.of_numbers(numbers)
-        return chart.thrust_axes(tilt), jax.jacfwd(chart.thrust_axes)(tilt)
-
-    return Stored(leaning, kind, (0, 0), seldom=True)
+@program_by_kind(lambda _: (0, 0), fast_compile=True)
+def _leaning(kind: Chart, numbers: tuple[Array, Array], tilt: Array) -> tuple[Array, Array]:
+    chart = kind.of_numbers(numbers)
+    return chart.thrust_axes(tilt), jax.jacfwd(chart.thrust_axes)(tilt)
 
 
 def _logarithms(wxyz: Array) -> Array:
     return jax.vmap(so3.log_wxyz)(wxyz)
 
 
-_turns = Stored(_logarithms, None, 0, seldom=True)
+_turns = CachedProgram(_logarithms, None, 0, fast_compile=True)
 """(m, 3) rotation vectors of quaternions (m, 4)."""

@@ -28,21 +28,21 @@ from haltere.estimation.vehicle.coordinates import Axes, Chart, Effect
 from haltere.estimation.vehicle.description import Description, describe_vehicle
 from haltere.estimation.vehicle.estimate import VehicleEstimate, prepare
 from haltere.estimation.vehicle.frames import filled, frames_from_flight
-from haltere.estimation.vehicle.prior import Hand, PriorError, VehiclePrior, compiled_guess, compiled_prior
-from haltere.estimation.vehicle.smoother import Nominal, blank, compiled_refined
+from haltere.estimation.vehicle.prior import Hand, PriorError, VehiclePrior, guessed, prior_program
+from haltere.estimation.vehicle.smoother import Nominal, blank, iterated
 from haltere.estimation.vehicle.steps import (
     Belief,
     Frames,
     Noise,
     Steps,
     Trail,
-    compiled_run,
+    filtered,
     imu_step,
     pose_update,
 )
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array, ArrayLike, double_precision
-from haltere.foundation.programs import Stored
+from haltere.foundation.programs import CachedProgram
 from haltere.lie import so3
 
 GATE = 40.0
@@ -110,7 +110,7 @@ class VehicleFilter:
         """
         description = describe_vehicle(airframe, axes, effects, joint_angles)
         chart = description.chart
-        guess = compiled_guess(chart.kind)(chart.numbers, description.printed, float(uncertainty))
+        guess = guessed(chart.kind)(chart.numbers, description.printed, float(uncertainty))
         moving_sigma, sigma = guess[0], np.array(guess[1])
         for name, value in (known or {}).items():
             if name not in chart.names:
@@ -190,14 +190,14 @@ class VehicleFilter:
 
     def _first(self, moving: Mean) -> Mean:
         """The state whose constants are those of the prior."""
-        guess = compiled_guess(self.chart.kind)(self.chart.numbers, self.description.printed, 1.0)
+        guess = guessed(self.chart.kind)(self.chart.numbers, self.description.printed, 1.0)
         return {**moving, **guess[2]}
 
     def _believed(self, moving: Mean, state: Mean) -> tuple[Array, Array, Mean]:
         """Prior and hand measurements at a state: mean error, covariance, and the state moved by the error."""
         sigmas = np.asarray([hand.sigma for hand in self.hands], float)
         readings = np.asarray(self.readings, float)
-        found: tuple[Array, Array, Mean] = compiled_prior(self.chart, self.hands)(
+        found: tuple[Array, Array, Mean] = prior_program(self.chart, self.hands)(
             self.chart.numbers, self.prior(moving), readings, sigmas, state
         )
         return found
@@ -289,7 +289,7 @@ class VehicleFilter:
         whole = filled(frames, CHUNK)
         nominal, cov = blank(self.chart, whole.steps.dt.shape)
         prior = (jax.ShapeDtypeStruct(cov.shape[:1], cov.dtype), cov)
-        refine = compiled_refined(self.chart)
+        refine = iterated(self.chart.kind)
         other = Thread(
             target=double_precision()(refine.prepare), args=(*given, prior, nominal, whole, self.gate)
         )
@@ -303,7 +303,7 @@ class VehicleFilter:
         self, belief: Belief, frames: Frames, noise: Noise, mark: int = 0
     ) -> tuple[Belief, list[Trail], Belief | None]:
         """The belief after all frames, what each piece of `CHUNK` frames left, and the belief after `mark` frames."""
-        run, whole, count = compiled_run(self.chart), filled(frames, CHUNK), frames.place.shape[0]
+        run, whole, count = filtered(self.chart.kind), filled(frames, CHUNK), frames.place.shape[0]
         trails, marked = [], None
         for first in range(0, count, CHUNK):
             last = first + CHUNK
@@ -326,7 +326,7 @@ class VehicleFilter:
         whole, cov = filled(frames, CHUNK), end.cov
         for _ in range(iterations):
             m, P, _ = self._believed(moving, jax.tree.map(np.asarray, nominal).first)
-            nominal, cov, moved = compiled_refined(chart)(
+            nominal, cov, moved = iterated(chart.kind)(
                 chart.numbers, self.noise, (m, P), nominal, whole, self.gate
             )
             if float(moved) < SETTLED:
@@ -384,8 +384,8 @@ def _motion(mounted: tuple[Array, Array], place: Array, wxyz: Array, velocity_W:
     return {"position": place - R @ lever, "velocity": velocity, "attitude": wxyz, "rates": rates}
 
 
-_first_motion = Stored(
-    _motion, None, dict.fromkeys(("position", "velocity", "attitude", "rates"), 0), seldom=True
+_first_motion = CachedProgram(
+    _motion, None, dict.fromkeys(("position", "velocity", "attitude", "rates"), 0), fast_compile=True
 )
 """`_motion`, compiled."""
 

@@ -14,7 +14,6 @@ A hand measurement z of a quantity q is a further reading of the constants:
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 import jax
@@ -27,7 +26,7 @@ from haltere.estimation.core.space import Mean, Space
 from haltere.estimation.vehicle.coordinates import Chart
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
-from haltere.foundation.programs import Stored
+from haltere.foundation.programs import CachedProgram, program_by_kind
 from haltere.lie import so3
 
 
@@ -143,39 +142,38 @@ def prior_at(
     return mean + gain.gain @ innovation, cov
 
 
-def compiled_prior(chart: Chart, hands: Sequence[Hand]) -> Stored:
+def prior_program(chart: Chart, hands: Sequence[Hand]) -> CachedProgram:
     """Mean error, covariance, and the state moved by the mean error: see `prior_at`.
 
     Arguments: numbers of the chart, prior, readings and deviations of the hand measurements (len(hands),), state.
     """
     named = replace(chart.kind, rotors=chart.rotors) if hands else chart.kind
-    return _compiled_prior(named, tuple(hand.name for hand in hands))
+    return believed((named, tuple(hand.name for hand in hands)))
 
 
-@lru_cache(maxsize=16)
-def _compiled_prior(kind: Chart, names: tuple[str, ...]) -> Stored:
-    def believed(
-        numbers: tuple[Array, Array], prior: VehiclePrior, readings: Array, sigmas: Array, state: Mean
-    ) -> tuple[Array, Array, Mean]:
-        chart = kind.of_numbers(numbers)
-        hands = [Hand(name, sigma) for name, sigma in zip(names, sigmas, strict=True)] if names else []
-        mean, cov = prior_at(chart, prior, hands, readings, state)
-        return mean, cov, chart.space.plus(state, mean)
+@program_by_kind(lambda kind: (0, 0, {block.name: 0 for block in kind[0].space.blocks}), fast_compile=True)
+def believed(
+    kind: tuple[Chart, tuple[str, ...]],
+    numbers: tuple[Array, Array],
+    prior: VehiclePrior,
+    readings: Array,
+    sigmas: Array,
+    state: Mean,
+) -> tuple[Array, Array, Mean]:
+    """`prior_program` for charts of one kind and hand measurements of these names."""
+    chart, names = kind[0].of_numbers(numbers), kind[1]
+    hands = [Hand(name, sigma) for name, sigma in zip(names, sigmas, strict=True)] if names else []
+    mean, cov = prior_at(chart, prior, hands, readings, state)
+    return mean, cov, chart.space.plus(state, mean)
 
-    return Stored(
-        believed, (kind, names), (0, 0, {block.name: 0 for block in kind.space.blocks}), seldom=True
-    )
 
-
-@lru_cache(maxsize=16)
-def compiled_guess(kind: Chart) -> Stored:
-    """`ten_percent` and the filter's coordinates; arguments: numbers of the chart, printed numbers, factor."""
-
-    def guessed(numbers: tuple[Array, Array], printed: Mean, factor: float) -> tuple[Array, Array, Mean]:
-        chart = kind.of_numbers(numbers)
-        return (*ten_percent(chart, printed, factor), chart.to_coordinates(printed))
-
-    return Stored(guessed, kind, (0, 0, {block.name: 0 for block in kind.constant.blocks}), seldom=True)
+@program_by_kind(lambda kind: (0, 0, {block.name: 0 for block in kind.constant.blocks}), fast_compile=True)
+def guessed(
+    kind: Chart, numbers: tuple[Array, Array], printed: Mean, factor: float
+) -> tuple[Array, Array, Mean]:
+    """`ten_percent` and the filter's coordinates of the printed numbers."""
+    chart = kind.of_numbers(numbers)
+    return (*ten_percent(chart, printed, factor), chart.to_coordinates(printed))
 
 
 def _effect_sigma(chart: Chart, printed: Mean) -> Mean:

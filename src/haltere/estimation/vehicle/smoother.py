@@ -14,7 +14,7 @@ Cramer-Rao bound ([Tichavsky1998]).
 """
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -37,7 +37,7 @@ from haltere.estimation.vehicle.steps import (
     with_noise,
 )
 from haltere.foundation.arrays import Array
-from haltere.foundation.programs import Stored
+from haltere.foundation.programs import program_by_kind
 from haltere.lie import so3
 
 Prior = Callable[[Mean], tuple[Array, Array]]
@@ -215,7 +215,7 @@ def refined(
 
 
 def blank(chart: Chart, steps: tuple[int, ...]) -> tuple[Nominal, Any]:
-    """Shapes of a nominal trajectory of (K, n) steps and of a covariance, for `Stored.prepare`."""
+    """Shapes of a nominal trajectory of (K, n) steps and of a covariance, for `CachedProgram.prepare`."""
 
     def shapes(space: Space, lead: tuple[int, ...] = ()) -> Any:
         values = {b.name: CURVED[b.kind][0] if b.kind in CURVED else b.shape for b in space.blocks}
@@ -227,19 +227,15 @@ def blank(chart: Chart, steps: tuple[int, ...]) -> tuple[Nominal, Any]:
     return nominal, jax.ShapeDtypeStruct((n, n), float)
 
 
-def compiled_refined(chart: Chart) -> Stored:
-    """`refined` for charts of one kind; its first argument is the numbers of the chart."""
-    return _compiled_refined(chart.kind)
-
-
-@lru_cache(maxsize=16)
-def _compiled_refined(kind: Chart) -> Stored:
-    def iterated(numbers: tuple[Array, Array], *given: Any) -> tuple[Nominal, Array, Array]:
-        return refined(kind.of_numbers(numbers), *given)
-
+def _refined_tree(kind: Chart) -> Any:
     moving, constants = names(kind.moving), names(kind.constant)
-    like: Any = (Nominal(moving, 0, moving, constants), 0, 0)  # type: ignore[arg-type]
-    return Stored(iterated, kind, like)
+    return Nominal(moving, 0, moving, constants), 0, 0  # type: ignore[arg-type]
+
+
+@program_by_kind(_refined_tree)
+def iterated(kind: Chart, numbers: tuple[Array, Array], *given: Any) -> tuple[Nominal, Array, Array]:
+    """`refined` for charts of one kind; its arguments after the numbers of the chart."""
+    return refined(kind.of_numbers(numbers), *given)
 
 
 def bound(chart: Chart, noise: Noise, prior: Prior, truth: Nominal, frames: Frames) -> Array:

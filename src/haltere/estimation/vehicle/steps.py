@@ -10,7 +10,7 @@ transports the covariance to the new mean. Missing readings (invalid, or not fin
 change nothing.
 """
 
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -28,7 +28,7 @@ from haltere.estimation.vehicle.model import linear_imu, linear_pose, linear_ste
 from haltere.estimation.vehicle.turn import turned, turning
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
-from haltere.foundation.programs import Stored
+from haltere.foundation.programs import program_by_kind
 
 DEFAULT_RATE = 200.0
 """Of an IMU whose file names none, Hz; it turns a density into the deviation of a sample."""
@@ -234,26 +234,19 @@ def run(
     return jax.lax.scan(frame, belief, frames)
 
 
-def compiled_run(chart: Chart) -> Stored:
-    """`run` for charts of one kind, compiled once for each number of frames.
-
-    Arguments: numbers of the chart, noise, belief, frames, gate.
-    """
-    return _compiled_run(chart.kind)
-
-
-@lru_cache(maxsize=16)
-def _compiled_run(kind: Chart) -> Stored:
-    def filtered(
-        numbers: tuple[Array, Array], noise: Noise, belief: Belief, frames: Frames, gate: float
-    ) -> tuple[Belief, Trail]:
-        return run(kind.of_numbers(numbers), noise, belief, frames, gate)
-
-    nothing: Any = 0
-    like = (Belief(names(kind.space), nothing), Trail(names(kind.moving), *(nothing,) * 4))
-    return Stored(filtered, kind, like)
-
-
 def names(space: Space) -> Any:
     """A mean of the space without values, to show its structure."""
     return {block.name: 0 for block in space.blocks}
+
+
+def _run_tree(kind: Chart) -> Any:
+    nothing: Any = 0
+    return Belief(names(kind.space), nothing), Trail(names(kind.moving), *(nothing,) * 4)
+
+
+@program_by_kind(_run_tree)
+def filtered(
+    kind: Chart, numbers: tuple[Array, Array], noise: Noise, belief: Belief, frames: Frames, gate: float
+) -> tuple[Belief, Trail]:
+    """`run` for charts of one kind, compiled once for each number of frames."""
+    return run(kind.of_numbers(numbers), noise, belief, frames, gate)
