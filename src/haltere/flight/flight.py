@@ -8,6 +8,8 @@ import difflib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -108,6 +110,13 @@ class Flight:
         title = f"Flight({len(self.channels)} channels, {self.duration:.6g} s)"
         columns = ("channel", "rate / Hz", "samples", "width", "unit", "frame") if rows else ()
         return TextTable(title, columns, rows)
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the flight as an MCAP file, which PlotJuggler and Foxglove open and `haltere.read` reads back."""
+        from haltere.flight.mcap.writer import write_mcap  # noqa: PLC0415 - the writer stands on this module
+
+        write_mcap(self, path, overwrite=overwrite)
+        return Path(path)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from haltere.flight import Channel, Flight, FlightError
+from haltere.flight import Channel, Flight, FlightError, read_mcap
 
 
 def channel(name, start=0, count=11, step=100_000_000):
@@ -98,3 +98,11 @@ def test_it_travels_between_processes(flight):
 def test_an_empty_flight_has_no_duration():
     assert Flight().duration == 0.0
     assert Flight().start == 0
+
+
+def test_it_is_saved_and_read_back(flight, tmp_path):
+    path = flight.save(tmp_path / "flight.mcap")
+    assert read_mcap(path) == flight
+    with pytest.raises(FlightError, match="overwriting"):
+        flight.save(path)
+    assert flight.save(path, overwrite=True) == path
