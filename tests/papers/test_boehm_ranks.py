@@ -60,7 +60,7 @@ def test_yaw_of_the_principal_axes_holds_what_the_paper_lists_and_more():
 
 
 def test_the_tables_beside_the_paper():
-    tables = {table["name"]: table["rows"] for table in ranks.tables()}
+    tables = {table.name: [row.to_dict() for row in table.rows] for table in ranks.rank_tables()}
     rows = [row for table in tables.values() for row in table]
     assert all(row["ours"] == row["bound"] for row in rows if row["unit"] == "rank")
     assert all({"quantity", "unit", "paper", "ours", "bound", "note"} == set(row) for row in rows)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from haltere.cli.reproduce import outside
 from haltere.estimation.cog.settings import Reason
 from haltere.papers.fresk import experiments, fit, tables, vehicles
 from haltere.papers.fresk.experiments import (
@@ -21,7 +20,7 @@ from haltere.papers.fresk.experiments import (
     step_loop,
     step_result,
 )
-from haltere.papers.fresk.loop import RATE, Source, flights
+from haltere.papers.fresk.loop import RATE, Source, fly_cases
 
 NOISY, QUIET, FAULTY = 12, 6, 3
 
@@ -41,7 +40,7 @@ def flown():
         "reference": [step_case(k, Source.REFERENCE, 0.0) for k in keys(0, 1, 4)],
         "faults": [step_case(k, faults=tables.FAULTS) for k in keys(0, FAULTY, 5)],
     }
-    log = flights(step_loop(), [case for group in groups.values() for case in group])
+    log = fly_cases(step_loop(), [case for group in groups.values() for case in group])
     return tables.split(log, {name: len(group) for name, group in groups.items()})
 
 
@@ -125,16 +124,15 @@ def test_the_fit_of_21_is_exact_on_exact_places():
 
 @pytest.mark.slow
 def test_all_tables_keep_their_bounds():
-    found = tables.tables(tables.fly_all(50, 0, shapes=()))
-    late = {row["quantity"] for table in found["tables"] for row in table["rows"] if outside(row)}
-    assert late == set()
+    found = tables.make_tables(tables.fly_all(50, 0, shapes=()), 50)
+    assert found.outside == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", vehicles.VEHICLES)
 def test_random_steps_on_other_vehicles(name):
     cases = [vehicles.shape_case(name, k) for k in keys(0, 50, 40)]
-    good, nees = vehicles.honesty(name, flights(vehicles.shape_loop(name), cases))
+    good, nees = vehicles.honesty(name, fly_cases(vehicles.shape_loop(name), cases))
     assert good == 50
     low, high = chi2.ppf((0.005, 0.995), 100) / 50
     assert low < nees.mean() < high

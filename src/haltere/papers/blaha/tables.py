@@ -16,11 +16,10 @@ import numpy as np
 from haltere.airframe import from_catalogue
 from haltere.foundation.arrays import Array, double_precision
 from haltere.papers.blaha.timings import axis_cost, throw_rows
+from haltere.papers.tables import PaperRow, Progress, Reproduction, named_tables, silent
 from haltere.scenarios.throw.throws import Settings, Throws, throw_vehicles
 from haltere.scenarios.throw.tumbles import tumble_runs
 
-Say = Callable[[str], None]
-Row = dict[str, Any]
 MOST_TUMBLES = 100
 OCTO = "random octorotors from 4 m, strong"
 COUNTS = (4, 6, 8, 12)
@@ -28,13 +27,13 @@ COUNTS = (4, 6, 8, 12)
 
 
 @double_precision()
-def reproduce(runs: int = 100, seed: int = 0, progress: Say | None = None) -> dict[str, Any]:
+def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Reproduction:
     """All tables; `runs` throws for each series, at most 100 pairs of tumbles."""
-    say = progress or (lambda _: None)
+    progress = progress or silent
     key = jax.random.key(seed)
-    say("tumbles for the IMU's place")
+    progress("tumbles for the IMU's place")
     tables = {"IMU position from tumbles (Figure 4)": tumble_rows(key, min(runs, MOST_TUMBLES))}
-    series = thrown(key, runs, say)
+    series = throw_all(key, runs, progress)
     tables["Thrust axis (Tables 1 and 2)"] = axis_rows(series)
     tables["From the throw to hover"] = recovery_rows(series)
     tables["Parameters, strong noise"] = [
@@ -42,18 +41,12 @@ def reproduce(runs: int = 100, seed: int = 0, progress: Say | None = None) -> di
         for kind, name in (("quadrotors", "random quadrotors, strong"), ("octorotors", OCTO))
         for each in parameter_rows(series[name], kind)
     ]
-    say("timings")
+    progress("timings")
     tables["Time per call (Figure 7)"] = time_rows()
-    return {"tables": [{"name": name, "rows": rows} for name, rows in tables.items()]}
+    return Reproduction(named_tables(tables), runs, seed)
 
 
-def row(quantity: str, unit: str, ours: float, bound: float | None = None, paper: float | None = None) -> Row:
-    """One line; what is not finite becomes None."""
-    value = float(ours) if np.isfinite(ours) else None
-    return {"quantity": quantity, "unit": unit, "paper": paper, "ours": value, "bound": bound}
-
-
-def tumble_rows(key: Array, runs: int) -> list[Row]:
+def tumble_rows(key: Array, runs: int) -> list[PaperRow]:
     """Errors of the IMU's place and coverage of its ellipsoid."""
     rows = []
     for number, (axes, bounds) in enumerate(((("x",), (None, None)), (("x", "y"), (0.45e-3, 0.75e-3)))):
@@ -61,22 +54,22 @@ def tumble_rows(key: Array, runs: int) -> list[Row]:
         errors = [run.error for run in found]
         name = ("one throw", "two throws")[number]
         rows += [
-            row(f"error, {name}, median", "m", float(np.median(errors)), bounds[0]),
-            row(f"error, {name}, p95", "m", float(np.quantile(errors, 0.95)), bounds[1]),
+            PaperRow(f"error, {name}, median", "m", np.median(errors), bounds[0]),
+            PaperRow(f"error, {name}, p95", "m", np.quantile(errors, 0.95), bounds[1]),
         ]
         if number == 1:
             most = 0.99 if runs >= MOST_TUMBLES else None  # fewer may all lie inside
             out = [not run.found.contains(run.position) for run in found]
             formal = [not run.found.contains(run.position, formal=True) for run in found]
             rows += [
-                row("truths outside our 95 % ellipsoid", "1", float(np.mean(out)), 0.10),
-                row("truths inside our 95 % ellipsoid", "1", 1.0 - float(np.mean(out)), most),
-                row("truths outside the paper's formal ellipsoid", "1", float(np.mean(formal))),
+                PaperRow("truths outside our 95 % ellipsoid", "1", np.mean(out), 0.10),
+                PaperRow("truths inside our 95 % ellipsoid", "1", 1.0 - np.mean(out), most),
+                PaperRow("truths outside the paper's formal ellipsoid", "1", np.mean(formal)),
             ]
     return rows
 
 
-def thrown(key: Array, runs: int, say: Say) -> dict[str, Throws]:
+def throw_all(key: Array, runs: int, progress: Progress) -> dict[str, Throws]:
     """The series of throws; one compilation for each number of rotors."""
     quad, hexa = from_catalogue("indiflight-3inch"), from_catalogue("hexa-tilted")
     cases: dict[str, tuple[Any, Settings]] = {
@@ -93,12 +86,12 @@ def thrown(key: Array, runs: int, say: Say) -> dict[str, Throws]:
     }
     found = {}
     for number, (name, (vehicle, settings)) in enumerate(cases.items()):
-        say(name)
+        progress(name)
         found[name] = throw_vehicles(jax.random.fold_in(key, 100 + number), runs, vehicle, settings)
     return found
 
 
-def axis_rows(series: dict[str, Throws]) -> list[Row]:
+def axis_rows(series: dict[str, Throws]) -> list[PaperRow]:
     """Angles between the thrust axis that was learnt and the true one."""
     asked: Sequence[tuple[str, str, float, float | None]] = (
         ("paper's quadrotor, MEMS", "p95", 0.5, 2.75),
@@ -114,7 +107,7 @@ def axis_rows(series: dict[str, Throws]) -> list[Row]:
         "max": np.max,
     }
     return [
-        row(
+        PaperRow(
             f"axis error, {name}, {kind}",
             "deg",
             measures[kind](np.degrees(series[name].axis_error)),
@@ -125,7 +118,7 @@ def axis_rows(series: dict[str, Throws]) -> list[Row]:
     ]
 
 
-def recovery_rows(series: dict[str, Throws]) -> list[Row]:
+def recovery_rows(series: dict[str, Throws]) -> list[PaperRow]:
     """How many do not hover six seconds later, and altitude lost."""
     allowed = {
         "random quadrotors, strong": 0.005,
@@ -135,18 +128,18 @@ def recovery_rows(series: dict[str, Throws]) -> list[Row]:
         "random octorotors from 4 m, strong": 0.01,
     }
     rows = [
-        row(f"missing: {name}", "1", float(np.mean(~np.asarray(found.recovered, bool))), allowed.get(name))
+        PaperRow(f"missing: {name}", "1", np.mean(~np.asarray(found.recovered, bool)), allowed.get(name))
         for name, found in series.items()
     ]
     flown = (name for name in series if name.startswith("random") and "15 rad/s" not in name)
     return rows + [
-        row(f"altitude lost, {name}, median", "m", float(np.median(series[name].altitude_lost)), 0.35)
+        PaperRow(f"altitude lost, {name}, median", "m", np.median(series[name].altitude_lost), 0.35)
         for name in flown
         if "strong" in name
     ]
 
 
-def parameter_rows(found: Throws, kind: str) -> list[Row]:
+def parameter_rows(found: Throws, kind: str) -> list[PaperRow]:
     """Median errors over the throws of one kind of vehicle."""
     asked = {
         "torque": ("torque rows, rms", "1", 0.05, 0.10),
@@ -156,17 +149,18 @@ def parameter_rows(found: Throws, kind: str) -> list[Row]:
         "time_constant": ("time constant", "s", 0.5e-3, None),
     }
     return [
-        row(f"error, {kind}, {name}, median", unit, float(np.median(found.parameters[key])), bound, paper)
+        PaperRow(f"error, {kind}, {name}, median", unit, np.median(found.parameters[key]), bound, paper)
         for key, (name, unit, bound, paper) in asked.items()
     ]
 
 
-def time_rows() -> list[Row]:
+def time_rows() -> list[PaperRow]:
     """On this machine; the paper's on a flight controller with 480 MHz."""
     paper = {"thrust-axis": 20.0}
     cost = [
-        row(f"thrust-axis step, {rotors} rotors, batch of 1000", "us", axis_cost(rotors)) for rotors in COUNTS
+        PaperRow(f"thrust-axis step, {rotors} rotors, batch of 1000", "us", axis_cost(rotors))
+        for rotors in COUNTS
     ]
     return cost + [
-        row(r["name"], "us", r["value"], None, paper.get(r["name"].split()[0])) for r in throw_rows()
+        PaperRow(r["name"], "us", r["value"], None, paper.get(r["name"].split()[0])) for r in throw_rows()
     ]

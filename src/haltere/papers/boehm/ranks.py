@@ -4,14 +4,13 @@
 rank must not exceed (it is the rank itself: a larger one would be wrong). `note` says in one line why the two differ.
 """
 
-from typing import Any
-
 import numpy as np
 
 from haltere.airframe import Airframe, from_catalogue
 from haltere.observability import Question, Subject, counted, exact_matrices, observe
 from haltere.observability.answer import Observability
 from haltere.observability.rank.parameters import Parameters, Verdict
+from haltere.papers.tables import PaperRow, PaperTable
 
 #: Name, sensors, whether rotor speed is held fixed inside the IMU, and the paper's rank a + b N as (a, b).
 SETS = (
@@ -57,7 +56,7 @@ CHAIN = (
 EXPECTED_CHAIN = (57, 58, 62, 66, 67, 68)
 
 
-def rank_rows(seed: int = 0) -> list[dict[str, Any]]:
+def rank_rows(seed: int = 0) -> list[PaperRow]:
     """Ranks of vehicles without symmetry, for all sensor sets and 1, 4, 6 and 8 rotors."""
     rows = []
     for n in ROTORS:
@@ -77,7 +76,7 @@ def rank_rows(seed: int = 0) -> list[dict[str, Any]]:
     return rows
 
 
-def hummingbird_rows(seed: int = 0) -> list[dict[str, Any]]:
+def hummingbird_rows(seed: int = 0) -> list[PaperRow]:
     """Ranks of the Hummingbird: as printed, with the sphere's tangent, and the chain of hand measurements."""
     airframe = from_catalogue("hummingbird")
     subject = Subject.from_airframe(airframe)
@@ -137,7 +136,7 @@ def tilted_hummingbird(airframe: Airframe, degrees: float = 20.0) -> Airframe:
     return airframe.model_copy(update={"rotors": tuple(rotors)})
 
 
-def short_rows(seed: int = 0) -> list[dict[str, Any]]:
+def short_rows(seed: int = 0) -> list[PaperRow]:
     """What mass and all distances between rotors leave open, for few rotors."""
     rows = []
     for n, left in ((1, 2), (2, 2), (3, 1), (4, 0)):
@@ -150,7 +149,7 @@ def short_rows(seed: int = 0) -> list[dict[str, Any]]:
     return rows
 
 
-def label_rows(seed: int = 0) -> list[dict[str, Any]]:
+def label_rows(seed: int = 0) -> list[PaperRow]:
     """Table I state by state for four rotors: ok, the joint subspaces, or unobservable."""
     subject_seed = np.random.default_rng([seed, 4])
     rows = []
@@ -161,16 +160,8 @@ def label_rows(seed: int = 0) -> list[dict[str, Any]]:
         )
         result = observe(subject, question, rng=np.random.default_rng(seed))
         for (symbol, _), printed, ours in zip(GROUPS, TABLE_1[name], labels(result), strict=True):
-            rows.append(
-                {
-                    "quantity": f"{name}: {symbol}",
-                    "unit": "label",
-                    "paper": printed,
-                    "ours": ours,
-                    "bound": None,
-                    "note": "as printed" if ours == printed else _difference(symbol),
-                }
-            )
+            note = "as printed" if ours == printed else _difference(symbol)
+            rows.append(PaperRow(f"{name}: {symbol}", "label", ours, None, printed, {"note": note}))
     return rows
 
 
@@ -201,15 +192,15 @@ def _difference(symbol: str) -> str:
     return "differs from the printed table"
 
 
-def _row(quantity: str, paper: float | None, ours: int, bound: int, note: str) -> dict[str, Any]:
-    return {"quantity": quantity, "unit": "rank", "paper": paper, "ours": ours, "bound": bound, "note": note}
+def _row(quantity: str, paper: float | None, ours: int, bound: int, note: str) -> PaperRow:
+    return PaperRow(quantity, "rank", ours, bound, paper, {"note": note})
 
 
-def tables(seed: int = 0) -> list[dict[str, Any]]:
-    """The tables of Section V, each with `name` and `rows`."""
+def rank_tables(seed: int = 0) -> list[PaperTable]:
+    """The tables of Section V."""
     return [
-        {"name": "Table I: rank by sensors, no symmetry", "rows": rank_rows(seed)},
-        {"name": "Table I: state by state, N = 4", "rows": label_rows(seed)},
-        {"name": "Section V-B: Hummingbird, pose & IMU", "rows": hummingbird_rows(seed)},
-        {"name": "Section V-A: few rotors", "rows": short_rows(seed)},
+        PaperTable("Table I: rank by sensors, no symmetry", rank_rows(seed)),
+        PaperTable("Table I: state by state, N = 4", label_rows(seed)),
+        PaperTable("Section V-B: Hummingbird, pose & IMU", hummingbird_rows(seed)),
+        PaperTable("Section V-A: few rotors", short_rows(seed)),
     ]

@@ -26,13 +26,12 @@ from haltere.estimation.vehicle.steps import Belief, Frames, Noise, Steps, run
 from haltere.foundation.arrays import Array
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly, gusts_of
 from haltere.papers.boehm.paper_filter import run_printed
+from haltere.papers.tables import Progress, silent
 
 START = 2.0
 """Seconds that the consistent scheme smooths before it filters."""
 ITERATIONS = 5
 """Of Gauss-Newton in the start."""
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -130,9 +129,9 @@ def estimate(
 ) -> Series:
     """Fly `airframe` once for each seed (unless a recording is given) and estimate it from each flight."""
     setting, conditions = setting or Setting(), conditions or Conditions()
-    say = progress or (lambda _: None)
+    progress = progress or silent
     if recording is None:
-        say(f"flying {airframe.name} {len(seeds)} times")
+        progress(f"flying {airframe.name} {len(seeds)} times")
         recording = fly(airframe, seeds, conditions)
     description = describe_vehicle(airframe, setting.axes, setting.effects)
     chart = description.chart
@@ -146,7 +145,7 @@ def estimate(
         begin = time.process_time()
         outcomes.append(jax.block_until_ready(judge(jax.random.key(seed), one, description.printed, noise)))
         seconds.append(time.process_time() - begin)
-        say(f"estimated flight {i + 1} of {len(seeds)}")
+        progress(f"estimated flight {i + 1} of {len(seeds)}")
     stacked = jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *outcomes)
     return Series(chart, stacked, float(np.median(seconds)))
 

@@ -6,20 +6,17 @@ two readings here, the mean L2 norm of the error and the norm of the mean error,
 the paper's figure, except where the Cramer-Rao bound lies above it, and the chi-square band for the consistency rows.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from haltere.airframe import from_catalogue
 from haltere.estimation.core.consistency import mean_band
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.prior import Hand
-from haltere.foundation import HaltereError
 from haltere.foundation.arrays import double_precision
 from haltere.papers.boehm import ranks
 from haltere.papers.boehm.flights import Conditions, fly
 from haltere.papers.boehm.series import Series, Setting, estimate, paper_hands
+from haltere.papers.tables import PaperRow, PaperTable, Progress, Reproduction, check_runs, silent
 
 REVOLUTION = (2.0 * np.pi) ** 2
 """From N/(rad/s)^2 to N/(rev/s)^2."""
@@ -55,11 +52,9 @@ RELATIVE: tuple[tuple[str, str, slice, float], ...] = (
     ("k_m", "torque_ratio", slice(None), 0.12),
 )
 
-Progress = Callable[[str], None]
-
 
 @double_precision()
-def reproduce(runs: int = 30, seed: int = 0, progress: Progress | None = None) -> dict[str, Any]:
+def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Reproduction:
     """The tables of the study.
 
     Args:
@@ -68,38 +63,33 @@ def reproduce(runs: int = 30, seed: int = 0, progress: Progress | None = None) -
         progress: called with a sentence as the work goes on.
 
     Returns:
-        `tables`, each with `name` and `rows` of `quantity`, `unit`, `paper`, `ours`, `bound`, `cramer_rao` and `note`.
+        Rows with `cramer_rao` and `note` besides; those of the ranks with `note`.
     """
-    if runs < 1:
-        raise HaltereError(f"got {runs} runs, expected one or more; try 30")
+    check_runs(runs, 1, 30)
     airframe = from_catalogue("hummingbird")
-    say = progress or (lambda _: None)
+    progress = progress or silent
     conditions = Conditions()
     seeds = range(1000 * seed, 1000 * seed + runs)
-    say(f"flying the Hummingbird {runs} times")
+    progress(f"flying the Hummingbird {runs} times")
     recording = fly(airframe, seeds, conditions)
     chart = describe_vehicle(airframe, "spherical").chart
     compared = {}
     for name, setting in schemes(paper_hands(chart)).items():
-        say(f"estimating: {name}")
-        compared[name] = estimate(airframe, seeds, setting, conditions, recording, say)
+        progress(f"estimating: {name}")
+        compared[name] = estimate(airframe, seeds, setting, conditions, recording, progress)
     series = compared["consistent"]
     printed = {name: np.asarray(x) for name, x in describe_vehicle(airframe, "spherical").printed.items()}
     tables = [
-        {"name": "Table IV: mean L2 norm of the error", "rows": [_l2(series, *row) for row in TABLE_4]},
-        {"name": "Table IV: norm of the mean error", "rows": [_mean(series, *row) for row in TABLE_4]},
-        {
-            "name": "Section VI-C: relative errors",
-            "rows": [_relative(series, printed, *row) for row in RELATIVE],
-        },
+        PaperTable("Table IV: mean L2 norm of the error", [_l2(series, *row) for row in TABLE_4]),
+        PaperTable("Table IV: norm of the mean error", [_mean(series, *row) for row in TABLE_4]),
+        PaperTable("Section VI-C: relative errors", [_relative(series, printed, *row) for row in RELATIVE]),
         *(
-            {"name": f"Consistency: {name}", "rows": scheme_rows(name, found, found is series)}
+            PaperTable(f"Consistency: {name}", scheme_rows(name, found, found is series))
             for name, found in compared.items()
         ),
     ]
-    say("counting what is observable")
-    tables += ranks.tables(seed)
-    return {"tables": tables}
+    progress("counting what is observable")
+    return Reproduction((*tables, *ranks.rank_tables(seed)), runs, seed)
 
 
 def schemes(hands: tuple[Hand, ...]) -> dict[str, Setting]:
@@ -112,7 +102,7 @@ def schemes(hands: tuple[Hand, ...]) -> dict[str, Setting]:
     }
 
 
-def scheme_rows(name: str, series: Series, kept: bool) -> list[dict[str, Any]]:
+def scheme_rows(name: str, series: Series, kept: bool) -> list[PaperRow]:
     """NEES, largest error in sigmas, error over bound, false information and time of one scheme."""
     runs, states, o = len(series.outcome.nees), series.chart.space.dimension, series.outcome
     band = mean_band(states, runs)
@@ -142,11 +132,8 @@ def _row(
     bound: float | None,
     cramer_rao: float | None,
     note: str,
-) -> dict[str, Any]:
-    return {
-        "quantity": quantity, "unit": unit, "paper": paper, "ours": ours, "bound": bound,
-        "cramer_rao": cramer_rao, "note": note,
-    }  # fmt: skip
+) -> PaperRow:
+    return PaperRow(quantity, unit, ours, bound, paper, {"cramer_rao": cramer_rao, "note": note})
 
 
 def errors_and_bounds(series: Series, block: str, rows: slice) -> tuple[np.ndarray, np.ndarray]:
@@ -161,7 +148,7 @@ def errors_and_bounds(series: Series, block: str, rows: slice) -> tuple[np.ndarr
 
 def _l2(
     series: Series, name: str, unit: str, factor: float, block: str, rows: slice, paper: float, _: float
-) -> dict[str, Any]:
+) -> PaperRow:
     errors, bounds = errors_and_bounds(series, block, rows)
     ours = factor * float(np.mean(np.linalg.norm(errors, axis=1)))
     least = factor * float(np.mean(np.linalg.norm(bounds, axis=1)))
@@ -179,7 +166,7 @@ def _mean(
     rows: slice,
     paper: float,
     deviation: float,
-) -> dict[str, Any]:
+) -> PaperRow:
     errors, bounds = errors_and_bounds(series, block, rows)
     ours = factor * float(np.linalg.norm(np.mean(errors, axis=0)))
     least = factor * float(np.linalg.norm(np.sqrt(np.mean(bounds**2, axis=0)))) / np.sqrt(len(errors))
@@ -190,7 +177,7 @@ def _mean(
 
 def _relative(
     series: Series, printed: dict[str, np.ndarray], name: str, block: str, rows: slice, paper: float
-) -> dict[str, Any]:
+) -> PaperRow:
     errors, bounds = errors_and_bounds(series, block, rows)
     size = np.abs(printed[block].reshape(-1)[rows])
     ours = float(np.max(np.mean(np.abs(errors), axis=0) / size))

@@ -31,6 +31,7 @@ from haltere.estimation.cog.belief import CogEstimate, CogReading
 from haltere.estimation.cog.filter import CogFilter
 from haltere.foundation.arrays import Array, pytree
 from haltere.papers.fresk.paper_filter import PaperBelief, PaperCogFilter, ReferenceCog
+from haltere.papers.tables import Progress
 from haltere.simulation import Command, Timing, Vehicle, fly
 from haltere.simulation.payload import Payload, loading
 from haltere.simulation.plant import motion_now
@@ -284,14 +285,14 @@ def _chosen(
     return renewed(used, nominal, replace(told, com=places[case.source]), 1.0 / RATE)
 
 
-def flights(loop: CogLoop, cases: Sequence[Case], say: Callable[[str], None] | None = None) -> CogLog:
+def fly_cases(loop: CogLoop, cases: Sequence[Case], progress: Progress | None = None) -> CogLog:
     """The logs of all cases, stacked (cases, ticks, ...), as NumPy arrays."""
     together = jax.jit(jax.vmap(loop.fly))
     found = []
     for first in range(0, len(cases), WIDTH):
         piece = list(cases[first : first + WIDTH])
-        if say is not None:
-            say(f"flights {first + 1} to {first + len(piece)} of {len(cases)}")
+        if progress is not None:
+            progress(f"flights {first + 1} to {first + len(piece)} of {len(cases)}")
         count = len(piece)
         filled = piece + [piece[-1]] * (WIDTH - len(piece))
         stacked = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v) for v in x]), *filled)

@@ -11,7 +11,8 @@ from haltere.papers.fresk import experiments
 from haltere.papers.fresk.experiments import AFTER, BEFORE, DROP
 from haltere.papers.fresk.loop import RATE, CogLog
 from haltere.papers.fresk.tables import FreskFlights
-from haltere.papers.tables import numbers
+from haltere.papers.page import paper_page
+from haltere.papers.tables import Progress, Reproduction
 from haltere.report import theme
 from haltere.report.page import Page, Picture, Section
 
@@ -161,8 +162,14 @@ def figure_7_position(found: FreskFlights) -> go.Figure:
     )
 
 
-def write(found: FreskFlights, tables: dict[str, Any], path: Path) -> Path:
-    """The page with figures and tables as one HTML file."""
+def write_page(result: Reproduction, path: Path, progress: Progress | None = None) -> Path:
+    """Figures and tables as one HTML file."""
+    return page_of(result).write(path)
+
+
+def page_of(result: Reproduction) -> Page:
+    """The page with figures and tables."""
+    found: FreskFlights = result.flights
     step = [
         Picture(
             "Offset in x", figure_6(found, 0), "The mass drops at 5 s; one flight with torque noise of Q."
@@ -188,13 +195,13 @@ def write(found: FreskFlights, tables: dict[str, Any], path: Path) -> Path:
             wide=True,
         ),
     ]
-    page = Page(
+    return paper_page(
         "Centre of gravity in flight",
         "The two experiments of Fresk, Wuthier and Nikolakopoulos (2017), simulated, beside what the paper prints.",
-        sections=(
+        [
             Section("Figure 6: a step", "The paper's filter with the paper's tuning, and ours.", step),
             Section("Figure 7: a sweep", "A one-joint arm below the vehicle.", sweep),
-            numbers(tables, {"m": (1e3, "mm")}),
-        ),
+        ],
+        result,
+        {"m": (1e3, "mm")},
     )
-    return page.write(path)

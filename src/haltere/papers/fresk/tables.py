@@ -4,7 +4,6 @@
 `ours`, and the `bound` that ours must keep; rows of the paper's own filter are named so.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +12,12 @@ import numpy as np
 from scipy.stats import chi2
 
 from haltere.estimation.cog.settings import Reason
-from haltere.foundation import HaltereError
-from haltere.foundation.arrays import Array, double_precision
+from haltere.foundation.arrays import Array, ArrayLike, double_precision
 from haltere.papers.fresk import experiments, fit, vehicles
 from haltere.papers.fresk.experiments import AFTER, DROP, PRODUCTS, keys, step_case, step_loop, step_result
-from haltere.papers.fresk.loop import RATE, Case, CogLog, Source, flights
+from haltere.papers.fresk.loop import RATE, Case, CogLog, Source, fly_cases
+from haltere.papers.tables import PaperRow, Progress, Reproduction, check_runs, named_tables, silent
 
-Progress = Callable[[str], None]
 EXCITED: dict[str, Any] = {
     "amplitude": (0.25, 0.25, 0.2, 0.05),
     "cycles": (4.0, 5.0, 4.0, 2.0),
@@ -103,27 +101,26 @@ def fly_all(
     runs: int = 20, seed: int = 0, progress: Progress | None = None, shapes: tuple[str, ...] | None = None
 ) -> FreskFlights:
     """Every flight of the study; `shapes` are the vehicles of the last table, all of them where not given."""
-    if runs < 2:
-        raise HaltereError(f"got {runs} runs, expected two or more; try 20")
-    say = progress or (lambda _: None)
+    check_runs(runs, 2, 20)
+    progress = progress or silent
     weak = weak_rotors(jax.random.fold_in(jax.random.key(seed), 99), runs)
     groups = step_groups(runs, seed, weak)
-    say("step experiment")
-    flown = flights(step_loop(), [case for group in groups.values() for case in group], say)
+    progress("step experiment")
+    flown = fly_cases(step_loop(), [case for group in groups.values() for case in group], progress)
     step = split(flown, {name: len(group) for name, group in groups.items()})
     sweep: dict[str, CogLog] = {}
     for with_angle in (False, True):
         loop = experiments.sweep_loop(with_angle)
         mine = {n: g for n, (angle, g) in sweep_groups(runs, seed).items() if angle == with_angle}
         cases = [experiments.sweep_case(loop=loop, **given) for group in mine.values() for given in group]
-        say("sweep experiment" + (", joint angle known" if with_angle else ""))
-        sweep |= split(flights(loop, cases, say), {name: len(group) for name, group in mine.items()})
+        progress("sweep experiment" + (", joint angle known" if with_angle else ""))
+        sweep |= split(fly_cases(loop, cases, progress), {name: len(group) for name, group in mine.items()})
     others: dict[str, CogLog] = {}
     for number, name in enumerate(vehicles.VEHICLES if shapes is None else shapes):
-        say(f"random steps of the vehicle {name}")
+        progress(f"random steps of the vehicle {name}")
         cases = [vehicles.shape_case(name, k) for k in keys(seed, runs, 40 + number)]
-        others[name] = flights(vehicles.shape_loop(name), cases, say)
-    say("excitation and fit of Table I")
+        others[name] = fly_cases(vehicles.shape_loop(name), cases, progress)
+    progress("excitation and fit of Table I")
     return FreskFlights(step, sweep, others, weak, fit.fit_table_one(fit.excitation(seed)))
 
 
@@ -137,14 +134,14 @@ def split(log: CogLog, counts: dict[str, int]) -> dict[str, CogLog]:
 
 
 @double_precision()
-def reproduce(runs: int = 20, seed: int = 0, progress: Progress | None = None) -> dict[str, Any]:
+def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Reproduction:
     """The tables of the study; see the module."""
-    return tables(fly_all(runs, seed, progress))
+    return make_tables(fly_all(runs, seed, progress), runs, seed)
 
 
-def tables(found: FreskFlights) -> dict[str, Any]:
-    """`tables`, each with `name` and `rows` of `quantity`, `unit`, `paper`, `ours`, `bound`."""
-    named = {
+def make_tables(found: FreskFlights, runs: int, seed: int = 0) -> Reproduction:
+    """The tables of all flights."""
+    rows = {
         "Step of the centre of gravity (Table II, Figure 6)": step_rows(found),
         "Position without and with compensation (Figure 6)": position_rows(found),
         "Sweep of the arm (Figure 7)": sweep_rows(found),
@@ -153,23 +150,10 @@ def tables(found: FreskFlights) -> dict[str, Any]:
         "Random steps on other vehicles": shape_rows(found),
         "Table I from 30 s of excitation": table_one_rows(found),
     }
-    return {"tables": [{"name": name, "rows": rows} for name, rows in named.items() if rows]}
+    return Reproduction(named_tables(rows), runs, seed, found)
 
 
-def row(
-    quantity: str, unit: str, ours: float, bound: float | None = None, paper: float | None = None
-) -> dict[str, Any]:
-    """One line; what is not finite becomes None."""
-    return {
-        "quantity": quantity,
-        "unit": unit,
-        "paper": paper,
-        "ours": float(ours) if np.isfinite(ours) else None,
-        "bound": bound,
-    }
-
-
-def step_rows(found: FreskFlights) -> list[dict[str, Any]]:
+def step_rows(found: FreskFlights) -> list[PaperRow]:
     """Convergence and residual error of both filters."""
     rows = []
     printed = (0.0015, 0.0008)
@@ -177,172 +161,132 @@ def step_rows(found: FreskFlights) -> list[dict[str, Any]]:
         log = found.step[noise]
         theirs, ours = step_result(log.paper), step_result(log.offset)
         rows += [
-            row(f"90 % time, the paper's filter, {noise}", "s", theirs.rise, 1.5, 1.6),
-            row(f"90 % time, ours, {noise}", "s", ours.rise, 0.6, 1.6),
+            PaperRow(f"90 % time, the paper's filter, {noise}", "s", theirs.rise, 1.5, 1.6),
+            PaperRow(f"90 % time, ours, {noise}", "s", ours.rise, 0.6, 1.6),
         ]
-        for axis in (0, 1):
-            name = "xy"[axis]
+        for j, axis in enumerate("xy"):
+            rms = f"rms of {axis} after 3 s"
             rows += [
-                row(
-                    f"rms of {name} after 3 s, the paper's filter, {noise}",
-                    "m",
-                    theirs.rms[axis],
-                    None,
-                    printed[axis],
-                ),
-                row(f"rms of {name} after 3 s, ours, {noise}", "m", ours.rms[axis], bound, printed[axis]),
+                PaperRow(f"{rms}, the paper's filter, {noise}", "m", theirs.rms[j], None, printed[j]),
+                PaperRow(f"{rms}, ours, {noise}", "m", ours.rms[j], bound, printed[j]),
             ]
-    last = found.step["reference"].reference[0, -1]
-    rows.append(
-        row(
-            "error of the ground truth estimator",
-            "m",
-            float(np.linalg.norm((last - AFTER)[:2])),
-            0.0005,
-            0.00096,
-        )
-    )
-    return rows
+    last = np.linalg.norm((found.step["reference"].reference[0, -1] - AFTER)[:2])
+    return [*rows, PaperRow("error of the ground truth estimator", "m", last, 0.0005, 0.00096)]
 
 
-def position_rows(found: FreskFlights) -> list[dict[str, Any]]:
+def position_rows(found: FreskFlights) -> list[PaperRow]:
     """Drift against equation (1) of `haltere.papers.fresk.experiments`, and what compensation leaves."""
     rows = []
     for i, product in enumerate(PRODUCTS):
         one = jax.tree.map(lambda x, i=i: x[i : i + 1], found.step["drift"])
-        got, law = experiments.settled_drift(one), experiments.drift(product)
+        got, law = np.abs(experiments.settled_drift(one)), experiments.drift(product)
         printed = (0.27, 0.1) if i == 0 else (None, None)
+        difference = np.max(np.abs(got / law - 1.0))
         rows += [
-            row(f"drift in {name} at kx kR = {product:g} s^-4", "m", abs(one_got), None, one_printed)
-            for name, one_got, one_printed in zip("xy", got, printed, strict=True)
+            PaperRow(f"drift in x at kx kR = {product:g} s^-4", "m", got[0], None, printed[0]),
+            PaperRow(f"drift in y at kx kR = {product:g} s^-4", "m", got[1], None, printed[1]),
+            PaperRow(f"difference from the law at {product:g}", "1", difference, 0.06),
         ]
-        rows.append(
-            row(
-                f"difference from the law at {product:g}",
-                "1",
-                float(np.max(np.abs(np.abs(got) / law - 1.0))),
-                0.06,
-            )
-        )
     late = round((DROP + 5.0) * RATE)
-    away = {
-        name: found.step[name].position[:, late:] - np.asarray(experiments.HOVER)
-        for name in ("quiet", "noisy")
-    }
-    quiet, mean = away["quiet"], np.abs(away["noisy"].mean(axis=(0, 1)))
-    after = "with compensation, 5 s after the step"
-    rows += [
-        row(f"largest horizontal error {after}", "m", float(np.abs(quiet[..., :2]).max()), 0.01),
-        row(f"rms error of the height {after}", "m", float(np.sqrt(np.mean(quiet[..., 2] ** 2))), 0.01),
-        row(f"mean horizontal error {after}, torque noise", "m", float(mean[:2].max()), 0.01),
-        row(f"mean error of the height {after}, torque noise", "m", float(mean[2]), 0.01),
+    quiet, noisy = (
+        found.step[name].position[:, late:] - np.asarray(experiments.HOVER) for name in ("quiet", "noisy")
+    )
+    mean, after = np.abs(noisy.mean(axis=(0, 1))), "with compensation, 5 s after the step"
+    return [
+        *rows,
+        PaperRow(f"largest horizontal error {after}", "m", np.abs(quiet[..., :2]).max(), 0.01),
+        PaperRow(f"rms error of the height {after}", "m", rms_of(quiet[..., 2]), 0.01),
+        PaperRow(f"mean horizontal error {after}, torque noise", "m", mean[:2].max(), 0.01),
+        PaperRow(f"mean error of the height {after}, torque noise", "m", mean[2], 0.01),
     ]
-    return rows
 
 
-def sweep_rows(found: FreskFlights) -> list[dict[str, Any]]:
+def rms_of(values: ArrayLike) -> float:
+    """Root mean square of all of them."""
+    return float(np.sqrt(np.mean(np.asarray(values) ** 2)))
+
+
+def sweep_rows(found: FreskFlights) -> list[PaperRow]:
     """Tracking of the arm."""
     sweep, nominal = found.sweep, np.asarray(experiments.sweep_controller().vehicle.com)
     rows = []
     for name, rms, lag in (("quiet", 0.0006, 0.15), ("noisy", 0.0013, None), ("with angle", 0.0008, None)):
-        log = sweep[name]
-        error, late = experiments.tracked(log, log.com)
-        rows.append(row(f"rms of x, ours, {name}", "m", error, rms))
-        rows.append(row(f"lag of x, ours, {name}", "s", late, lag))
+        error, late = experiments.tracked(sweep[name], sweep[name].com)
+        rows += [
+            PaperRow(f"rms of x, ours, {name}", "m", error, rms),
+            PaperRow(f"lag of x, ours, {name}", "s", late, lag),
+        ]
     error, late = experiments.tracked(sweep["noisy"], sweep["noisy"].paper + nominal)
-    rows += [
-        row("rms of x, the paper's filter, noisy", "m", error),
-        row("lag of x, the paper's filter", "s", late),
-    ]
     start = round(experiments.REST * RATE)
-
-    def spread(name: str) -> float:
-        return float(np.sqrt(np.mean(sweep[name].position[:, start:, 0] ** 2)))
-
-    rows += [
-        row("rms position x, compensated, quiet", "m", spread("quiet"), 0.005),
-        row("rms position x, compensated, torque noise", "m", spread("noisy")),
-        row("rms position x, not compensated", "m", spread("uncompensated")),
-    ]
-    log = sweep["washed"]
-    shift = log.com[0, start - 10 : start, 0].mean() - experiments.true_com(log.angles[0, start, 0])[0]
-    rows.append(row("shift seen in the rotor wash at -40 degrees", "m", float(shift)))
-    quiet = sweep["quiet"]
+    moved = {name: rms_of(log.position[:, start:, 0]) for name, log in sweep.items()}
+    washed, quiet = sweep["washed"], sweep["quiet"]
+    shift = washed.com[0, start - 10 : start, 0].mean() - experiments.true_com(washed.angles[0, start, 0])[0]
     alpha, beta = experiments.fit_21(quiet.angles[0, start:, 0], quiet.com[0, start:, 0])
-    rows += [row("alpha of (21), with a cosine", "m", alpha), row("beta of (21)", "m", beta)]
-    return rows
+    return [
+        *rows,
+        PaperRow("rms of x, the paper's filter, noisy", "m", error),
+        PaperRow("lag of x, the paper's filter", "s", late),
+        PaperRow("rms position x, compensated, quiet", "m", moved["quiet"], 0.005),
+        PaperRow("rms position x, compensated, torque noise", "m", moved["noisy"]),
+        PaperRow("rms position x, not compensated", "m", moved["uncompensated"]),
+        PaperRow("shift seen in the rotor wash at -40 degrees", "m", shift),
+        PaperRow("alpha of (21), with a cosine", "m", alpha),
+        PaperRow("beta of (21)", "m", beta),
+    ]
 
 
 def covered(hover: CogLog) -> tuple[float, float]:
-    """Share of errors of x and y inside 1.96 deviations where the true offset is zero, and the largest deviation, m."""
+    """Fraction of errors of x, y inside 1.96 deviations where the true offset is zero, and the largest deviation, m."""
     times = [round(t * RATE) - 1 for t in (8.0, 11.0, 14.0, 17.0, 20.0)]
     error, sigma = hover.offset[:, times, :2], hover.sigma[:, times, :2]
     return float(np.mean(np.abs(error) < 1.96 * sigma)), float(sigma.max())
 
 
-def doubt_rows(found: FreskFlights) -> list[dict[str, Any]]:
+def doubt_rows(found: FreskFlights) -> list[PaperRow]:
     """What can be told apart, and what cannot."""
     hover, excited = found.step["weak"], found.step["weak excited"]
+    below, turned = found.step["below"], found.step["below excited"]
     inside, sigma = covered(hover)
     error = np.sqrt(np.mean(excited.offset[:, -1, :2] ** 2, axis=0)).max()
-    below, turned = found.step["below"], found.step["below excited"]
-    parts = experiments.centre(*BELOW)
-    along = turned.offset[:, -1, 2] - parts[2]
-    bound = float(np.sqrt(np.mean(turned.sigma[:, -1, 2] ** 2)))
+    along = turned.offset[:, -1, 2] - experiments.centre(*BELOW)[2]
+    same = "rms error, the same at hover"
     return [
-        row("rms error, +3 % and -1 % thrust, excited, ours", "m", error, 0.0005, None),
-        row(
-            "rms error, the same at hover, the paper's filter",
-            "m",
-            float(np.sqrt(np.mean(hover.paper[:, -1, :2] ** 2))),
-        ),
-        row("rms error, the same at hover, ours", "m", float(np.sqrt(np.mean(hover.offset[:, -1, :2] ** 2)))),
-        row("largest sigma at hover", "m", sigma, 0.003),
-        row("coverage of the 95 % interval at hover, at least 0.9", "1", inside, 0.99),
-        row("not covered by it at hover, at most", "1", 1.0 - inside, 0.1),
-        row("z called observable at hover, share", "1", float(below.along.mean()), 0.0),
-        row("z called observable when excited, share at the end", "1", float(turned.along[:, -1].mean())),
-        row(
+        PaperRow("rms error, +3 % and -1 % thrust, excited, ours", "m", error, 0.0005),
+        PaperRow(f"{same}, the paper's filter", "m", rms_of(hover.paper[:, -1, :2])),
+        PaperRow(f"{same}, ours", "m", rms_of(hover.offset[:, -1, :2])),
+        PaperRow("largest sigma at hover", "m", sigma, 0.003),
+        PaperRow("coverage of the 95 % interval at hover, at least 0.9", "1", inside, 0.99),
+        PaperRow("not covered by it at hover, at most", "1", 1.0 - inside, 0.1),
+        PaperRow("z called observable at hover, share", "1", below.along.mean(), 0.0),
+        PaperRow("z called observable when excited, share at the end", "1", turned.along[:, -1].mean()),
+        PaperRow(
             "rms error of z when excited, at most twice its deviation",
             "m",
-            float(np.sqrt(np.mean(along**2))),
-            2.0 * bound,
+            rms_of(along),
+            2.0 * rms_of(turned.sigma[:, -1, 2]),
         ),
     ]
 
 
-def fault_rows(found: FreskFlights) -> list[dict[str, Any]]:
+def fault_rows(found: FreskFlights) -> list[PaperRow]:
     """Dropout, outlier and NaN."""
     log = found.step["faults"]
     late = round((DROP + 1.0) * RATE)
-    counts = log.counts[:, -1]
-    rows = [
-        row(
-            "largest error of the estimate through all faults",
-            "m",
-            float(np.abs(log.offset[:, late:, :2] - AFTER[:2]).max()),
-        ),
-        row(
-            "largest error of the position through all faults",
-            "m",
-            float(np.abs(log.position[:, late:, :2]).max()),
-            0.2,
-        ),
-        row(
-            "ticks with a number that is not finite",
-            "1",
-            float((~np.isfinite(log.offset)).any(axis=2).sum()),
-            0.0,
-        ),
-    ]
+    offset, position = np.abs(log.offset[:, late:, :2] - AFTER[:2]), np.abs(log.position[:, late:, :2])
+    lost = (~np.isfinite(log.offset)).any(axis=2).sum()
     reasons = (Reason.SPEED_MISSING, Reason.ACCEL_OUTLIER, Reason.GYRO_MISSING)
-    return rows + [
-        row(f"{reason.name.lower()} raised for each flight", "1", float(counts[:, reason].mean()))
-        for reason in reasons
+    return [
+        PaperRow("largest error of the estimate through all faults", "m", offset.max()),
+        PaperRow("largest error of the position through all faults", "m", position.max(), 0.2),
+        PaperRow("ticks with a number that is not finite", "1", lost, 0.0),
+        *(
+            PaperRow(f"{reason.name.lower()} raised for each flight", "1", log.counts[:, -1, reason].mean())
+            for reason in reasons
+        ),
     ]
 
 
-def shape_rows(found: FreskFlights) -> list[dict[str, Any]]:
+def shape_rows(found: FreskFlights) -> list[PaperRow]:
     """Convergence and consistency."""
     rows = []
     for name, log in found.shapes.items():
@@ -350,13 +294,13 @@ def shape_rows(found: FreskFlights) -> list[dict[str, Any]]:
         n = len(nees)
         low, high = chi2.ppf((0.005, 0.995), 2 * n) / n
         rows += [
-            row(f"{name}: not converged of {n}", "1", float(n - good), 0.0),
-            row(f"{name}: mean NEES, at least {low:.2f}", "1", float(nees.mean()), float(high), 2.0),
+            PaperRow(f"{name}: not converged of {n}", "1", float(n - good), 0.0),
+            PaperRow(f"{name}: mean NEES, at least {low:.2f}", "1", nees.mean(), float(high), 2.0),
         ]
     return rows
 
 
-def table_one_rows(found: FreskFlights) -> list[dict[str, Any]]:
+def table_one_rows(found: FreskFlights) -> list[PaperRow]:
     """What a flight can tell of Table I, against the catalogue's numbers."""
     if found.table_one is None:
         return []
@@ -364,7 +308,9 @@ def table_one_rows(found: FreskFlights) -> list[dict[str, Any]]:
     rows = []
     for name, value in found.table_one.value.items():
         unit = {"A_F/m": "m/s2", "tau": "s"}.get(name, "rad/s2")
-        rows.append(row(name, unit, value, None, printed[name]))
         away = abs(value - true[name]) / found.table_one.sigma[name]
-        rows.append(row(f"{name}: deviations from the catalogue", "1", away, 4.0))
+        rows += [
+            PaperRow(name, unit, value, None, printed[name]),
+            PaperRow(f"{name}: deviations from the catalogue", "1", away, 4.0),
+        ]
     return rows

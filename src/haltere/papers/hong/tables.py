@@ -5,23 +5,21 @@ draws of three things: `paper`, the equation as printed with everything else rig
 closed form corrected; `ours`, this package. `note` says which reading is meant.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from haltere.foundation import HaltereError
 from haltere.foundation.arrays import double_precision
 from haltere.papers.hong import compact, equations, forms
 from haltere.papers.hong.cases import CASES, Sample, samples
 from haltere.papers.hong.equations import Reading
 from haltere.papers.hong.forms import Form, Measure, of_body, of_body_anywhere, read, relative_error
+from haltere.papers.tables import PaperRow, PaperTable, Progress, Reproduction, check_runs, silent
 
 
 @dataclass(frozen=True)
-class Row:
+class EquationRow:
     """One line of a table; `paper` and `corrected` are the two forms of the equation."""
 
     quantity: str
@@ -32,9 +30,11 @@ class Row:
     corrected: Form
 
 
-def of_acceleration(quantity: str, case: str, note: str, paper: Form, corrected: Form = forms.WHOLE) -> Row:
+def of_acceleration(
+    quantity: str, case: str, note: str, paper: Form, corrected: Form = forms.WHOLE
+) -> EquationRow:
     """A row that compares the body's acceleration."""
-    return Row(quantity, case, note, forms.ACCELERATION, paper, corrected)
+    return EquationRow(quantity, case, note, forms.ACCELERATION, paper, corrected)
 
 
 WRONG = (
@@ -115,7 +115,7 @@ WRONG = (
         of_body(forms.QUADROTOR),
         of_body_anywhere(compact.fixed_tilt_58),
     ),
-    Row(
+    EquationRow(
         "eq. (73), row 4",
         "quadrotor",
         "v_z' stands where v_x' belongs (perhaps the extraction); compared: G_T V'",
@@ -130,7 +130,7 @@ WRONG = (
         of_body(forms.momentum_74),
         of_body(forms.QUADROTOR),
     ),
-    Row(
+    EquationRow(
         "eq. (77), two blades",
         "tilt-rotor, two blades",
         "wrench through the tilt joints without the terms of a rotor that is not axisymmetric",
@@ -160,7 +160,7 @@ WRONG = (
 )
 
 RIGHT = (
-    Row(
+    EquationRow(
         "eq. (26)",
         "tilt-rotor",
         "acceleration of links and rotors; ad of the child's own twist is right",
@@ -168,7 +168,7 @@ RIGHT = (
         forms.child_accelerations,
         forms.child_accelerations,
     ),
-    Row(
+    EquationRow(
         "eqs. (27), (39)",
         "tilt-rotor",
         "T at angle zero serves at every angle, as turning leaves the screw as it is",
@@ -176,7 +176,7 @@ RIGHT = (
         partial(forms.screws, at_zero=True),
         partial(forms.screws, at_zero=False),
     ),
-    Row(
+    EquationRow(
         "eq. (33)",
         "tilt-rotor",
         "twists, wrenches and torques through all joints",
@@ -190,7 +190,7 @@ RIGHT = (
         "with (29) corrected, for rotors that are neither balanced nor axisymmetric",
         of_body_anywhere(compact.fixed_tilt_58),
     ),
-    Row(
+    EquationRow(
         "eq. (61)",
         "quadrotor",
         "K-bar = K for any T: rotor wrenches about the body origin, rotor frames anywhere",
@@ -211,7 +211,7 @@ RIGHT = (
     of_acceleration(
         "eq. (72)", "quadrotor", "gyroscopic wrench of axisymmetric rotors", of_body(forms.with_72)
     ),
-    Row(
+    EquationRow(
         "eq. (77), axisymmetric rotors",
         "tilt-rotor",
         "wrench through the tilt joints",
@@ -263,7 +263,7 @@ TABLES = (
 
 
 @double_precision()
-def reproduce(runs: int = 20, seed: int = 0, progress: Callable[[str], None] | None = None) -> dict[str, Any]:
+def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Reproduction:
     """The tables of the study.
 
     Args:
@@ -272,29 +272,21 @@ def reproduce(runs: int = 20, seed: int = 0, progress: Callable[[str], None] | N
         progress: called with a sentence before each vehicle.
 
     Returns:
-        `tables`, each with `name` and `rows` of `quantity`, `unit`, `paper`, `ours`, `bound`, `corrected` and `note`.
+        Rows with `corrected` and `note` besides.
     """
-    if runs < 1:
-        raise HaltereError(f"got {runs} runs, expected one or more; try 20")
+    check_runs(runs, 1, 20)
+    progress = progress or silent
     found: dict[str, list[Sample]] = {}
     for index, (name, case) in enumerate(CASES.items()):
-        if progress is not None:
-            progress(f"{name}: {runs} draws with Pinocchio and haltere ({index + 1} of {len(CASES)})")
+        progress(f"{name}: {runs} draws with Pinocchio and haltere ({index + 1} of {len(CASES)})")
         found[name] = samples(case, runs, np.random.default_rng([seed, index]))
-    tables = [{"name": name, "rows": [_line(row, found[row.case]) for row in rows]} for name, rows in TABLES]
-    return {"tables": tables}
+    tables = [PaperTable(name, [_compare(row, found[row.case]) for row in rows]) for name, rows in TABLES]
+    return Reproduction(tables, runs, seed)
 
 
-def _line(row: Row, draws: list[Sample]) -> dict[str, Any]:
+def _compare(row: EquationRow, draws: list[Sample]) -> PaperRow:
     def largest(form: Form) -> float:
         return max(relative_error(form(s), row.measure.reference(s)) for s in draws)
 
-    return {
-        "quantity": row.quantity,
-        "unit": "relative",
-        "paper": largest(row.paper),
-        "ours": largest(row.measure.ours),
-        "bound": BOUND,
-        "corrected": largest(row.corrected),
-        "note": f"{row.case}: {row.note}",
-    }
+    more = {"corrected": largest(row.corrected), "note": f"{row.case}: {row.note}"}
+    return PaperRow(row.quantity, "relative", largest(row.measure.ours), BOUND, largest(row.paper), more)

@@ -25,6 +25,7 @@ from haltere.estimation.payload.record import ArmRecord
 from haltere.estimation.payload.signals import arm_rows
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Numbers
+from haltere.papers.tables import PaperRow
 from haltere.simulation.arm import ArmDrive, ArmTrace, arm_tracer, at_rest
 
 VEHICLE = "quad-arm"
@@ -261,7 +262,7 @@ def shares(poses: Numbers, mass: float) -> Numbers:
     return np.asarray((np.abs(load) + np.asarray(level)) / np.asarray(servos.stall_torque))
 
 
-def limit_rows() -> list[dict[str, Any]]:
+def limit_rows() -> list[PaperRow]:
     """Reach, and the servos at the paper's limit."""
     poses, place = workspace()
     lifting = shares(poses, HEAVIEST)
@@ -277,7 +278,4 @@ def limit_rows() -> list[dict[str, Any]]:
         ("450 g, position error while lifting, joint 1", "deg", sag[0], None),
         ("450 g, position error while lifting, joint 2", "deg", sag[1], None),
     ]
-    return [
-        {"quantity": name, "unit": unit, "paper": None, "ours": float(value), "bound": bound}
-        for name, unit, value, bound in values
-    ]
+    return [PaperRow(*value) for value in values]

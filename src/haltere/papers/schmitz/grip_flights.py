@@ -32,6 +32,7 @@ from haltere.papers.schmitz.grip_plant import (
     vehicle,
 )
 from haltere.papers.schmitz.series import calibrated
+from haltere.papers.tables import PaperRow
 
 POSE = (45.0, 45.0)
 MASS = 0.273
@@ -160,7 +161,7 @@ def _wide(tree: Any, runs: int) -> Any:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (runs, *jnp.shape(x))), tree)
 
 
-def flight_rows(runs: int, seed: int) -> list[dict[str, Any]]:
+def flight_rows(runs: int, seed: int) -> list[PaperRow]:
     """The chain on against off, and whether what it reports is true."""
     case = GripCase.drawn(draw(runs, seed))
     off, on = flights_off(case), flights_on(case)
@@ -190,7 +191,4 @@ def flight_rows(runs: int, seed: int) -> list[dict[str, Any]]:
         ("centre of mass y outside its 95 % interval", "1", outside[2], 0.1),
         ("centre of mass z outside its 95 % interval", "1", outside[3], 0.1),
     ]
-    return [
-        {"quantity": name, "unit": unit, "paper": None, "ours": float(value), "bound": bound}
-        for name, unit, value, bound in values
-    ]
+    return [PaperRow(*value) for value in values]

@@ -1,17 +1,17 @@
 """The series of [Schmitz] drawn from our arms: its estimator beside ours, with what it prints in tables."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from haltere.foundation.numbers import Numbers
+from haltere.papers.page import paper_page
 from haltere.papers.schmitz.bench import POSES
 from haltere.papers.schmitz.runs import MASSES, SHAKEN, SchmitzRuns
 from haltere.papers.schmitz.series import STAGES
-from haltere.papers.schmitz.trial import Trial
-from haltere.papers.tables import numbers
+from haltere.papers.schmitz.trial import Trial, trial
+from haltere.papers.tables import Progress, Reproduction, silent
 from haltere.report import charts, theme
 from haltere.report.page import Page, Picture, Section
 from haltere.report.payload import arm_chart, mass_chart, reading_chart
@@ -80,8 +80,15 @@ def _beyond(found: SchmitzRuns, place: Numbers) -> Numbers:
     return np.asarray(-1000.0 * (place - found.gripper)[:, 2], np.float32)
 
 
-def write(found: SchmitzRuns, one: Trial, result: dict[str, Any], path: Path) -> Path:
-    """The page with figures and tables as one HTML file; `one` is a grip of which all is drawn."""
+def write_page(result: Reproduction, path: Path, progress: Progress | None = None) -> Path:
+    """The figures, with one grip of which all is drawn, and all tables as one HTML file."""
+    (progress or silent)("figures")
+    return page_of(result, trial(SHAKEN, [(45.0, 45.0)], seed=result.seed)).write(path)
+
+
+def page_of(result: Reproduction, one: Trial) -> Page:
+    """The page; `one` is a grip of which all is drawn."""
+    found: SchmitzRuns = result.flights
     story = one.story
     joints = story.filter.arm.arm.model.topology.joint_names
     grip = [
@@ -100,11 +107,11 @@ def write(found: SchmitzRuns, one: Trial, result: dict[str, Any], path: Path) ->
         )
         for vertical in (False, True)
     ]
-    runs = found.bench.runs
-    page = Page(
+    runs = result.runs
+    return paper_page(
         "Payload from servo loads",
         f"The series of Schmitz and others on {runs} simulated arms, beside what the paper prints.",
-        sections=(
+        [
             Section("One grip", "273 g, with a measuring motion of both joints.", grip),
             Section(
                 "Series A: three weights, three poses",
@@ -117,7 +124,7 @@ def write(found: SchmitzRuns, one: Trial, result: dict[str, Any], path: Path) ->
                 "273 g up to 60 mm beyond the gripper.",
                 [Picture("Offset", place_points(found), "Two poses tell mass and place apart.", wide=True)],
             ),
-            numbers(result, {"m": (1e3, "mm"), "kg": (1e3, "g")}),
-        ),
+        ],
+        result,
+        {"m": (1e3, "mm"), "kg": (1e3, "g")},
     )
-    return page.write(path)

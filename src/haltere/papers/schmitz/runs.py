@@ -4,9 +4,7 @@
 counted how many of them are found and named.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +13,6 @@ from haltere.estimation.payload.filter import PayloadFilter
 from haltere.estimation.payload.model import DriftBudget
 from haltere.estimation.payload.record import ArmRecord
 from haltere.estimation.payload.state import WHILE_SHAKEN, PayloadEstimate
-from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Numbers
 from haltere.papers.schmitz.bench import POSES, Bench, draw
 from haltere.papers.schmitz.grip_flights import flight_rows
@@ -32,8 +29,8 @@ from haltere.papers.schmitz.series import (
     while_shaken,
     wide_filter,
 )
+from haltere.papers.tables import PaperRow, Progress, check_runs, silent
 
-Progress = Callable[[str], None]
 MASSES = (0.138, 0.273, 0.36)
 """kg, [Schmitz] Section IV-A."""
 LIGHT, LIGHTER = 0.0363, 0.020
@@ -64,7 +61,7 @@ class SchmitzRuns:
     bench: Bench
     gripper: Numbers
     """(3,) m, in the frame of the link that holds the payload."""
-    flights: list[dict[str, Any]]
+    flights: list[PaperRow]
     """Rows of `haltere.papers.schmitz.grip_flights`."""
 
 
@@ -72,16 +69,15 @@ def measure_all(
     runs: int = 100, seed: int = 0, progress: Progress | None = None, *, thorough: bool = True
 ) -> SchmitzRuns:
     """Every series for `runs` arms; `thorough` adds larger drift, another friction law, and flights."""
-    if runs < 2:
-        raise HaltereError(f"got {runs} runs, expected two or more; try 20")
-    say = progress or (lambda _: None)
-    say("calibration with two weights")
+    check_runs(runs, 2, 20)
+    progress = progress or silent
+    progress("calibration with two weights")
     bench = draw(runs, seed)
     belief = calibrated(bench)
     ours, plain = PayloadFilter(belief), PayloadFilter(nominal())
     moved, still, uncalibrated, records = {}, {}, {}, {}
     for place, pose in enumerate(POSES):
-        say(f"series A, pose ({pose[0]:.0f}, {pose[1]:.0f})")
+        progress(f"series A, pose ({pose[0]:.0f}, {pose[1]:.0f})")
         lighter = (LIGHTER, LIGHT) if place == 1 else ()
         for mass in (0.0, *lighter, *MASSES):
             record = series_record(bench, pose, mass)
@@ -95,16 +91,16 @@ def measure_all(
                     records[mass] = quiet
     shaken, through = {}, {}
     for vertical in (False, True):
-        say("series B, " + ("vertical" if vertical else "horizontal"))
+        progress("series B, " + ("vertical" if vertical else "horizontal"))
         alone = series_b(bench, vertical, motion=False, mass=SHAKEN)
         found = measured(ours, series_b(bench, vertical, motion=True, mass=SHAKEN))[0]
         shaken[vertical] = (found, alone.time[::2], paper_masses(alone)[1])
         through[vertical] = while_shaken(bench, PayloadFilter(belief, WHILE_SHAKEN), vertical, SHAKEN)
-    say("where the weight acts")
+    progress("where the weight acts")
     places = _places(bench, wide_filter(belief))
     drifted, flights = {}, []
     if thorough:
-        say("drift and other friction")
+        progress("drift and other friction")
         told, law = DriftBudget(friction=0.10), {"exponent": 0.85}
         drifted = {
             BUDGETED: _joined([_errors(draw(runs, seed + 6 + i), DriftBudget()) for i in range(2)]),
@@ -115,7 +111,7 @@ def measure_all(
                 draw(runs, seed + 4, 0.10, **law), DriftBudget()
             ),
         }
-        say("gripping in flight")
+        progress("gripping in flight")
         flights = flight_rows(min(runs, MOST_FLIGHTS), seed + 5)
     return SchmitzRuns(
         moved, uncalibrated, still, records, shaken, through, places, drifted, bench, belief.gripper, flights
@@ -189,7 +185,7 @@ def spoiled(record: ArmRecord, kind: str, joint: int = 0) -> ArmRecord:
     return replace(record, load=load, angle=angle, goal=goal)
 
 
-def fault_rows(bench: Bench) -> list[dict[str, Any]]:
+def fault_rows(bench: Bench) -> list[PaperRow]:
     """Shares of runs in which a fault was not found, or another was named; and of good ones with an alarm."""
     belief = nominal()
     records = [
@@ -205,18 +201,17 @@ def fault_rows(bench: Bench) -> list[dict[str, Any]]:
                 for kind in FAULTS:
                     names = {f.kind for f in payload_faults(belief, spoiled(goals, kind, run % 2))}
                     wrong[kind] += names != {kind}
-    rows = [_row(f"{words}: not named", wrong[kind] / (2.0 * tried)) for kind, words in FAULTS.items()]
+    rows = [
+        PaperRow(f"{words}: not named", "1", wrong[kind] / (2.0 * tried), 0.0)
+        for kind, words in FAULTS.items()
+    ]
     down = series_record(bench, (0.0, 0.0), 0.273)
     missed = [
         {f.kind for f in payload_faults(belief, run_of(down, run))} != {"arm-straight-down"}
         for run in range(bench.runs)
     ]
-    rows.append(_row("arm straight down: not named", float(np.mean(missed))))
+    rows.append(PaperRow("arm straight down: not named", "1", np.mean(missed), 0.0))
     good = [run_of(record, run) for record in records for run in range(bench.runs)][:GOOD]
     alarms = [bool(payload_faults(belief, record)) for record in good]
-    rows.append(_row(f"alarms in {len(good)} good ones", float(np.mean(alarms))))
+    rows.append(PaperRow(f"alarms in {len(good)} good ones", "1", np.mean(alarms), 0.0))
     return rows
-
-
-def _row(quantity: str, share: float) -> dict[str, Any]:
-    return {"quantity": quantity, "unit": "1", "paper": None, "ours": float(share), "bound": 0.0}

@@ -5,8 +5,6 @@ a number, `ours`, and the `bound` that ours must keep; rows of the paper's own e
 but the one that tells that its faults are there, too.
 """
 
-from typing import Any
-
 import numpy as np
 
 from haltere.foundation.arrays import double_precision
@@ -19,12 +17,12 @@ from haltere.papers.schmitz.runs import (
     LIGHTER,
     MASSES,
     SHAKEN,
-    Progress,
     SchmitzRuns,
     fault_rows,
     measure_all,
 )
 from haltere.papers.schmitz.series import LOADED, STAGES, paper_masses
+from haltere.papers.tables import PaperRow, Progress, Reproduction, named_tables
 
 ONE_SIDED = 2.326
 """Deviations of a normal distribution that 99 % lie below."""
@@ -38,14 +36,14 @@ TABLE_ONE = {
 
 
 @double_precision()
-def reproduce(runs: int = 100, seed: int = 0, progress: Progress | None = None) -> dict[str, Any]:
+def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Reproduction:
     """The tables of the study; see the module."""
-    return tables(measure_all(runs, seed, progress))
+    return make_tables(measure_all(runs, seed, progress), seed)
 
 
-def tables(found: SchmitzRuns) -> dict[str, Any]:
-    """`tables`, each with `name` and `rows` of `quantity`, `unit`, `paper`, `ours`, `bound`."""
-    named = {
+def make_tables(found: SchmitzRuns, seed: int = 0) -> Reproduction:
+    """The tables of all series."""
+    rows = {
         "Table I with the paper's estimator, pose (0, 90), without motion": table_one_rows(found),
         "Series A, ours": series_a_rows(found),
         "Series B: 273 g on a moving base": series_b_rows(found),
@@ -56,37 +54,23 @@ def tables(found: SchmitzRuns) -> dict[str, Any]:
         "Gripping 273 g in flight, ours": found.flights,
         "The arm itself": limit_rows(),
     }
-    return {"tables": [{"name": name, "rows": rows} for name, rows in named.items() if rows]}
+    return Reproduction(named_tables(rows), found.bench.runs, seed, found)
 
 
-def row(
-    quantity: str, unit: str, ours: Any, bound: float | None = None, printed: float | None = None
-) -> dict[str, Any]:
-    """One line; what is not finite becomes None."""
-    number = float(ours)
-    return {
-        "quantity": quantity,
-        "unit": unit,
-        "paper": printed,
-        "ours": number if np.isfinite(number) else None,
-        "bound": bound,
-    }
-
-
-def table_one_rows(found: SchmitzRuns) -> list[dict[str, Any]]:
+def table_one_rows(found: SchmitzRuns) -> list[PaperRow]:
     """What Listing 1 reads on these servos."""
     rows = []
     for mass, (average, relative, direct_spread, average_spread) in TABLE_ONE.items():
         direct, running = paper_masses(found.records[mass])
         late = slice(-75, None)
         label = f"{1000 * mass:.0f} g" if mass else "no load"
-        rows.append(row(f"RunAvg20, {label}", "kg", np.mean(running[:, -1]), None, average))
+        rows.append(PaperRow(f"RunAvg20, {label}", "kg", np.mean(running[:, -1]), None, average))
         if mass:
             errors = np.abs(running[:, -1] - mass) / mass
-            rows.append(row(f"RelErrRA20, {label}", "1", np.mean(errors), None, relative))
+            rows.append(PaperRow(f"RelErrRA20, {label}", "1", np.mean(errors), None, relative))
         rows += [
-            row(f"StdDevAD, {label}", "kg", np.mean(direct[:, late].std(-1)), None, direct_spread),
-            row(f"StdDevRA20, {label}", "kg", np.mean(running[:, late].std(-1)), None, average_spread),
+            PaperRow(f"StdDevAD, {label}", "kg", np.mean(direct[:, late].std(-1)), None, direct_spread),
+            PaperRow(f"StdDevRA20, {label}", "kg", np.mean(running[:, late].std(-1)), None, average_spread),
         ]
     for every, rate in ((2, 50), (1, 100)):
         for memory in (10, 20, 30):
@@ -94,12 +78,12 @@ def table_one_rows(found: SchmitzRuns) -> list[dict[str, Any]]:
             reached = _settled(running, rate)
             printed = {(50, 20): 0.5, (100, 10): 0.1}.get((rate, memory))
             rows.append(
-                row(f"time to 95 % of 273 g, {memory} samples at {rate} Hz", "s", reached, None, printed)
+                PaperRow(f"time to 95 % of 273 g, {memory} samples at {rate} Hz", "s", reached, None, printed)
             )
     _, offset = paper_estimator.closed_form(found.records[0.36])
     tail = slice(-100, None)
     seen = np.isfinite(offset[:, tail]).mean()
-    rows.append(row("Section III-C in pose (0, 90): share of samples with a result", "1", seen))
+    rows.append(PaperRow("Section III-C in pose (0, 90): share of samples with a result", "1", seen))
     return rows
 
 
@@ -111,13 +95,13 @@ def _settled(running: Numbers, rate: float) -> float:
     return float(np.median(np.argmax(share >= 0.95, axis=-1) / rate))
 
 
-def series_a_rows(found: SchmitzRuns) -> list[dict[str, Any]]:
+def series_a_rows(found: SchmitzRuns) -> list[PaperRow]:
     """Accuracy of the mass in three poses."""
     rows = []
     for place, pose in enumerate(POSES):
         at = f"pose ({pose[0]:.0f}, {pose[1]:.0f})"
         empty = found.moved[place, 0.0].last
-        rows.append(row(f"no load, {at}: mean error", "kg", np.mean(np.abs(empty.mass)), 0.0012))
+        rows.append(PaperRow(f"no load, {at}: mean error", "kg", np.mean(np.abs(empty.mass)), 0.0012))
         for mass in MASSES:
             one = found.moved[place, mass]
             errors = np.abs(one.last.mass - mass) / mass
@@ -126,21 +110,21 @@ def series_a_rows(found: SchmitzRuns) -> list[dict[str, Any]]:
             plain = np.abs(found.uncalibrated[place, mass].mass - mass) / mass
             quiet = np.abs(found.still[place, mass].mass - mass) / mass
             rows += [
-                row(f"{label}: mean error", "1", errors.mean(), 0.016, printed),
-                row(f"{label}: p95", "1", np.percentile(errors, 95.0), 0.04),
-                row(f"{label}: mean without calibration", "1", plain.mean(), 0.03),
-                row(f"{label}: mean without motion", "1", quiet.mean(), 0.05 if mass > 0.2 else None),
-                row(
+                PaperRow(f"{label}: mean error", "1", errors.mean(), 0.016, printed),
+                PaperRow(f"{label}: p95", "1", np.percentile(errors, 95.0), 0.04),
+                PaperRow(f"{label}: mean without calibration", "1", plain.mean(), 0.03),
+                PaperRow(f"{label}: mean without motion", "1", quiet.mean(), 0.05 if mass > 0.2 else None),
+                PaperRow(
                     f"{label}: sigma without motion",
                     "1",
                     np.mean(found.still[place, mass].sigma) / mass,
                 ),
-                row(f"{label}: settled, p95", "s", np.percentile(one.settled, 95.0), 2.5),
+                PaperRow(f"{label}: settled, p95", "s", np.percentile(one.settled, 95.0), 2.5),
             ]
     return rows
 
 
-def series_b_rows(found: SchmitzRuns) -> list[dict[str, Any]]:
+def series_b_rows(found: SchmitzRuns) -> list[PaperRow]:
     """On a base that goes to and fro by 10 cm."""
     rows = []
     for vertical, (ours, time, running) in found.shaken.items():
@@ -151,55 +135,59 @@ def series_b_rows(found: SchmitzRuns) -> list[dict[str, Any]]:
 
         before, after = level(3.0, 4.0), level(19.0, 21.0)
         rows += [
-            row(f"{way}, the paper's estimator, before", "kg", before),
-            row(f"{way}, the paper's estimator, during 0.5 Hz", "kg", level(*STAGES["slow"])),
-            row(f"{way}, the paper's estimator, during 2 Hz", "kg", level(*STAGES["fast"])),
-            row(f"{way}, the paper's estimator, after 2 Hz", "kg", after),
-            row(f"{way}, the paper's estimator, before over after: it stays up", "1", before / after, 0.9),
+            PaperRow(f"{way}, the paper's estimator, before", "kg", before),
+            PaperRow(f"{way}, the paper's estimator, during 0.5 Hz", "kg", level(*STAGES["slow"])),
+            PaperRow(f"{way}, the paper's estimator, during 2 Hz", "kg", level(*STAGES["fast"])),
+            PaperRow(f"{way}, the paper's estimator, after 2 Hz", "kg", after),
+            PaperRow(
+                f"{way}, the paper's estimator, before over after: it stays up", "1", before / after, 0.9
+            ),
         ]
         for stage, words in (("slow", "during 0.5 Hz"), ("fast", "during 2 Hz"), ("after", "after 2 Hz")):
             first, last = STAGES[stage]
             inside = (ours.time > first) & (ours.time <= last)
             errors = np.abs(ours.mass[:, inside] - SHAKEN) / SHAKEN
-            rows.append(row(f"{way}, ours, {words}: mean error", "1", errors.mean(), 0.03))
+            rows.append(PaperRow(f"{way}, ours, {words}: mean error", "1", errors.mean(), 0.03))
             if stage == "fast":
                 late = (ours.time > first + 1.0) & (ours.time <= last)
                 rows.append(
-                    row(f"{way}, ours, {words}: not flagged held", "1", 1.0 - ours.held[:, late].mean(), 0.0)
+                    PaperRow(
+                        f"{way}, ours, {words}: not flagged held", "1", 1.0 - ours.held[:, late].mean(), 0.0
+                    )
                 )
         errors = np.abs(found.through[vertical].mass - SHAKEN) / SHAKEN
-        rows.append(row(f"{way}, ours, measured during 2 Hz: mean error", "1", errors.mean(), 0.1))
+        rows.append(PaperRow(f"{way}, ours, measured during 2 Hz: mean error", "1", errors.mean(), 0.1))
     return rows
 
 
-def series_c_rows(found: SchmitzRuns) -> list[dict[str, Any]]:
+def series_c_rows(found: SchmitzRuns) -> list[PaperRow]:
     """36.3 g, and 20 g against nothing."""
     light, lighter, empty = (found.moved[1, m].last for m in (LIGHT, LIGHTER, 0.0))
     errors = np.abs(light.mass - LIGHT) / LIGHT
     missed = np.mean(lighter.mass < ONE_SIDED * lighter.sigma)
     return [
-        row("36.3 g: mean error", "1", errors.mean(), 0.05, 0.25),
-        row("20 g not told from nothing with 99 % confidence", "1", missed, 0.01),
-        row("nothing taken for something", "1", np.mean(empty.mass > ONE_SIDED * empty.sigma), 0.01),
+        PaperRow("36.3 g: mean error", "1", errors.mean(), 0.05, 0.25),
+        PaperRow("20 g not told from nothing with 99 % confidence", "1", missed, 0.01),
+        PaperRow("nothing taken for something", "1", np.mean(empty.mass > ONE_SIDED * empty.sigma), 0.01),
     ]
 
 
-def place_rows(found: SchmitzRuns) -> list[dict[str, Any]]:
+def place_rows(found: SchmitzRuns) -> list[PaperRow]:
     """The centre of mass of 273 g, unknown with it."""
     rows = []
     for name, bound in (("two poses", 0.0025), ("one pose", 0.008)):
         estimate, truth = found.places[name]
         errors = np.abs(estimate.center_of_mass - truth)[:, 2]
         rows += [
-            row(f"{name}: mean error along the arm", "m", errors.mean(), bound),
-            row(f"{name}: called unobservable", "1", 1.0 - estimate.place_observable.mean(), 0.0),
+            PaperRow(f"{name}: mean error along the arm", "m", errors.mean(), bound),
+            PaperRow(f"{name}: called unobservable", "1", 1.0 - estimate.place_observable.mean(), 0.0),
         ]
     refused, _ = found.places["pose (0, 90)"]
-    rows.append(row("pose (0, 90) called observable", "1", refused.place_observable.mean(), 0.0))
+    rows.append(PaperRow("pose (0, 90) called observable", "1", refused.place_observable.mean(), 0.0))
     return rows
 
 
-def confidence_rows(found: SchmitzRuns) -> list[dict[str, Any]]:
+def confidence_rows(found: SchmitzRuns) -> list[PaperRow]:
     """How often the truth lies inside 95 % intervals."""
     inside = np.mean(
         [
@@ -213,14 +201,14 @@ def confidence_rows(found: SchmitzRuns) -> list[dict[str, Any]]:
         arms = np.asarray([found.bench.runs, len(more)])
         inside = np.average([inside, np.mean(np.abs(more) < 1.96 * doubt)], weights=arms)
     rows = [
-        row("inside, drift as budgeted, at least 0.9", "1", inside, 0.99),
-        row("outside, drift as budgeted", "1", 1.0 - inside, 0.1),
+        PaperRow("inside, drift as budgeted, at least 0.9", "1", inside, 0.99),
+        PaperRow("outside, drift as budgeted", "1", 1.0 - inside, 0.1),
     ]
     for name, (error, sigma) in found.drifted.items():
         if name == BUDGETED:
             continue
         rows += [
-            row(f"outside, {name}", "1", np.mean(np.abs(error) >= 1.96 * sigma), 0.15),
-            row(f"mean error, {name}", "1", np.mean(np.abs(error) / np.asarray(MASSES))),
+            PaperRow(f"outside, {name}", "1", np.mean(np.abs(error) >= 1.96 * sigma), 0.15),
+            PaperRow(f"mean error, {name}", "1", np.mean(np.abs(error) / np.asarray(MASSES))),
         ]
     return rows

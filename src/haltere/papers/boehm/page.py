@@ -25,13 +25,13 @@ from haltere.foundation.arrays import Array
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly, tilted
 from haltere.papers.boehm.series import Setting, drawn_prior, frames_of, paper_hands, truth_of
 from haltere.papers.boehm.tables import DEGREES, REVOLUTION
+from haltere.papers.page import paper_page
+from haltere.papers.tables import Progress, Reproduction, silent
 from haltere.report import theme
-from haltere.report.page import Page, Picture, Section, Table
+from haltere.report.page import Page, Picture, Section
 
 EVERY = 25
 """Poses between two points of a course: half a second."""
-
-Progress = Callable[[str], None]
 
 
 class Courses(NamedTuple):
@@ -74,13 +74,13 @@ def courses(
     figure: Figure, seeds: Sequence[int], recording: Recording | None = None, progress: Progress | None = None
 ) -> Courses:
     """The courses of one figure, over one flight of 30 s for each seed."""
-    conditions, say = Conditions(), progress or (lambda _: None)
+    conditions, progress = Conditions(), progress or silent
     description = describe_vehicle(figure.airframe, "spherical")
     chart = description.chart
     kept = (h for h in paper_hands(chart) if not any(part in h.name for part in figure.without))
     setting = Setting("spherical", tuple(kept))
     if recording is None:
-        say(f"flying {figure.airframe.name} {len(seeds)} times")
+        progress(f"flying {figure.airframe.name} {len(seeds)} times")
         recording = fly(figure.airframe, seeds, conditions)
     noise = Noise.from_airframe(figure.airframe, SPEED_SIGMA)
     go = _course(chart, setting, conditions)
@@ -88,7 +88,7 @@ def courses(
     for i, seed in enumerate(seeds):
         one = jax.tree.map(lambda x, i=i: x[i], recording)
         found.append(go(jax.random.key(seed), one, description.printed, noise))
-        say(f"{figure.name}: flight {i + 1} of {len(seeds)}")
+        progress(f"{figure.name}: flight {i + 1} of {len(seeds)}")
     values, sigma = (np.stack([np.asarray(pair[k]) for pair in found]) for k in (0, 1))
     period = EVERY * conditions.pose_every / conditions.rate
     time = setting.start + period * np.arange(values.shape[1])
@@ -205,34 +205,27 @@ def banded(found: Courses, group: str) -> go.Figure:
     return figure
 
 
-def write(found: dict[str, Courses], result: dict[str, Any], path: Path) -> Path:
-    """Write the page: the figures by number, and all tables of the study."""
-    sections = []
-    for number, courses in found.items():
-        runs = courses.values.shape[0]
-        said = (
-            f"Mean of {runs} flights, shaded their spread; dashed the truth, dotted the filter's own sigma."
+def write_page(result: Reproduction, path: Path, progress: Progress | None = None) -> Path:
+    """Fly the figures and write them, and all tables, as one HTML file."""
+    seeds = range(1000 * result.seed, 1000 * result.seed + result.runs)
+    found = {number: courses(figure, seeds, progress=progress) for number, figure in figures().items()}
+    return page_of(found, result).write(path)
+
+
+def page_of(found: dict[str, Courses], result: Reproduction) -> Page:
+    """The figures by number, and all tables."""
+    sentence = f"Mean of {result.runs} flights, shaded their spread; dashed the truth, dotted the filter's own sigma."
+    sections = [
+        Section(
+            f"Figure {number}",
+            SENTENCES[number],
+            [Picture(GROUPS[group][0], banded(one, group), sentence) for group in SHOWN[number]],
         )
-        pictures = [Picture(GROUPS[group][0], banded(courses, group), said) for group in SHOWN[number]]
-        sections.append(Section(f"Figure {number}", SENTENCES[number], pictures))
-    columns = ("quantity", "unit", "paper", "ours", "bound", "cramer_rao")
-    tables = [
-        Table(
-            table["name"],
-            columns,
-            [[_cell(row.get(c)) for c in columns] for row in table["rows"]],
-            "The paper beside ours.",
-            wide=True,
-        )
-        for table in result["tables"]
+        for number, one in found.items()
     ]
-    page = Page(
+    return paper_page(
         "The self-calibrating filter",
         "The experiments of Böhm et al. (2022), simulated, beside what the paper prints.",
-        sections=(*sections, Section("Numbers", "All of the study.", tables)),
+        sections,
+        result,
     )
-    return page.write(path)
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else f"{value:.3g}"

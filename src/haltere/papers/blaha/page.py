@@ -1,7 +1,7 @@
 """Figures 5, 6 and 7 of [Blaha2024] drawn from our throws, with what the paper prints of its own beside them.
 
 `throw_trace` records the one throw that Figures 5 and 6 show: commands, rotor speeds, accelerometer, and what is
-learnt when. `write` makes the page.
+learnt when. `write_page` makes the page.
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,16 @@ import jax.numpy as jnp
 import numpy as np
 import plotly.graph_objects as go
 
-from haltere.airframe import Airframe
+from haltere.airframe import Airframe, from_catalogue
 from haltere.estimation.throw.excitation import WAIT, excitation_time, order, pace
 from haltere.estimation.throw.thrust_axis import thrust_axis
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Floats
-from haltere.papers.tables import numbers
+from haltere.papers.blaha.tables import COUNTS
+from haltere.papers.blaha.timings import axis_cost
+from haltere.papers.page import paper_page
+from haltere.papers.tables import Progress, Reproduction, silent
 from haltere.report import theme
 from haltere.report.page import Page, Picture, Section, Table
 from haltere.scenarios.throw.case import NOISES, RATE, TICK, Launch, Noise
@@ -198,8 +201,19 @@ def cost(costs: dict[int, float]) -> go.Figure:
     return figure
 
 
-def write(traces: dict[str, Trace], costs: dict[int, float], result: dict[str, Any], path: Path) -> Path:
-    """The page with figures and tables as one HTML file; traces of a "quadrotor" and a "hexarotor"."""
+VEHICLES = {"quadrotor": "indiflight-3inch", "hexarotor": "hexa-tilted"}
+"""Of the catalogue, in Figures 5 and 6."""
+
+
+def write_page(result: Reproduction, path: Path, progress: Progress | None = None) -> Path:
+    """Throw the vehicles of the figures and write them, and all tables, as one HTML file."""
+    (progress or silent)("figures")
+    traces = {kind: throw_trace(from_catalogue(name), result.seed) for kind, name in VEHICLES.items()}
+    return page_of(traces, {rotors: axis_cost(rotors) for rotors in COUNTS}, result).write(path)
+
+
+def page_of(traces: dict[str, Trace], costs: dict[int, float], result: Reproduction) -> Page:
+    """The page with traces of a "quadrotor" and a "hexarotor", and us of a step by number of rotors."""
     sections = [
         Section(title, text, _pictures(traces[kind], kind))
         for kind, title, text in (
@@ -223,18 +237,13 @@ def write(traces: dict[str, Trace], costs: dict[int, float], result: dict[str, A
             wide=True,
         )
     ]
-    page = Page(
+    last = Section("Figure 7: cost over the number of motors", "The step that finds the thrust axis.", timing)
+    return paper_page(
         "Thrown into the air",
         "The experiments of Blaha, Smeur, Remes and de Visser (2024), simulated, beside what the paper prints.",
-        sections=(
-            *sections,
-            Section(
-                "Figure 7: cost over the number of motors", "The step that finds the thrust axis.", timing
-            ),
-            numbers(result),
-        ),
+        [*sections, last],
+        result,
     )
-    return page.write(path)
 
 
 def _pictures(trace: Trace, kind: str) -> list[Picture | Table]:
