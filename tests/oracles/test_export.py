@@ -11,8 +11,8 @@ import pytest
 from haltere.airframe import Airframe, from_catalogue
 from haltere.dynamics import Drive, Environment, Model, State, forward_dynamics
 from haltere.exporters import render
-from haltere.exporters.tree import turns
-from haltere.identification.described import Subject
+from haltere.exporters.tree import is_spinning_body
+from haltere.identification.described import DescribedVehicle
 
 from .loads import rotation_matrix
 
@@ -49,7 +49,7 @@ class Case:
         self.twist = draw.standard_normal(6)
         self.joints = 0.3 * draw.standard_normal((2, topology.joints))
         self.joint_names = topology.joint_names
-        self.hinged = np.array([turns(rotor) for rotor in self.airframe.rotors])
+        self.hinged = np.array([is_spinning_body(rotor) for rotor in self.airframe.rotors])
         self.rates = draw.uniform(200.0, 500.0, topology.rotors)
         self.squares = self.rates**2
         self.wrench = 0.1 * draw.standard_normal(6)
@@ -99,7 +99,7 @@ class Case:
 @pytest.mark.parametrize("name", VEHICLES)
 def test_urdf_falls_and_turns_as_we_do(name):
     case = Case(name, 3)
-    text = render(Subject.from_airframe(case.airframe), "urdf").documents[0].text
+    text = render(DescribedVehicle.from_airframe(case.airframe), "urdf").documents[0].text
     model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
     data = model.createData()
     q, v = pin.neutral(model), np.zeros(model.nv)
@@ -110,7 +110,7 @@ def test_urdf_falls_and_turns_as_we_do(name):
         q[joint.idx_q], v[joint.idx_v] = angle, rate
         places[joint_name] = joint.idx_v
     for rotor, rate in zip(case.airframe.rotors, case.rates, strict=True):
-        if turns(rotor):
+        if is_spinning_body(rotor):
             joint = model.joints[model.getJointId(f"{rotor.name}_joint")]
             v[joint.idx_v] = rate
             places[rotor.name] = joint.idx_v
@@ -119,14 +119,14 @@ def test_urdf_falls_and_turns_as_we_do(name):
     model.gravity.linear = GRAVITY
     a = pin.aba(model, data, q, v, tau)
     joints = np.array([a[places[n]] for n in case.joint_names])
-    rotors = np.array([a[places[r.name]] for r in case.airframe.rotors if turns(r)])
+    rotors = np.array([a[places[r.name]] for r in case.airframe.rotors if is_spinning_body(r)])
     case.compare((a[:6], joints, rotors), thrust=False)
 
 
 @pytest.mark.parametrize("name", VEHICLES)
 def test_mjcf_falls_turns_and_is_pushed_by_its_rotors_as_we_say(name):
     case = Case(name, 4)
-    text = render(Subject.from_airframe(case.airframe), "mjcf").documents[0].text
+    text = render(DescribedVehicle.from_airframe(case.airframe), "mjcf").documents[0].text
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     model.actuator_ctrllimited[:] = 0
@@ -141,7 +141,7 @@ def test_mjcf_falls_turns_and_is_pushed_by_its_rotors_as_we_say(name):
         places[joint_name] = int(joint.dofadr[0])
     for i, rotor in enumerate(case.airframe.rotors):
         data.ctrl[model.actuator(rotor.name).id] = case.squares[i]
-        if turns(rotor):
+        if is_spinning_body(rotor):
             places[rotor.name] = int(model.joint(f"{rotor.name}_joint").dofadr[0])
             data.qvel[places[rotor.name]] = case.rates[i]
     body = model.body("body").id
@@ -153,7 +153,7 @@ def test_mjcf_falls_turns_and_is_pushed_by_its_rotors_as_we_say(name):
     a = data.qacc
     linear = R.T @ a[:3] - np.cross(case.twist[3:], case.twist[:3])
     joints = np.array([a[places[n]] for n in case.joint_names])
-    rotors = np.array([a[places[r.name]] for r in case.airframe.rotors if turns(r)])
+    rotors = np.array([a[places[r.name]] for r in case.airframe.rotors if is_spinning_body(r)])
     case.compare((np.concatenate([linear, a[3:6]]), joints, rotors), thrust=True)
 
 
@@ -170,10 +170,10 @@ def test_a_result_without_mass_is_refused_by_name():
     result = Identification("flight.ulg", 30.0, "batch", (mass,), airframe)
     for target in ("urdf", "mjcf"):
         with pytest.raises(ExportError, match=f"not enough is known for {target}: mass"):
-            render(Subject.from_result(result), target)
+            render(DescribedVehicle.from_result(result), target)
         with pytest.raises(ExportError, match="ratios only"):
             render(
-                Subject.from_result(
+                DescribedVehicle.from_result(
                     changed(result, airframe=None, parameters=(changed(mass, name="rotors.m1.x"),))
                 ),
                 target,

@@ -10,7 +10,7 @@ from haltere.airframe import AirframeError, from_catalogue
 from haltere.airframe.foreign import Given, read_foreign
 from haltere.dynamics import Compact, Model
 from haltere.exporters import render
-from haltere.identification.described import Subject
+from haltere.identification.described import DescribedVehicle
 
 from .test_export import in_vacuum
 
@@ -87,7 +87,7 @@ def test_gazebos_motor_plugin_names_everything(tmp_path):
 @pytest.mark.parametrize("target", ["urdf", "mjcf"])
 def test_there_and_back_again(tmp_path, name, target):
     airframe = in_vacuum(name)
-    document = render(Subject.from_airframe(airframe), target).documents[0]
+    document = render(DescribedVehicle.from_airframe(airframe), target).documents[0]
     path = tmp_path / f"vehicle{document.ending}"
     path.write_text(document.text, encoding="utf-8")
     first = airframe.rotors[0]
@@ -115,7 +115,7 @@ def test_there_and_back_again(tmp_path, name, target):
 
 
 def test_mujoco_weighs_the_same(tmp_path):
-    text = render(Subject.from_airframe(in_vacuum("quad-arm")), "mjcf").documents[0].text
+    text = render(DescribedVehicle.from_airframe(in_vacuum("quad-arm")), "mjcf").documents[0].text
     model = mujoco.MjModel.from_xml_string(text)
     path = tmp_path / "v.xml"
     path.write_text(text, encoding="utf-8")
@@ -125,12 +125,14 @@ def test_mujoco_weighs_the_same(tmp_path):
 def test_px4_parameters_there_and_back(tmp_path):
     airframe = from_catalogue("x500")
     path = tmp_path / "x500.px4.params"
-    path.write_text(render(Subject.from_airframe(airframe), "px4").documents[0].text, encoding="utf-8")
+    path.write_text(
+        render(DescribedVehicle.from_airframe(airframe), "px4").documents[0].text, encoding="utf-8"
+    )
     with pytest.raises(AirframeError, match="--mass, --inertia"):
         read_foreign(path, Given(max_speed=1000.0))
     top = airframe.rotors[0].speed_limits[1]
     back, notes = read_foreign(path, Given(mass=2.0, inertia=(0.02, 0.02, 0.04), max_speed=top))
-    again = render(Subject.from_airframe(back), "px4").documents[0].text
+    again = render(DescribedVehicle.from_airframe(back), "px4").documents[0].text
     ours = [x for x in path.read_text(encoding="utf-8").splitlines() if x.startswith("param set CA_ROTOR")]
     theirs = [x for x in again.splitlines() if x.startswith("param set CA_ROTOR")]
     for a, b in zip(ours, theirs, strict=True):
@@ -183,7 +185,7 @@ def broken(text, draw):
 @pytest.mark.parametrize("kind", ["urdf", "sdf", "mjcf", "px4"])
 def test_broken_files_are_told_or_read_but_never_a_traceback(tmp_path, kind):
     draw = np.random.default_rng(7)
-    subject = Subject.from_airframe(in_vacuum("quad-arm"))
+    subject = DescribedVehicle.from_airframe(in_vacuum("quad-arm"))
     text = {"urdf": URDF, "sdf": SDF}.get(kind) or render(subject, kind).documents[0].text
     path = tmp_path / "file"
     given = Given(2.0, (0.02, 0.02, 0.04), 1e-5, 0.02, 900.0)

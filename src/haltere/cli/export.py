@@ -9,7 +9,7 @@ from haltere.cli.output import JsonFlag, emit_json, prepare_jax, progress
 
 if TYPE_CHECKING:
     from haltere.exporters import Certificate
-    from haltere.identification.described import Subject
+    from haltere.identification.described import DescribedVehicle
 
 EXAMPLE = "Example: haltere export result.json --to px4 --out vehicle.params"
 
@@ -85,23 +85,23 @@ def write(
         "notes": list(rendering.notes),
         "gate": None
         if certificate is None
-        else {"draws": certificate.draws, "held": certificate.held, "seed": seed},
+        else {"draws": certificate.draws, "held": certificate.hovered, "seed": seed},
     }
 
 
-def subject_of(vehicle: str) -> "Subject":
+def subject_of(vehicle: str) -> "DescribedVehicle":
     """What the argument names: a result if it is a JSON file, else an airframe."""
     from haltere.airframe import load_airframe
-    from haltere.identification.described import Subject
+    from haltere.identification.described import DescribedVehicle
     from haltere.identification.result import read_result
 
     path = Path(vehicle)
     if path.suffix.lower() == ".json":
-        return Subject.from_result(read_result(path))
-    return Subject.from_airframe(load_airframe(vehicle))
+        return DescribedVehicle.from_result(read_result(path))
+    return DescribedVehicle.from_airframe(load_airframe(vehicle))
 
 
-def _flown(subject: "Subject", draws: int, seed: int, report: Any) -> "Certificate":
+def _flown(subject: "DescribedVehicle", draws: int, seed: int, report: Any) -> "Certificate":
     from haltere.gate.hover_test import certify
 
     report(f"flying {draws} vehicles drawn from what is known")

@@ -1,4 +1,4 @@
-"""A vehicle in the words of others: PX4, INDIflight, ArduPilot, URDF and MJCF."""
+"""A vehicle as configuration of PX4, INDIflight and ArduPilot, or as a model in URDF and MJCF."""
 
 from haltere.exporters.document import Certificate, ExportError
 from haltere.exporters.targets import TARGETS, render, save

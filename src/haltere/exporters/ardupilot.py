@@ -17,15 +17,24 @@ from haltere.exporters.document import (
     Document,
     ExportError,
     Rendering,
-    heading,
-    omitted,
-    remark,
+    comment_on,
+    describe_omissions,
+    make_heading,
     require,
 )
-from haltere.exporters.sheet import Entry, Sheet, gather
+from haltere.exporters.sheet import SettingFormula, Sheet, gather
 from haltere.foundation.numbers import Floats
-from haltere.identification import described as physics
-from haltere.identification.described import Numbers, Subject
+from haltere.identification.described import (
+    DescribedVehicle,
+    Numbers,
+    force_of,
+    hover_thrust_fraction,
+    lever_of,
+    max_squared_speed,
+    mean_curve_shape,
+    to_frd,
+    torque_of,
+)
 
 MOST_ROTORS = 12
 MATRIX, IMU = "motor matrix", "IMU position"
@@ -35,63 +44,63 @@ FIXED = (("FRAME_CLASS", 15), ("SCR_ENABLE", 1))
 RANK = 1e-6
 
 
-def render(subject: Subject, certificate: Certificate | None) -> Rendering:
+def render(vehicle: DescribedVehicle, certificate: Certificate | None) -> Rendering:
     """Parameter file and, if the matrix is known, the script."""
-    if len(subject.rotors) > MOST_ROTORS:
+    if len(vehicle.rotors) > MOST_ROTORS:
         raise ExportError(
-            f"{subject.name}: has {len(subject.rotors)} rotors; ArduPilot knows up to {MOST_ROTORS}"
+            f"{vehicle.name}: has {len(vehicle.rotors)} rotors; ArduPilot knows up to {MOST_ROTORS}"
         )
-    sheet = gather(subject, entries(subject))
-    require(subject, sheet, "ardupilot")
-    notes = tuple(omitted(sheet.omissions))
-    head = [*heading(subject, "ArduPilot settings", certificate), *notes]
-    documents = [Document(".ardupilot.param", _parameters(subject, sheet, head))]
+    sheet = gather(vehicle, setting_formulas(vehicle))
+    require(vehicle, sheet, "ardupilot")
+    notes = tuple(describe_omissions(sheet.omissions))
+    head = [*make_heading(vehicle, "ArduPilot settings", certificate), *notes]
+    documents = [Document(".ardupilot.param", _parameters(vehicle, sheet, head))]
     if sheet.of(MATRIX):
-        documents.append(Document(".ardupilot.lua", _script(subject, sheet, head)))
+        documents.append(Document(".ardupilot.lua", _script(vehicle, sheet, head)))
     return Rendering(tuple(documents), notes)
 
 
-def entries(subject: Subject) -> list[Entry]:
+def setting_formulas(vehicle: DescribedVehicle) -> list[SettingFormula]:
     """All settings, whether known or not."""
     found = [
-        Entry(f"{demand}[{rotor}]", MATRIX, partial(_factor, subject.rotors, i, j), ratio=True)
-        for j, rotor in enumerate(subject.rotors)
+        SettingFormula(f"{demand}[{rotor}]", MATRIX, partial(_factor, vehicle.rotors, i, j), ratio=True)
+        for j, rotor in enumerate(vehicle.rotors)
         for i, demand in enumerate(DEMANDS)
     ]
-    found += [Entry(f"INS_POS1_{x}", IMU, partial(_place, j)) for j, x in enumerate("XYZ")]
-    curve = partial(physics.mean_share, subject.rotors, subject.curves)
-    hover = partial(physics.hover_share, subject.rotors, subject.curves)
+    found += [SettingFormula(f"INS_POS1_{x}", IMU, partial(_position, j)) for j, x in enumerate("XYZ")]
+    curve = partial(mean_curve_shape, vehicle.rotors, vehicle.curves)
+    hover = partial(hover_thrust_fraction, vehicle.rotors, vehicle.curves)
     return [
         *found,
-        Entry("MOT_THST_EXPO", "thrust curve", curve),
-        Entry("MOT_THST_HOVER", "hover thrust", hover, ratio=True),
+        SettingFormula("MOT_THST_EXPO", "thrust curve", curve),
+        SettingFormula("MOT_THST_HOVER", "hover thrust", hover, ratio=True),
     ]
 
 
-def _parameters(subject: Subject, sheet: Sheet, head: list[str]) -> str:
+def _parameters(vehicle: DescribedVehicle, sheet: Sheet, head: list[str]) -> str:
     text = [f"# {line}" for line in head]
     if sheet.of(MATRIX):
         text += [f"{name},{value}" for name, value in FIXED]
-    for line in sheet.lines:
+    for line in sheet.settings:
         if line.family != MATRIX:
-            text += [*remark(subject, line.name, (line,)), f"{line.name},{line.value + 0.0:.6g}"]
+            text += [*comment_on(vehicle, line.name, (line,)), f"{line.name},{line.value + 0.0:.6g}"]
     return "\n".join(text) + "\n"
 
 
-def _script(subject: Subject, sheet: Sheet, head: list[str]) -> str:
+def _script(vehicle: DescribedVehicle, sheet: Sheet, head: list[str]) -> str:
     factors = {line.name: line for line in sheet.of(MATRIX)}
     text = [f"-- {line}" for line in head]
     text += ["-- put this file into APM/scripts; roll, pitch and yaw factor and testing order of each motor"]
-    for j, rotor in enumerate(subject.rotors):
+    for j, rotor in enumerate(vehicle.rotors):
         lines = [factors[f"{demand}[{rotor}]"] for demand in DEMANDS]
         roll, pitch, yaw, throttle = (f"{line.value + 0.0:.5f}" for line in lines)
         text += [
             f"-- motor {j + 1} is {rotor}",
-            *remark(subject, rotor, lines, sign="--"),
+            *comment_on(vehicle, rotor, lines, sign="--"),
             f"MotorsMatrix:add_motor_raw({j}, {roll}, {pitch}, {yaw}, {j + 1})",
             f"MotorsMatrix:set_throttle_factor({j}, {throttle})",
         ]
-    count = len(subject.rotors)
+    count = len(vehicle.rotors)
     text += [f'assert(MotorsMatrix:init({count}), "motor matrix: expected {count} motors")']
     text += [f'motors:set_frame_string("haltere, {count} motors")']
     return "\n".join(text) + "\n"
@@ -101,9 +110,9 @@ def mixer(numbers: Numbers, rotors: tuple[str, ...]) -> Floats:
     """(4, N) factors of roll, pitch, yaw and throttle for each motor."""
     columns = []
     for rotor in rotors:
-        top = physics.top(numbers, rotor)
-        turn = physics.frd(physics.torque(numbers, rotor)) * top
-        columns.append([*turn, physics.force(numbers, rotor)[2] * top])
+        top = max_squared_speed(numbers, rotor)
+        moment = to_frd(torque_of(numbers, rotor)) * top
+        columns.append([*moment, force_of(numbers, rotor)[2] * top])
     B = np.array(columns).T
     if not np.all(np.isfinite(B)):
         return np.full(B.shape, np.nan)
@@ -117,5 +126,5 @@ def _factor(rotors: tuple[str, ...], demand: int, motor: int, numbers: Numbers) 
     return float(mixer(numbers, rotors)[demand, motor])
 
 
-def _place(i: int, numbers: Numbers) -> float:
-    return float(physics.frd(physics.lever(numbers, "imu"))[i])
+def _position(i: int, numbers: Numbers) -> float:
+    return float(to_frd(lever_of(numbers, "imu"))[i])

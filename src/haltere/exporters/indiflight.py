@@ -23,92 +23,102 @@ from haltere.exporters.document import (
     Document,
     ExportError,
     Rendering,
-    heading,
-    omitted,
-    remark,
+    comment_on,
+    describe_omissions,
+    make_heading,
     require,
 )
-from haltere.exporters.sheet import Entry, Line, gather
+from haltere.exporters.sheet import KnownSetting, SettingFormula, gather
 from haltere.foundation.constants import GRAVITY
-from haltere.identification import described as physics
-from haltere.identification.described import Numbers, Subject
+from haltere.identification.described import (
+    DescribedVehicle,
+    Numbers,
+    force_of,
+    max_squared_speed,
+    rotor_acceleration_of,
+    to_frd,
+    torque_of,
+)
 
 MOST_ROTORS = 8
 LARGEST = 32767
 RPM = 60.0 / (2.0 * math.pi)
 SCALE_G1 = {"fx": 100.0, "fy": 100.0, "fz": 100.0, "roll": 10.0, "pitch": 10.0, "yaw": 10.0}
 SCALE_G2 = 1e5
-TURNS = ("roll", "pitch", "yaw")
+AXES = ("roll", "pitch", "yaw")
 NEEDED = ("indi_act_g1_fz", "indi_act_g1_roll", "indi_act_g1_pitch", "indi_act_g1_yaw", "indi_act_max_rpm")
 
 
-def render(subject: Subject, certificate: Certificate | None) -> Rendering:
+def render(vehicle: DescribedVehicle, certificate: Certificate | None) -> Rendering:
     """The settings file."""
-    if len(subject.rotors) > MOST_ROTORS:
+    if len(vehicle.rotors) > MOST_ROTORS:
         raise ExportError(
-            f"{subject.name}: has {len(subject.rotors)} rotors; INDIflight knows up to {MOST_ROTORS}"
+            f"{vehicle.name}: has {len(vehicle.rotors)} rotors; INDIflight knows up to {MOST_ROTORS}"
         )
-    sheet = gather(subject, entries(subject))
-    require(subject, sheet, "indiflight", *NEEDED)
-    notes = omitted(sheet.omissions)
-    text = [f"# {line}" for line in heading(subject, "INDIflight actuators", certificate)]
+    sheet = gather(vehicle, setting_formulas(vehicle))
+    require(vehicle, sheet, "indiflight", *NEEDED)
+    notes = describe_omissions(sheet.omissions)
+    text = [f"# {line}" for line in make_heading(vehicle, "INDIflight actuators", certificate)]
     text += [
         "# axes x forward, y right, z down; one number for each motor, in this order: "
-        + ", ".join(subject.rotors)
+        + ", ".join(vehicle.rotors)
     ]
     text += [f"# {note}" for note in notes]
-    text += [f"set indi_act_num = {len(subject.rotors)}"]
-    for family in dict.fromkeys(line.family for line in sheet.lines):
+    text += [f"set indi_act_num = {len(vehicle.rotors)}"]
+    for family in dict.fromkeys(setting.family for setting in sheet.settings):
         lines = sheet.of(family)
-        text += remark(subject, family, lines)
-        text += [f"set {family} = {','.join(_whole(subject, x) for x in lines)}"]
+        text += comment_on(vehicle, family, lines)
+        text += [f"set {family} = {','.join(_to_integer(vehicle, x) for x in lines)}"]
     return Rendering((Document(".indiflight.txt", "\n".join(text) + "\n"),), tuple(notes))
 
 
-def entries(subject: Subject) -> list[Entry]:
+def setting_formulas(vehicle: DescribedVehicle) -> list[SettingFormula]:
     """All settings, whether known or not."""
-    found: list[Entry] = []
+    found: list[SettingFormula] = []
 
     def add(family: str, compute: Callable[[str, Numbers], float], ratio: bool = False) -> None:
-        found.extend(Entry(f"{family}[{r}]", family, partial(compute, r), ratio) for r in subject.rotors)
+        found.extend(
+            SettingFormula(f"{family}[{r}]", family, partial(compute, r), ratio) for r in vehicle.rotors
+        )
 
     add("indi_act_time_constant_ms", lambda r, n: 1e3 * n[f"rotors.{r}.time_constant"])
     add("indi_act_max_rpm", lambda r, n: RPM * n[f"rotors.{r}.max_speed"])
-    add("indi_act_hover_rpm", partial(_hover_rpm, subject.rotors), ratio=True)
+    add("indi_act_hover_rpm", partial(_hover_rpm, vehicle.rotors), ratio=True)
     add("indi_act_nonlinearity", lambda r, n: 100.0 * n[f"rotors.{r}.curve"])
     for i, name in enumerate(("fx", "fy", "fz")):
         add(f"indi_act_g1_{name}", partial(_force, i, SCALE_G1[name]), ratio=True)
-    for i, name in enumerate(TURNS):
+    for i, name in enumerate(AXES):
         add(f"indi_act_g1_{name}", partial(_torque, i, SCALE_G1[name]), ratio=True)
-    for i, name in enumerate(TURNS):
+    for i, name in enumerate(AXES):
         add(f"indi_act_g2_{name}", partial(_rate, i), ratio=True)
     return found
 
 
 def _force(i: int, scale: float, rotor: str, numbers: Numbers) -> float:
-    return float(scale * physics.frd(physics.force(numbers, rotor))[i] * physics.top(numbers, rotor))
+    return float(scale * to_frd(force_of(numbers, rotor))[i] * max_squared_speed(numbers, rotor))
 
 
 def _torque(i: int, scale: float, rotor: str, numbers: Numbers) -> float:
-    return float(scale * physics.frd(physics.torque(numbers, rotor))[i] * physics.top(numbers, rotor))
+    return float(scale * to_frd(torque_of(numbers, rotor))[i] * max_squared_speed(numbers, rotor))
 
 
 def _rate(i: int, rotor: str, numbers: Numbers) -> float:
-    return float(SCALE_G2 * physics.frd(physics.rate(numbers, rotor))[i])
+    return float(SCALE_G2 * to_frd(rotor_acceleration_of(numbers, rotor))[i])
 
 
 def _hover_rpm(rotors: tuple[str, ...], rotor: str, numbers: Numbers) -> float:
     """The same speed for all: what carries the weight."""
     numbers[f"rotors.{rotor}.max_speed"]
-    lift = sum(physics.force(numbers, r)[2] for r in rotors)
+    lift = sum(force_of(numbers, r)[2] for r in rotors)
     return float(RPM * np.sqrt(GRAVITY / lift)) if lift > 0.0 else math.nan
 
 
-def _whole(subject: Subject, line: Line) -> str:
-    value = round(line.value)
-    largest = LARGEST if "_g1_" in line.family or "_g2_" in line.family else 10**6
+def _to_integer(vehicle: DescribedVehicle, setting: KnownSetting) -> str:
+    value = round(setting.value)
+    largest = LARGEST if "_g1_" in setting.family or "_g2_" in setting.family else 10**6
     if abs(value) > largest:
         raise ExportError(
-            f"{subject.name}: {line.name} would be {value}, INDIflight takes up to {largest}; check max_speed and units"
+            f"{vehicle.name}: {setting.name} would be {value}, INDIflight takes up to {largest}; "
+            "check max_speed and units"
         )
     return str(value)

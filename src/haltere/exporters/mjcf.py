@@ -11,20 +11,29 @@ import numpy as np
 
 from haltere.airframe import Airframe, Body, Link, Rotor
 from haltere.airframe.fields import Six, tensor
-from haltere.exporters.document import Certificate, Document, ExportError, Rendering, heading
-from haltere.exporters.tree import BODY, comment, remarks, sensors, spin_axis, turns, whole, words
+from haltere.exporters.document import Certificate, Document, ExportError, Rendering, make_heading
+from haltere.exporters.tree import (
+    BODY,
+    all_sensors,
+    describe_deviations,
+    format_numbers,
+    is_spinning_body,
+    require_airframe,
+    spin_axis,
+    xml_comments,
+)
 from haltere.foundation.constants import GRAVITY
-from haltere.identification.described import Subject
+from haltere.identification.described import DescribedVehicle
 
 STEP = 0.001
 """Step of the simulation that the file asks for, s."""
 
 
-def render(subject: Subject, certificate: Certificate | None) -> Rendering:
+def render(vehicle: DescribedVehicle, certificate: Certificate | None) -> Rendering:
     """The model."""
-    airframe, sheet = whole(subject, "mjcf")
-    notes = remarks(airframe, sheet)
-    head = comment([*heading(subject, "MuJoCo model", certificate), *notes])
+    airframe, sheet = require_airframe(vehicle, "mjcf")
+    notes = describe_deviations(airframe, sheet)
+    head = xml_comments([*make_heading(vehicle, "MuJoCo model", certificate), *notes])
     body = _body(airframe, BODY)
     text = (
         f"{head}<mujoco model={quoteattr(airframe.name)}>\n"
@@ -46,16 +55,16 @@ def _body(airframe: Airframe, name: str) -> list[str]:
     opening = [f'<body name="{BODY}">', "  <freejoint/>"]
     if name != BODY:
         part = link = airframe.link(name)
-        opening = [f'<body name={quoteattr(name)} pos="{words(link.joint.origin)}">', *_hinge(link)]
+        opening = [f'<body name={quoteattr(name)} pos="{format_numbers(link.joint.origin)}">', *_hinge(link)]
     lines = [*opening, *_inertial(name, part.mass, part.com, part.inertia)]
     for rotor in airframe.rotors:
         if rotor.link == name:
             lines += [f"  {line}" for line in _rotor(rotor)]
-    for sensor in sensors(airframe):
+    for sensor in all_sensors(airframe):
         if sensor.link == name:
-            turn = words(getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0)))
+            quat = format_numbers(getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0)))
             lines.append(
-                f'  <site name={quoteattr(sensor.name)} pos="{words(sensor.position)}" quat="{turn}"/>'
+                f'  <site name={quoteattr(sensor.name)} pos="{format_numbers(sensor.position)}" quat="{quat}"/>'
             )
     for child in airframe.links:
         if child.parent == name:
@@ -67,8 +76,8 @@ def _hinge(link: Link) -> list[str]:
     joint = link.joint
     if joint.fixed or joint.axis is None:
         return []
-    limits = f' range="{words(joint.limits)}"' if joint.limits else ""
-    return [f'  <joint name={quoteattr(link.name + "_joint")} axis="{words(joint.axis)}"{limits}/>']
+    limits = f' range="{format_numbers(joint.limits)}"' if joint.limits else ""
+    return [f'  <joint name={quoteattr(link.name + "_joint")} axis="{format_numbers(joint.axis)}"{limits}/>']
 
 
 def _inertial(name: str, mass: float, com: tuple[float, float, float], inertia: Six) -> list[str]:
@@ -82,19 +91,19 @@ def _inertial(name: str, mass: float, com: tuple[float, float, float], inertia: 
             f"{name}: a moment of inertia is negative ({moments[0]:.3g}); check the airframe file"
         )
     moments = np.maximum(moments, 0.0)
-    place = f'pos="{words(com)}" quat="{words(_quaternion(axes))}"'
-    return [f'  <inertial mass="{mass!r}" {place} diaginertia="{words(tuple(moments))}"/>']
+    frame = f'pos="{format_numbers(com)}" quat="{format_numbers(_quaternion(axes))}"'
+    return [f'  <inertial mass="{mass!r}" {frame} diaginertia="{format_numbers(tuple(moments))}"/>']
 
 
 def _rotor(rotor: Rotor) -> list[str]:
-    mark = [f'<site name={quoteattr(rotor.name)} pos="{words(rotor.position)}"/>']
+    mark = [f'<site name={quoteattr(rotor.name)} pos="{format_numbers(rotor.position)}"/>']
     if rotor.mass == 0.0:
         return mark
-    hinge = f'  <joint name={quoteattr(rotor.name + "_joint")} axis="{words(spin_axis(rotor))}"/>'
+    hinge = f'  <joint name={quoteattr(rotor.name + "_joint")} axis="{format_numbers(spin_axis(rotor))}"/>'
     return [
         *mark,
-        f'<body name={quoteattr(rotor.name)} pos="{words(rotor.position)}">',
-        *([hinge] if turns(rotor) else []),
+        f'<body name={quoteattr(rotor.name)} pos="{format_numbers(rotor.position)}">',
+        *([hinge] if is_spinning_body(rotor) else []),
         *_inertial(rotor.name, rotor.mass, rotor.com, rotor.inertia),
         "</body>",
     ]
@@ -103,7 +112,7 @@ def _rotor(rotor: Rotor) -> list[str]:
 def _actuator(rotor: Rotor) -> str:
     n, k = np.asarray(rotor.axis), rotor.thrust_coefficient
     e = 1.0 if rotor.spin == "ccw" else -1.0
-    gear = words((*(k * n), *(-rotor.torque_ratio * k * e * n)))
+    gear = format_numbers((*(k * n), *(-rotor.torque_ratio * k * e * n)))
     most = f' ctrlrange="0 {rotor.speed_limits[1] ** 2!r}"' if rotor.speed_limits else ""
     return f'<general name={quoteattr(rotor.name)} site={quoteattr(rotor.name)} gear="{gear}"{most}/>'
 

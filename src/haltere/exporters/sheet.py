@@ -4,9 +4,9 @@ A setting is a function of the named numbers. Its deviation follows from theirs,
 
     sigma^2 = sum over numbers i of (f(x + sigma_i e_i) - f(x))^2                                          (1)
 
-and a setting that changes when a direction that the log left open is moved is not known, so it is left out; its whole
+and a setting that changes along a direction that the log left open is not known, so it is left out; its whole
 family goes with it, because half a geometry is worse than none. Ratios that motion shows though their parts are known
-together only (the effectiveness of a rotor) may be written; their deviation is then not told.
+jointly only (the effectiveness of a rotor) may be written, without a deviation.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,37 +14,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haltere.identification.described import Left, Numbers, Subject
+from haltere.identification.described import DescribedVehicle, Numbers, OpenDirection
 
 Compute = Callable[[Numbers], float]
-MOVED = 1e-3
+DEPENDENT = 1e-3
 """Change of a setting, relative to its family's size, from which it depends on an open direction."""
 STRETCH = 1.1
 """By this the numbers of an open combination are multiplied to see what depends on them."""
 NUDGE = 0.01
-"""By this an open number of value zero and no deviation is moved."""
+"""By this an open number of value zero and no deviation is shifted."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A setting to be written, if it is known."""
+class SettingFormula:
+    """How a setting follows from the numbers of a vehicle; it is written if they are known."""
 
     name: str
     family: str
     compute: Compute
     ratio: bool = False
-    """Whether motion shows it though its parts may be known together only."""
+    """Whether motion shows it even where only a combination of its parts is known."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """A setting that is known."""
+class KnownSetting:
+    """A setting with its value."""
 
     name: str
     value: float
     sigma: float | None
-    told: bool
-    """Whether it rests on what a log told, not on what was given alone."""
+    from_log: bool
+    """Whether it depends on an identified number, not on those of an airframe file alone."""
     family: str
 
 
@@ -68,97 +68,99 @@ class Omission:
 class Sheet:
     """All settings of one file."""
 
-    lines: tuple[Line, ...]
+    settings: tuple[KnownSetting, ...]
     omissions: tuple[Omission, ...]
 
-    def of(self, family: str) -> tuple[Line, ...]:
-        """The lines of a family."""
-        return tuple(line for line in self.lines if line.family == family)
+    def of(self, family: str) -> tuple[KnownSetting, ...]:
+        """The settings of a family."""
+        return tuple(setting for setting in self.settings if setting.family == family)
 
 
-def gather(subject: Subject, entries: Iterable[Entry]) -> Sheet:
-    """Values, deviations and omissions of `entries`, in their order."""
-    families: dict[str, list[Entry]] = {}
-    for entry in entries:
-        families.setdefault(entry.family, []).append(entry)
-    lines: list[Line] = []
+def gather(vehicle: DescribedVehicle, formulas: Iterable[SettingFormula]) -> Sheet:
+    """Values, deviations and omissions of `formulas`, in their order."""
+    families: dict[str, list[SettingFormula]] = {}
+    for formula in formulas:
+        families.setdefault(formula.family, []).append(formula)
+    settings: list[KnownSetting] = []
     omissions: list[Omission] = []
     for family, members in families.items():
-        names = tuple(entry.name for entry in members)
-        missing = _missing(subject, members)
-        left = [] if missing else _hindrances(subject, members)
-        if missing or left:
-            wanted = tuple(dict.fromkeys((*missing, *(n for one in left for n in one.names))))
-            omissions.append(Omission(family, names, _reason(missing, left), wanted))
+        names = tuple(formula.name for formula in members)
+        missing = _missing(vehicle, members)
+        open_ = [] if missing else _hindrances(vehicle, members)
+        if missing or open_:
+            wanted = tuple(dict.fromkeys((*missing, *(n for direction in open_ for n in direction.names))))
+            omissions.append(Omission(family, names, _reason(missing, open_), wanted))
             continue
-        for entry in members:
-            value = entry.compute(subject.numbers)
-            lines.append(Line(entry.name, value, *_known(subject, entry, value), family=family))
-    return Sheet(tuple(lines), tuple(omissions))
+        for formula in members:
+            value = formula.compute(vehicle.numbers)
+            settings.append(
+                KnownSetting(formula.name, value, *_sigma(vehicle, formula, value), family=family)
+            )
+    return Sheet(tuple(settings), tuple(omissions))
 
 
-def _missing(subject: Subject, members: list[Entry]) -> tuple[str, ...]:
-    """Numbers that nobody told but that the family needs."""
+def _missing(vehicle: DescribedVehicle, members: list[SettingFormula]) -> tuple[str, ...]:
+    """Numbers that the family needs but that are not known."""
     missing: dict[str, None] = {}
-    for entry in members:
+    for formula in members:
         try:
-            if not np.isfinite(entry.compute(subject.numbers)):
-                missing.setdefault(entry.name)
+            if not np.isfinite(formula.compute(vehicle.numbers)):
+                missing.setdefault(formula.name)
         except KeyError as error:
             missing.setdefault(str(error.args[0]))
     return tuple(missing)
 
 
-def _hindrances(subject: Subject, members: list[Entry]) -> list[Left]:
+def _hindrances(vehicle: DescribedVehicle, members: list[SettingFormula]) -> list[OpenDirection]:
     """The open directions that move the family."""
-    here = np.array([entry.compute(subject.numbers) for entry in members])
+    here = np.array([formula.compute(vehicle.numbers) for formula in members])
     size = float(np.max(np.abs(here))) or 1.0
     ratio = members[0].ratio
     found = []
-    for left in subject.open:
-        if left.together and ratio:
+    for direction in vehicle.open:
+        if direction.is_combination and ratio:
             continue
-        there = np.array([entry.compute(_moved(subject, left)) for entry in members])
-        if float(np.max(np.abs(there - here))) > MOVED * size:
-            found.append(left)
+        there = np.array([formula.compute(_shifted(vehicle, direction)) for formula in members])
+        if float(np.max(np.abs(there - here))) > DEPENDENT * size:
+            found.append(direction)
     return found
 
 
-def _moved(subject: Subject, left: Left) -> Mapping[str, float]:
-    """The numbers with an open direction moved."""
-    moved = dict(subject.numbers)
-    for name in left.names:
-        if name not in moved:
+def _shifted(vehicle: DescribedVehicle, direction: OpenDirection) -> Mapping[str, float]:
+    """The numbers shifted along an open direction."""
+    shifted = dict(vehicle.numbers)
+    for name in direction.names:
+        if name not in shifted:
             continue
-        value = moved[name]
-        if left.together:
-            centre = moved.get(f"com.{name[-1]}", 0.0) if ".position." in name else 0.0
-            moved[name] = centre + STRETCH * (value - centre)
+        value = shifted[name]
+        if direction.is_combination:
+            centre = shifted.get(f"com.{name[-1]}", 0.0) if ".position." in name else 0.0
+            shifted[name] = centre + STRETCH * (value - centre)
         else:
-            moved[name] = value + (subject.sigma.get(name) or (STRETCH - 1.0) * abs(value) or NUDGE)
-    return moved
+            shifted[name] = value + (vehicle.sigma.get(name) or (STRETCH - 1.0) * abs(value) or NUDGE)
+    return shifted
 
 
-def _known(subject: Subject, entry: Entry, value: float) -> tuple[float | None, bool]:
-    """Equation (1), None where parts are known together only; and whether a log told anything of it."""
-    total, told, parts = 0.0, False, False
-    together = {name for left in subject.open if left.together for name in left.names}
-    for name, sigma in subject.sigma.items():
-        if name in subject.numbers and sigma > 0.0:
-            change = entry.compute({**subject.numbers, name: subject.numbers[name] + sigma}) - value
+def _sigma(vehicle: DescribedVehicle, formula: SettingFormula, value: float) -> tuple[float | None, bool]:
+    """Equation (1), None where only combinations of its parts are known; and whether it depends on a log at all."""
+    total, from_log, joint = 0.0, False, False
+    combined = {name for direction in vehicle.open if direction.is_combination for name in direction.names}
+    for name, sigma in vehicle.sigma.items():
+        if name in vehicle.numbers and sigma > 0.0:
+            change = formula.compute({**vehicle.numbers, name: vehicle.numbers[name] + sigma}) - value
             if change != 0.0:
-                told, parts = True, parts or name in together
+                from_log, joint = True, joint or name in combined
                 total += change**2
-    return (float(np.sqrt(total)) if told and not parts else None), told
+    return (float(np.sqrt(total)) if from_log and not joint else None), from_log
 
 
-def _reason(missing: tuple[str, ...], left: list[Left]) -> str:
+def _reason(missing: tuple[str, ...], directions: list[OpenDirection]) -> str:
     if missing:
-        return f"{_short(missing)} {'is' if len(missing) == 1 else 'are'} not told"
+        return f"{_short(missing)} {'is' if len(missing) == 1 else 'are'} not identified"
     parts = []
-    for one in left:
-        open_ = "known only together" if one.together else "not observable in this log"
-        parts.append(f"{_short(one.names)} {open_}" + (f" ({one.fix})" if one.fix else ""))
+    for direction in directions:
+        why = "known only together" if direction.is_combination else "not observable in this log"
+        parts.append(f"{_short(direction.names)} {why}" + (f" ({direction.fix})" if direction.fix else ""))
     return "; ".join(dict.fromkeys(parts))
 
 

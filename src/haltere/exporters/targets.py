@@ -6,7 +6,7 @@ from pathlib import Path
 
 from haltere.exporters.document import Certificate, Document, ExportError, Rendering
 from haltere.foundation.files import check_free, write_text
-from haltere.identification.described import Subject
+from haltere.identification.described import DescribedVehicle
 
 #: Module and function of every target. To add one: write its module and add a line here.
 TARGETS: dict[str, str] = {
@@ -18,13 +18,13 @@ TARGETS: dict[str, str] = {
 }
 
 
-def render(subject: Subject, target: str, certificate: Certificate | None = None) -> Rendering:
+def render(vehicle: DescribedVehicle, target: str, certificate: Certificate | None = None) -> Rendering:
     """The files of `target` as text.
 
     Args:
-        subject: What to export.
-        target: In whose words.
-        certificate: What flying it told; one that did not pass is refused.
+        vehicle: What to export.
+        target: For which flight stack or simulator.
+        certificate: Of its hover test; one that did not pass is refused.
 
     Raises:
         ExportError: not enough is known, or the result would not hover.
@@ -32,10 +32,12 @@ def render(subject: Subject, target: str, certificate: Certificate | None = None
     if target not in TARGETS:
         raise ExportError(f"no export is called {target!r}; known are {', '.join(TARGETS)}")
     if certificate is not None and not certificate.passed:
-        raise ExportError(f"{subject.name}: not exported, for it might not hover: {certificate.sentence}")
+        raise ExportError(f"{vehicle.name}: not exported, for it might not hover: {certificate.sentence}")
     module, _, function = TARGETS[target].partition(":")
-    write: Callable[[Subject, Certificate | None], Rendering] = getattr(import_module(module), function)
-    return write(subject, certificate)
+    write: Callable[[DescribedVehicle, Certificate | None], Rendering] = getattr(
+        import_module(module), function
+    )
+    return write(vehicle, certificate)
 
 
 def save(rendering: Rendering, stem: Path, overwrite: bool = False) -> tuple[Path, ...]:
@@ -43,15 +45,15 @@ def save(rendering: Rendering, stem: Path, overwrite: bool = False) -> tuple[Pat
 
     A `stem` that ends like the first document is that file's whole name.
     """
-    places = [(_place(stem, document, rendering), document) for document in rendering.documents]
-    for path, _ in places:
+    paths = [(_path(stem, document, rendering), document) for document in rendering.documents]
+    for path, _ in paths:
         check_free(path, overwrite, ExportError)
-    for path, document in places:
+    for path, document in paths:
         write_text(path, document.text, ExportError)
-    return tuple(path for path, _ in places)
+    return tuple(path for path, _ in paths)
 
 
-def _place(stem: Path, document: Document, rendering: Rendering) -> Path:
+def _path(stem: Path, document: Document, rendering: Rendering) -> Path:
     """Where a document goes: the first one exactly where it was asked to go if that name has an ending."""
     first = rendering.documents[0]
     if not stem.suffix:

@@ -1,7 +1,7 @@
-"""What URDF and MJCF share: the tree of bodies as it is written, and what neither can say.
+"""What URDF and MJCF share: the tree of bodies as it is written, and what neither can express.
 
 Frames of links and rotors are those of the airframe file, so positions are copied, not computed. A rotor with inertia
-about its axis turns on a joint of its own; one without is a mark on its link.
+about its axis spins on a joint of its own; one without is a mark on its link.
 """
 
 from collections.abc import Callable
@@ -9,30 +9,30 @@ from functools import partial
 
 from haltere.airframe import Airframe, Body, Imu, Link, PoseSensor, PositionSensor, Rotor
 from haltere.airframe.fields import Six, tensor
-from haltere.exporters.document import ExportError, omitted, require
-from haltere.exporters.sheet import Entry, Sheet, gather
-from haltere.identification.described import SIX, XYZ, Numbers, Subject
+from haltere.exporters.document import ExportError, describe_omissions, require
+from haltere.exporters.sheet import SettingFormula, Sheet, gather
+from haltere.identification.described import SIX, XYZ, DescribedVehicle, Numbers
 
 BODY = "body"
 SPINS = 1e-12
-"""Moment of inertia about its axis from which a rotor turns as a body of its own, kg m2."""
+"""Moment of inertia about its axis from which a rotor spins as a body of its own, kg m2."""
 
 
-def whole(subject: Subject, target: str) -> tuple[Airframe, Sheet]:
+def require_airframe(vehicle: DescribedVehicle, target: str) -> tuple[Airframe, Sheet]:
     """The airframe, with how well mass, centre of mass and inertia are known; refused if one is not.
 
     Raises:
         ExportError: the result has no whole airframe, or the log left mass, centre of mass or inertia open.
     """
-    if subject.airframe is None:
+    if vehicle.airframe is None:
         raise ExportError(
-            f"{subject.name}: not enough is known for {target}: mass, com, inertia; the log tells ratios only, "
+            f"{vehicle.name}: not enough is known for {target}: mass, com, inertia; the log identifies ratios only, "
             "so identify it again with `--airframe FILE` or `--known mass=VALUE`"
         )
     named = ("mass", *(f"com.{x}" for x in XYZ), *(f"inertia.{x}" for x in SIX))
-    sheet = gather(subject, [Entry(n, n.split(".", maxsplit=1)[0], _reader(n)) for n in named])
-    require(subject, sheet, target, "mass", "com", "inertia")
-    return subject.airframe, sheet
+    sheet = gather(vehicle, [SettingFormula(n, n.split(".", maxsplit=1)[0], _reader(n)) for n in named])
+    require(vehicle, sheet, target, "mass", "com", "inertia")
+    return vehicle.airframe, sheet
 
 
 def _reader(name: str) -> Callable[[Numbers], float]:
@@ -43,25 +43,25 @@ def _read(name: str, numbers: Numbers) -> float:
     return numbers[name]
 
 
-def remarks(airframe: Airframe, sheet: Sheet) -> list[str]:
+def describe_deviations(airframe: Airframe, sheet: Sheet) -> list[str]:
     """Deviations of the whole vehicle's mass properties, and what the format leaves out."""
-    known = [f"{line.name} sigma {line.sigma:.2g}" for line in sheet.lines if line.sigma]
+    known = [f"{setting.name} sigma {setting.sigma:.2g}" for setting in sheet.settings if setting.sigma]
     lines = ["whole vehicle: " + ", ".join(known)] if known else []
-    lines += omitted(sheet.omissions)
+    lines += describe_omissions(sheet.omissions)
     carriers: tuple[Body | Link, ...] = (airframe.body, *airframe.links)
     if any(part.wing for part in carriers):
-        lines.append("wings have no place in this format and are left out")
+        lines.append("wings cannot be written in this format and are left out")
     if any(part.drag for part in carriers) or any(rotor.inflow for rotor in airframe.rotors):
         lines.append("drag and the effect of moving air are left out")
     return [" ".join(line.split()) for line in lines]
 
 
-def sensors(airframe: Airframe) -> tuple[Imu | PoseSensor | PositionSensor, ...]:
+def all_sensors(airframe: Airframe) -> tuple[Imu | PoseSensor | PositionSensor, ...]:
     """All sensors, in the order of the file's groups."""
     return (*airframe.imu, *airframe.pose, *airframe.position)
 
 
-def turns(rotor: Rotor) -> bool:
+def is_spinning_body(rotor: Rotor) -> bool:
     """Whether a rotor is a body of its own."""
     n = rotor.axis
     J = tensor(rotor.inertia)
@@ -69,17 +69,17 @@ def turns(rotor: Rotor) -> bool:
 
 
 def spin_axis(rotor: Rotor) -> tuple[float, float, float]:
-    """The axis about which the rotor turns right-handed with positive rate."""
+    """The axis about which the rotor spins right-handed with positive rate."""
     e = 1.0 if rotor.spin == "ccw" else -1.0
     x, y, z = rotor.axis
     return e * x, e * y, e * z
 
 
-def words(values: tuple[float, ...] | Six) -> str:
+def format_numbers(values: tuple[float, ...] | Six) -> str:
     """Numbers that read back as they are."""
     return " ".join(repr(float(value) + 0.0) for value in values)
 
 
-def comment(lines: list[str]) -> str:
+def xml_comments(lines: list[str]) -> str:
     """Lines as XML comments."""
     return "".join(f"<!-- {line.replace('--', '- -').rstrip('-')} -->\n" for line in lines)

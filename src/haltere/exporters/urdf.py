@@ -10,9 +10,18 @@ import numpy as np
 
 from haltere.airframe import Rotor
 from haltere.airframe.fields import Six
-from haltere.exporters.document import Certificate, Document, Rendering, heading
-from haltere.exporters.tree import BODY, comment, remarks, sensors, spin_axis, turns, whole, words
-from haltere.identification.described import Subject
+from haltere.exporters.document import Certificate, Document, Rendering, make_heading
+from haltere.exporters.tree import (
+    BODY,
+    all_sensors,
+    describe_deviations,
+    format_numbers,
+    is_spinning_body,
+    require_airframe,
+    spin_axis,
+    xml_comments,
+)
+from haltere.identification.described import DescribedVehicle
 
 FASTEST = 6.0
 """Rate limit written for a joint, rad/s: URDF asks for one, airframe files have none."""
@@ -20,10 +29,10 @@ STRONGEST = 1e3
 """Effort limit written for a joint, N m, for the same reason."""
 
 
-def render(subject: Subject, certificate: Certificate | None) -> Rendering:
+def render(vehicle: DescribedVehicle, certificate: Certificate | None) -> Rendering:
     """The model."""
-    airframe, sheet = whole(subject, "urdf")
-    notes = remarks(airframe, sheet)
+    airframe, sheet = require_airframe(vehicle, "urdf")
+    notes = describe_deviations(airframe, sheet)
     parts = [_link(BODY, airframe.body.mass, airframe.body.com, airframe.body.inertia)]
     for i in airframe.link_order():
         link = airframe.links[i]
@@ -36,18 +45,18 @@ def render(subject: Subject, certificate: Certificate | None) -> Rendering:
             limit = f'<limit lower="{low!r}" upper="{high!r}" effort="{STRONGEST:g}" velocity="{FASTEST:g}"/>'
             parts.append(_joint(link.name, "revolute", link.parent, joint.origin, joint.axis, limit))
     for rotor in airframe.rotors:
-        parts.append(comment([_thrust(rotor)]).rstrip())
+        parts.append(xml_comments([_thrust(rotor)]).rstrip())
         parts.append(_link(rotor.name, rotor.mass, rotor.com, rotor.inertia))
-        kind = "continuous" if turns(rotor) else "fixed"
-        axis = spin_axis(rotor) if turns(rotor) else None
+        kind = "continuous" if is_spinning_body(rotor) else "fixed"
+        axis = spin_axis(rotor) if is_spinning_body(rotor) else None
         parts.append(_joint(rotor.name, kind, rotor.link, rotor.position, axis))
-    for sensor in sensors(airframe):
+    for sensor in all_sensors(airframe):
         name = f"{sensor.name}_frame"
         parts.append(_link(name, 0.0, (0.0, 0.0, 0.0), (0.0,) * 6))
         wxyz = getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0))
         parts.append(_joint(name, "fixed", sensor.link, sensor.position, rpy=_rpy(wxyz)))
     inner = "\n".join("  " + line for part in parts for line in part.splitlines())
-    head = comment([*heading(subject, "URDF model", certificate), *notes])
+    head = xml_comments([*make_heading(vehicle, "URDF model", certificate), *notes])
     text = f'<?xml version="1.0"?>\n{head}<robot name={quoteattr(airframe.name)}>\n{inner}\n</robot>\n'
     return Rendering((Document(".urdf", text),), tuple(notes))
 
@@ -58,7 +67,7 @@ def _link(name: str, mass: float, com: tuple[float, float, float], inertia: Six 
     xx, yy, zz, xy, xz, yz = (repr(float(value)) for value in inertia)
     return (
         f"<link name={quoteattr(name)}>\n  <inertial>\n"
-        f'    <origin xyz="{words(com)}" rpy="0 0 0"/>\n    <mass value="{mass!r}"/>\n'
+        f'    <origin xyz="{format_numbers(com)}" rpy="0 0 0"/>\n    <mass value="{mass!r}"/>\n'
         f'    <inertia ixx="{xx}" iyy="{yy}" izz="{zz}" ixy="{xy}" ixz="{xz}" iyz="{yz}"/>\n'
         "  </inertial>\n</link>"
     )
@@ -73,18 +82,18 @@ def _joint(
     limit: str = "",
     rpy: tuple[float, float, float] = (0.0, 0.0, 0.0),
 ) -> str:
-    turning = f'\n  <axis xyz="{words(axis)}"/>' if axis is not None else ""
+    turning = f'\n  <axis xyz="{format_numbers(axis)}"/>' if axis is not None else ""
     bound = f"\n  {limit}" if limit else ""
     return (
         f'<joint name={quoteattr(name + "_joint")} type="{kind}">\n'
         f"  <parent link={quoteattr(parent)}/>\n  <child link={quoteattr(name)}/>\n"
-        f'  <origin xyz="{words(origin)}" rpy="{words(rpy)}"/>{turning}{bound}\n</joint>'
+        f'  <origin xyz="{format_numbers(origin)}" rpy="{format_numbers(rpy)}"/>{turning}{bound}\n</joint>'
     )
 
 
 def _thrust(rotor: Rotor) -> str:
     return (
-        f"{rotor.name}: thrust {rotor.thrust_coefficient:.6g} N/(rad/s)^2 along {words(rotor.axis)}, "
+        f"{rotor.name}: thrust {rotor.thrust_coefficient:.6g} N/(rad/s)^2 along {format_numbers(rotor.axis)}, "
         f"{rotor.spin}, torque ratio {rotor.torque_ratio:.6g} m"
     )
 

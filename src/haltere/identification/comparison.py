@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from haltere.foundation.jsonable import fields_to_jsonable
-from haltere.identification.described import Subject
+from haltere.identification.described import DescribedVehicle
 
 APART = 3.0
 """z from which two numbers differ."""
@@ -45,7 +45,7 @@ class Row:
         return fields_to_jsonable(self) | {"differs": self.differs}
 
 
-def compare(a: Subject, b: Subject) -> list[Row]:
+def compare(a: DescribedVehicle, b: DescribedVehicle) -> list[Row]:
     """A row for each number that at least one of the two has, in the order of `a`; rotors go by name, else by place."""
     there = renamed(b, a.rotors)
     sigma = renamed_keys(b.sigma, b.rotors, a.rotors)
@@ -53,7 +53,7 @@ def compare(a: Subject, b: Subject) -> list[Row]:
     return [_row(n, a.numbers.get(n), there.get(n), a.sigma.get(n), sigma.get(n)) for n in names]
 
 
-def renamed(subject: Subject, rotors: tuple[str, ...]) -> dict[str, float]:
+def renamed(subject: DescribedVehicle, rotors: tuple[str, ...]) -> dict[str, float]:
     """The numbers with rotors called as in `rotors`, if the names differ and the count does not."""
     return renamed_keys(subject.numbers, subject.rotors, rotors)
 

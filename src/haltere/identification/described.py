@@ -1,13 +1,13 @@
-"""What is exported: a vehicle's numbers, what each is known to, what the log left open, and what flight stacks ask.
+"""A described vehicle: its numbers by name, their sigmas, what the log left open, and what flight stacks ask.
 
 Numbers carry the names of the command line's JSON. Positions stand in the body frame (x forward, y left, z up, m),
 the inertia about the centre of mass; mass, centre of mass and inertia are those of the whole vehicle at joint angle
 zero. `rotors.<r>.spin` is +1 for ccw. A rotor has its `curve` and the kind of it, `rotors.<r>.spin_inertia` is the
 moment of what spins about the thrust axis.
 
-What flight stacks ask follows from these numbers. With m, I and centre of mass c of the whole, and of a rotor place
-r, axis n, spin e, thrust coefficient k, torque ratio q, moment of inertia J about its axis, its effectiveness per
-squared speed and per acceleration of the rotor is
+What flight stacks ask follows from these numbers. With m, I and centre of mass c of the vehicle, and of a rotor the
+position r, axis n, spin e, thrust coefficient k, torque ratio q, moment of inertia J about its axis, its effectiveness
+per squared speed and per acceleration of the rotor is
 
     force   k n / m,   torque   I^-1 ((r - c) x k n - q k e n),   rate   -I^-1 J e n                       (1)
 
@@ -40,21 +40,21 @@ OPEN = ("combination", "unobservable")
 
 
 @dataclass(frozen=True)
-class Left:
-    """Numbers that the log left open: one alone, or some that are known together only."""
+class OpenDirection:
+    """Numbers that the log left open: one alone, or some of which only a combination is known."""
 
     names: tuple[str, ...]
     fix: str
 
     @property
-    def together(self) -> bool:
-        """Whether the log tells a combination of them."""
+    def is_combination(self) -> bool:
+        """Whether a combination of them is known."""
         return len(self.names) > 1
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A vehicle to be exported."""
+class DescribedVehicle:
+    """A vehicle to be exported or compared: of an airframe or of the result of an identification."""
 
     name: str
     rotors: tuple[str, ...]
@@ -62,14 +62,14 @@ class Subject:
     curves: Mapping[str, str]
     """Kind of the motor curve by rotor, where there is one."""
     sigma: Mapping[str, float]
-    """Standard deviation by name; what is given has none."""
-    open: tuple[Left, ...]
+    """Standard deviation by name; numbers of an airframe file have none."""
+    open: tuple[OpenDirection, ...]
     airframe: Airframe | None
     result: Identification | None = None
 
     @classmethod
     def from_airframe(cls, airframe: Airframe) -> Self:
-        """All that the file says, taken as given."""
+        """All that the file says, taken as exact."""
         if not airframe.rotors:
             raise ResultError(f"{airframe.name}: it has no rotor; add a [[rotors]] table")
         names = tuple(rotor.name for rotor in airframe.rotors)
@@ -77,7 +77,7 @@ class Subject:
 
     @classmethod
     def from_result(cls, result: Identification) -> Self:
-        """What a log told; numbers of its airframe that the log does not speak of count as given.
+        """What was identified; numbers of its airframe that are no parameters count as exact.
 
         Where there is a whole airframe its numbers are taken: it is the vehicle as identified, in its own frame.
         """
@@ -85,35 +85,37 @@ class Subject:
         numbers = {} if airframe is None else _numbers(airframe)
         curves = {} if airframe is None else _curves(airframe)
         rotors = () if airframe is None else tuple(r.name for r in airframe.rotors)
-        told = [p.name.split(".")[1] for p in result.parameters if p.name.startswith("rotors.")]
-        rotors = rotors or tuple(dict.fromkeys(told))
+        named = [p.name.split(".")[1] for p in result.parameters if p.name.startswith("rotors.")]
+        rotors = rotors or tuple(dict.fromkeys(named))
         if not rotors:
             raise ResultError(
-                f"{result.source}: the result speaks of no rotor; identify a log with motor commands or speeds"
+                f"{result.source}: the result has no rotor; identify a log with motor commands or rotor speeds"
             )
         for p in result.parameters:
-            if p.value is not None and p.verdict not in OPEN and not _placed(p.name, airframe):
+            if p.value is not None and p.verdict not in OPEN and not _is_positioned(p.name, airframe):
                 numbers.setdefault(p.name, p.value)
         kinds = result.fit.get("curves", {})
         bent = [r for r in rotors if f"rotors.{r}.curve" in numbers]
         curves = {r: str(kinds.get(r, "kappa")) for r in bent} | curves
         sigma = {p.name: p.sigma for p in result.parameters if p.sigma is not None}
         name = result.source if airframe is None else airframe.name
-        return cls(name, rotors, numbers, curves, sigma, _left(result.parameters), airframe, result)
+        return cls(
+            name, rotors, numbers, curves, sigma, _open_directions(result.parameters), airframe, result
+        )
 
 
-def _placed(name: str, airframe: Airframe | None) -> bool:
-    """Whether a whole airframe says where this is; results may count places from the centre of mass instead."""
+def _is_positioned(name: str, airframe: Airframe | None) -> bool:
+    """Whether a whole airframe says where this is; results may count positions from the centre of mass instead."""
     return airframe is not None and (".position." in name or name.startswith(("com.", "inertia.")))
 
 
-def _left(parameters: Iterable[Parameter]) -> tuple[Left, ...]:
+def _open_directions(parameters: Iterable[Parameter]) -> tuple[OpenDirection, ...]:
     """Each group of numbers that is open, once."""
-    groups: dict[frozenset[str], Left] = {}
+    groups: dict[frozenset[str], OpenDirection] = {}
     for p in parameters:
         if p.verdict in OPEN:
             names = dict.fromkeys((p.name, *(p.partners if p.verdict == "combination" else ())))
-            groups.setdefault(frozenset(names), Left(tuple(names), p.fix))
+            groups.setdefault(frozenset(names), OpenDirection(tuple(names), p.fix))
     return tuple(groups.values())
 
 
@@ -125,14 +127,16 @@ def _curves(airframe: Airframe) -> dict[str, str]:
 def _numbers(airframe: Airframe) -> dict[str, float]:
     """Every number of the airframe by name."""
     model = Model.from_airframe(airframe)
-    mass, com, inertia, places, _ = (np.asarray(x) for x in at_rest(model, np.zeros(model.topology.joints)))
+    mass, com, inertia, positions, _ = (
+        np.asarray(x) for x in at_rest(model, np.zeros(model.topology.joints))
+    )
     numbers = {"mass": float(mass)}
     numbers |= _vector("com", com)
     numbers |= {f"inertia.{n}": float(inertia["xyz".index(n[0]), "xyz".index(n[1])]) for n in SIX}
     links = model.topology.link_names
-    for rotor, place in zip(airframe.rotors, places[len(links) :], strict=True):
+    for rotor, position in zip(airframe.rotors, positions[len(links) :], strict=True):
         head = f"rotors.{rotor.name}"
-        numbers |= _vector(f"{head}.position", place)
+        numbers |= _vector(f"{head}.position", position)
         numbers |= _vector(f"{head}.axis", np.asarray(rotor.axis))
         optional = {
             "spin": 1.0 if rotor.spin == "ccw" else -1.0,
@@ -147,8 +151,7 @@ def _numbers(airframe: Airframe) -> dict[str, float]:
         }
         numbers |= {f"{head}.{name}": float(value) for name, value in optional.items() if value is not None}
     for imu in airframe.imu[:1]:
-        place = places[links.index(imu.link)] + np.asarray(imu.position)
-        numbers |= _vector("imu.position", place)
+        numbers |= _vector("imu.position", positions[links.index(imu.link)] + np.asarray(imu.position))
     return numbers
 
 
@@ -160,68 +163,68 @@ Numbers = Mapping[str, float]
 _D = np.linspace(0.0, 1.0, 101)
 
 
-def vector(numbers: Numbers, name: str) -> Floats:
+def vector_of(numbers: Numbers, name: str) -> Floats:
     """(3,) by the names of its components."""
     return np.array([numbers[f"{name}.{axis}"] for axis in XYZ])
 
 
-def lever(numbers: Numbers, name: str) -> Floats:
-    """(3,) a place relative to the centre of mass, m."""
-    at = vector(numbers, f"{name}.position")
-    return at - vector(numbers, "com") if "com.x" in numbers else at
+def lever_of(numbers: Numbers, name: str) -> Floats:
+    """(3,) the position of a rotor or sensor relative to the centre of mass, m."""
+    at = vector_of(numbers, f"{name}.position")
+    return at - vector_of(numbers, "com") if "com.x" in numbers else at
 
 
-def inertia(numbers: Numbers) -> Floats:
+def inertia_of(numbers: Numbers) -> Floats:
     """(3, 3) kg m2."""
     xx, yy, zz, xy, xz, yz = (numbers[f"inertia.{n}"] for n in SIX)
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def axis(numbers: Numbers, rotor: str) -> Floats:
+def axis_of(numbers: Numbers, rotor: str) -> Floats:
     """(3,) unit thrust axis; from the force it causes where no axis is named."""
     name = f"rotors.{rotor}.axis"
-    n = vector(numbers, name) if f"{name}.x" in numbers else force(numbers, rotor)
+    n = vector_of(numbers, name) if f"{name}.x" in numbers else force_of(numbers, rotor)
     length = float(np.linalg.norm(n))
     return np.asarray(n / length) if length > 0.0 else np.full(3, np.nan)
 
 
-def force(numbers: Numbers, rotor: str) -> Floats:
-    """(3,) specific force per squared speed, m/s2/(rad/s)^2: equation (1), or what the log told (else nan)."""
+def force_of(numbers: Numbers, rotor: str) -> Floats:
+    """(3,) specific force per squared speed, m/s2/(rad/s)^2: equation (1), or as identified (else nan)."""
     head = f"rotors.{rotor}.effectiveness"
     if f"{head}.fz" in numbers:
         return np.array([numbers.get(f"{head}.{n}", np.nan) for n in ("fx", "fy", "fz")])
     if f"rotors.{rotor}.axis.x" not in numbers:
         raise KeyError(f"{head}.fz")
-    n = vector(numbers, f"rotors.{rotor}.axis")
+    n = vector_of(numbers, f"rotors.{rotor}.axis")
     return numbers[f"rotors.{rotor}.thrust_coefficient"] / numbers["mass"] * n / np.linalg.norm(n)
 
 
-def torque(numbers: Numbers, rotor: str) -> Floats:
-    """(3,) angular acceleration per squared speed, rad/s2/(rad/s)^2; a component that nothing tells is nan."""
+def torque_of(numbers: Numbers, rotor: str) -> Floats:
+    """(3,) angular acceleration per squared speed, rad/s2/(rad/s)^2; nan for a component that is not known."""
     head = f"rotors.{rotor}"
     if any(f"{head}.effectiveness.{n}" in numbers for n in "pqr"):
         return np.array([numbers.get(f"{head}.effectiveness.{n}", np.nan) for n in "pqr"])
-    n = axis(numbers, rotor)
+    n = axis_of(numbers, rotor)
     k, spin = numbers[f"{head}.thrust_coefficient"], numbers[f"{head}.spin"]
-    moment = np.cross(lever(numbers, head), k * n) - numbers[f"{head}.torque_ratio"] * k * spin * n
-    return np.asarray(np.linalg.solve(inertia(numbers), moment), float)
+    moment = np.cross(lever_of(numbers, head), k * n) - numbers[f"{head}.torque_ratio"] * k * spin * n
+    return np.asarray(np.linalg.solve(inertia_of(numbers), moment), float)
 
 
-def rate(numbers: Numbers, rotor: str) -> Floats:
-    """(3,) angular acceleration per acceleration of the rotor; a component that nothing tells is nan."""
+def rotor_acceleration_of(numbers: Numbers, rotor: str) -> Floats:
+    """(3,) angular acceleration per acceleration of the rotor; nan for a component that is not known."""
     head = f"rotors.{rotor}"
     if any(f"{head}.effectiveness.{n}_dot" in numbers for n in "pqr"):
         return np.array([numbers.get(f"{head}.effectiveness.{n}_dot", np.nan) for n in "pqr"])
-    spun = numbers[f"{head}.spin_inertia"] * numbers[f"{head}.spin"] * axis(numbers, rotor)
-    return -np.asarray(np.linalg.solve(inertia(numbers), spun), float)
+    spun = numbers[f"{head}.spin_inertia"] * numbers[f"{head}.spin"] * axis_of(numbers, rotor)
+    return -np.asarray(np.linalg.solve(inertia_of(numbers), spun), float)
 
 
-def top(numbers: Numbers, rotor: str) -> float:
+def max_squared_speed(numbers: Numbers, rotor: str) -> float:
     """Largest squared speed, (rad/s)^2."""
     return numbers[f"rotors.{rotor}.max_speed"] ** 2
 
 
-def share(numbers: Numbers, rotor: str, kind: str) -> float:
+def curve_shape(numbers: Numbers, rotor: str, kind: str) -> float:
     """The constant a of equation (2)."""
     k, full = numbers[f"rotors.{rotor}.curve"], 1.0
     idle = numbers.get(f"rotors.{rotor}.idle_speed", 0.0) / numbers.get(f"rotors.{rotor}.max_speed", np.inf)
@@ -231,17 +234,17 @@ def share(numbers: Numbers, rotor: str, kind: str) -> float:
     return float(np.clip((thrust - _D) @ bend / (bend @ bend), 0.0, 1.0))
 
 
-def mean_share(rotors: tuple[str, ...], kinds: Mapping[str, str], numbers: Numbers) -> float:
+def mean_curve_shape(rotors: tuple[str, ...], kinds: Mapping[str, str], numbers: Numbers) -> float:
     """The constant a of equation (2), in the mean of all rotors; `kinds` of their curves by name."""
-    return float(np.mean([share(numbers, rotor, kinds.get(rotor, "quadratic")) for rotor in rotors]))
+    return float(np.mean([curve_shape(numbers, rotor, kinds.get(rotor, "quadratic")) for rotor in rotors]))
 
 
-def hover_share(rotors: tuple[str, ...], kinds: Mapping[str, str], numbers: Numbers) -> float:
-    """Weight over the largest thrust, both along the body's z; told only where the curve is, as stacks use both."""
-    mean_share(rotors, kinds, numbers)
-    return float(GRAVITY / sum(force(numbers, r)[2] * top(numbers, r) for r in rotors))
+def hover_thrust_fraction(rotors: tuple[str, ...], kinds: Mapping[str, str], numbers: Numbers) -> float:
+    """Weight over the largest thrust, both along the body's z; known only where the curve is, as stacks use both."""
+    mean_curve_shape(rotors, kinds, numbers)
+    return float(GRAVITY / sum(force_of(numbers, r)[2] * max_squared_speed(numbers, r) for r in rotors))
 
 
-def frd(flu: Floats) -> Floats:
+def to_frd(flu: Floats) -> Floats:
     """(3,) the same vector in axes x forward, y right, z down."""
     return np.asarray(flu * np.array([1.0, -1.0, -1.0]))

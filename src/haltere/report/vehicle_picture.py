@@ -12,7 +12,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Floats
-from haltere.identification.described import Subject
+from haltere.identification.described import DescribedVehicle
 from haltere.identification.result import Identification
 from haltere.report.drawing import shapes
 from haltere.report.drawing.scene import vehicle_figure
@@ -33,7 +33,7 @@ XYZ = ("x", "y", "z")
 @double_precision()
 def picture(result: Identification, airframe: Airframe) -> Picture:
     """The vehicle in 3D, of a result with this airframe."""
-    subject = Subject.from_result(result) if airframe.rotors else None
+    subject = DescribedVehicle.from_result(result) if airframe.rotors else None
     sigmas = _sigmas(result)
     numbers: Mapping[str, float] = {} if subject is None else subject.numbers
     size = _size(numbers)

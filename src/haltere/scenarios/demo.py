@@ -19,8 +19,13 @@ from haltere.dynamics import Environment, State
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.numbers import Floats
-from haltere.identification import described as physics
-from haltere.identification.described import Subject
+from haltere.identification.described import (
+    DescribedVehicle,
+    force_of,
+    lever_of,
+    rotor_acceleration_of,
+    torque_of,
+)
 from haltere.identification.known import Known
 from haltere.identification.pipeline import identify
 from haltere.identification.result import Identification
@@ -146,16 +151,16 @@ def flown(vehicle: Airframe, believed: Airframe, seed: int) -> Flight:
 @double_precision()
 def truth_of(vehicle: Airframe) -> dict[str, float]:
     """Every number of the vehicle by the names of a result; places count from the centre of mass."""
-    subject = Subject.from_airframe(vehicle)
+    subject = DescribedVehicle.from_airframe(vehicle)
     numbers = dict(subject.numbers)
     told = {n: v for n, v in numbers.items() if ".position." not in n and not n.startswith("com.")}
     for head in ("imu", *(f"rotors.{r}" for r in subject.rotors)):
-        told |= _named(f"{head}.position", "xyz", physics.lever(numbers, head))
+        told |= _named(f"{head}.position", "xyz", lever_of(numbers, head))
     for rotor in subject.rotors:
         head = f"rotors.{rotor}.effectiveness"
-        told |= _named(head, ("fx", "fy", "fz"), physics.force(numbers, rotor))
-        told |= _named(head, "pqr", physics.torque(numbers, rotor))
-        told |= _named(head, ("p_dot", "q_dot", "r_dot"), physics.rate(numbers, rotor))
+        told |= _named(head, ("fx", "fy", "fz"), force_of(numbers, rotor))
+        told |= _named(head, "pqr", torque_of(numbers, rotor))
+        told |= _named(head, ("p_dot", "q_dot", "r_dot"), rotor_acceleration_of(numbers, rotor))
         told[f"rotors.{rotor}.delay"] = numbers.get(f"rotors.{rotor}.delay", 0.0)
     return told
 

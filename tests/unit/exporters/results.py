@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from haltere.airframe import Airframe, from_catalogue
-from haltere.identification.described import Subject, force, rate, torque
+from haltere.identification.described import DescribedVehicle, force_of, rotor_acceleration_of, torque_of
 from haltere.identification.result import Identification, Parameter, Prediction
 
 UNITS = {
@@ -64,7 +64,7 @@ def predictions(seed: int = 0) -> tuple[Prediction, ...]:
 def whole(name: str = "x500", airframe: Airframe | None = None) -> Identification:
     """All numbers of a catalogue vehicle, each with a sigma."""
     vehicle = airframe or from_catalogue(name)
-    numbers = Subject.from_airframe(vehicle).numbers
+    numbers = DescribedVehicle.from_airframe(vehicle).numbers
     parameters = tuple(
         parameter(n, v, sigma_of(n, v)) for n, v in numbers.items() if n.rsplit(".", 1)[-1] not in SKIPPED
     )
@@ -126,14 +126,14 @@ def scaled(result: Identification) -> Identification:
 
 def ratios(name: str = "indiflight-3inch") -> Identification:
     """What a log without pose gives: effectiveness and motors, no airframe."""
-    subject = Subject.from_airframe(from_catalogue(name))
+    subject = DescribedVehicle.from_airframe(from_catalogue(name))
     parameters = []
     for i, rotor in enumerate(subject.rotors):
         head = f"rotors.m{i + 1}"
         for table, names in (
-            (force(subject.numbers, rotor), ("fx", "fy", "fz")),
-            (torque(subject.numbers, rotor), "pqr"),
-            (rate(subject.numbers, rotor), ("p_dot", "q_dot", "r_dot")),
+            (force_of(subject.numbers, rotor), ("fx", "fy", "fz")),
+            (torque_of(subject.numbers, rotor), "pqr"),
+            (rotor_acceleration_of(subject.numbers, rotor), ("p_dot", "q_dot", "r_dot")),
         ):
             size = float(np.max(np.abs(table)))
             parameters += [

@@ -9,7 +9,7 @@ import pytest
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Compact, Model
 from haltere.exporters import Certificate, ExportError, render, save
-from haltere.identification.described import Subject
+from haltere.identification.described import DescribedVehicle
 
 from .results import judged, ratios, scaled, whole
 
@@ -47,7 +47,7 @@ def test_px4_computes_our_allocation_from_its_parameters(name):
     moved = airframe.model_copy(
         update={"body": airframe.body.model_copy(update={"com": (0.012, -0.007, 0.004)})}
     )
-    found = px4_parameters(text_of(Subject.from_airframe(moved), "px4"))
+    found = px4_parameters(text_of(DescribedVehicle.from_airframe(moved), "px4"))
     _, _, force, torque = matrices(moved)
     assert found["CA_ROTOR_COUNT"] == len(moved.rotors)
     for i, rotor in enumerate(moved.rotors):
@@ -63,7 +63,7 @@ def test_px4_computes_our_allocation_from_its_parameters(name):
 
 def test_px4_hover_thrust_and_imu():
     airframe = from_catalogue("indiflight-3inch")
-    found = px4_parameters(text_of(Subject.from_airframe(airframe), "px4"))
+    found = px4_parameters(text_of(DescribedVehicle.from_airframe(airframe), "px4"))
     mass, _, force, _ = matrices(airframe)
     full = sum(force[2, i] * r.speed_limits[1] ** 2 for i, r in enumerate(airframe.rotors))
     assert found["MPC_THR_HOVER"] == pytest.approx(mass * 9.81 / full, rel=1e-4)
@@ -88,14 +88,14 @@ def test_a_quadratic_curve_is_the_thrust_curve_of_px4_and_ardupilot(share):
         )
         for r in airframe.rotors
     )
-    subject = Subject.from_airframe(airframe.model_copy(update={"rotors": rotors}))
+    subject = DescribedVehicle.from_airframe(airframe.model_copy(update={"rotors": rotors}))
     assert px4_parameters(text_of(subject, "px4"))["THR_MDL_FAC"] == pytest.approx(share, abs=1e-6)
     assert f"MOT_THST_EXPO,{share:.6g}" in text_of(subject, "ardupilot", ending=".param")
 
 
 def test_indiflight_scales_are_those_of_its_firmware():
     airframe = from_catalogue("indiflight-3inch")
-    found = settings(text_of(Subject.from_airframe(airframe), "indiflight"))
+    found = settings(text_of(DescribedVehicle.from_airframe(airframe), "indiflight"))
     mass, inertia, force, torque = matrices(airframe)
     top = np.array([r.speed_limits[1] ** 2 for r in airframe.rotors])
     turn = FLIP @ np.linalg.solve(inertia, torque) * top
@@ -115,8 +115,10 @@ def test_indiflight_scales_are_those_of_its_firmware():
 
 
 def test_ratios_give_indiflight_the_same_as_the_airframe_they_come_from():
-    here = settings(text_of(Subject.from_result(ratios()), "indiflight"))
-    there = settings(text_of(Subject.from_airframe(from_catalogue("indiflight-3inch")), "indiflight"))
+    here = settings(text_of(DescribedVehicle.from_result(ratios()), "indiflight"))
+    there = settings(
+        text_of(DescribedVehicle.from_airframe(from_catalogue("indiflight-3inch")), "indiflight")
+    )
     assert here.keys() == there.keys()
     for name, values in there.items():
         np.testing.assert_allclose(here[name], values, atol=1.0, err_msg=name)
@@ -132,7 +134,7 @@ def lua_factors(text):
 
 def test_ardupilot_factors_of_a_plain_quad_are_its_own():
     airframe = from_catalogue("x500")
-    factors = lua_factors(text_of(Subject.from_airframe(airframe), "ardupilot", ending=".lua"))
+    factors = lua_factors(text_of(DescribedVehicle.from_airframe(airframe), "ardupilot", ending=".lua"))
     for row, rotor in zip(factors, airframe.rotors, strict=True):
         x, y, _ = rotor.position
         expected = [np.sign(y), np.sign(x), 1.0 if rotor.spin == "ccw" else -1.0, 1.0]
@@ -142,7 +144,7 @@ def test_ardupilot_factors_of_a_plain_quad_are_its_own():
 def test_ardupilot_demands_do_not_disturb_each_other_when_the_centre_of_mass_is_off():
     airframe = from_catalogue("x500")
     moved = airframe.model_copy(update={"body": airframe.body.model_copy(update={"com": (0.03, 0.01, 0.0)})})
-    factors = lua_factors(text_of(Subject.from_airframe(moved), "ardupilot", ending=".lua"))
+    factors = lua_factors(text_of(DescribedVehicle.from_airframe(moved), "ardupilot", ending=".lua"))
     mass, inertia, force, torque = matrices(moved)
     B = np.vstack([FLIP @ np.linalg.solve(inertia, torque), force[2:] / mass])
     done = B @ factors
@@ -151,7 +153,7 @@ def test_ardupilot_demands_do_not_disturb_each_other_when_the_centre_of_mass_is_
 
 
 def test_a_weighed_result_exports_with_sigmas():
-    text = text_of(Subject.from_result(whole()), "px4")
+    text = text_of(DescribedVehicle.from_result(whole()), "px4")
     assert re.search(r"# CA_ROTOR0_PX: sigma 0\.0028 m", text)  # position and centre of mass, 2 mm each
     assert "left out" not in text
     assert "identified from flight.ulg" in text
@@ -159,21 +161,23 @@ def test_a_weighed_result_exports_with_sigmas():
 
 def test_what_is_open_is_left_out_and_named_but_ratios_stay():
     result = scaled(whole("indiflight-3inch"))
-    rendering = render(Subject.from_result(result), "px4")
+    rendering = render(DescribedVehicle.from_result(result), "px4")
     found = px4_parameters(rendering.documents[0].text)
     assert "CA_ROTOR0_CT" not in found
     assert {"CA_ROTOR0_PX", "CA_ROTOR0_AZ", "CA_ROTOR0_KM", "MPC_THR_HOVER"} <= found.keys()
     assert any("thrust coefficients" in note and "known only together" in note for note in rendering.notes)
-    indi = text_of(Subject.from_result(result), "indiflight")
+    indi = text_of(DescribedVehicle.from_result(result), "indiflight")
     assert settings(indi)["indi_act_g1_roll"] == pytest.approx(
-        settings(text_of(Subject.from_result(whole("indiflight-3inch")), "indiflight"))["indi_act_g1_roll"]
+        settings(text_of(DescribedVehicle.from_result(whole("indiflight-3inch")), "indiflight"))[
+            "indi_act_g1_roll"
+        ]
     )
-    assert "sigma not told" in indi
+    assert "it has no sigma" in indi
 
 
 def test_positions_that_are_open_leave_out_the_geometry():
     result = judged(whole(), "unobservable", ["com.x"], "fly roll steps")
-    rendering = render(Subject.from_result(result), "px4")
+    rendering = render(DescribedVehicle.from_result(result), "px4")
     assert not [n for n in px4_parameters(rendering.documents[0].text) if "_P" in n and "ROTOR" in n]
     assert any("com.x" in note and "fly roll steps" in note for note in rendering.notes)
 
@@ -181,11 +185,11 @@ def test_positions_that_are_open_leave_out_the_geometry():
 def test_a_yaw_that_was_never_excited_is_refused_by_indiflight():
     result = judged(whole("indiflight-3inch"), "unobservable", ["inertia.zz"])
     with pytest.raises(ExportError, match=r"not enough is known for indiflight: inertia\.zz"):
-        render(Subject.from_result(result), "indiflight")
+        render(DescribedVehicle.from_result(result), "indiflight")
 
 
 def test_ratios_give_px4_what_they_can():
-    rendering = render(Subject.from_result(ratios()), "px4")
+    rendering = render(DescribedVehicle.from_result(ratios()), "px4")
     found = px4_parameters(rendering.documents[0].text)
     assert found["CA_ROTOR_COUNT"] == 4
     assert found["CA_ROTOR0_AZ"] == pytest.approx(-1.0)
@@ -198,13 +202,13 @@ def test_ratios_give_px4_what_they_can():
 def test_a_certificate_that_did_not_pass_is_refused():
     bad = Certificate(20, 13, 0, "in 7 of 20 draws it tilted beyond 60 deg within 1.2 s")
     with pytest.raises(ExportError, match="7 of 20"):
-        render(Subject.from_result(whole()), "px4", bad)
-    good = replace(bad, held=20, sentence="20 of 20 draws hovered")
-    assert "20 of 20 draws hovered" in text_of(Subject.from_result(whole()), "px4", good)
+        render(DescribedVehicle.from_result(whole()), "px4", bad)
+    good = replace(bad, hovered=20, sentence="20 of 20 draws hovered")
+    assert "20 of 20 draws hovered" in text_of(DescribedVehicle.from_result(whole()), "px4", good)
 
 
 def test_nothing_is_overwritten_unasked_and_all_files_come_or_none(tmp_path):
-    rendering = render(Subject.from_airframe(from_catalogue("x500")), "ardupilot")
+    rendering = render(DescribedVehicle.from_airframe(from_catalogue("x500")), "ardupilot")
     files = save(rendering, tmp_path / "x500")
     assert [f.name for f in files] == ["x500.ardupilot.param", "x500.ardupilot.lua"]
     files[0].unlink()
@@ -228,5 +232,5 @@ def test_places_come_from_the_airframe_though_the_result_counts_them_from_the_ce
         for p in result.parameters
         if not p.name.startswith("com.")
     )
-    found = px4_parameters(text_of(Subject.from_result(replace(result, parameters=shifted)), "px4"))
-    assert found == px4_parameters(text_of(Subject.from_airframe(moved), "px4"))
+    found = px4_parameters(text_of(DescribedVehicle.from_result(replace(result, parameters=shifted)), "px4"))
+    assert found == px4_parameters(text_of(DescribedVehicle.from_airframe(moved), "px4"))
