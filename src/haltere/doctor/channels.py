@@ -16,6 +16,7 @@ from scipy import signal
 from haltere.airframe import Airframe
 from haltere.doctor.finding import Finding, Mend, Undecided
 from haltere.flight import Channel, Flight
+from haltere.flight.resampling import runs_of_true
 from haltere.foundation.numbers import Bools
 
 MISSING_SHARE = 0.01
@@ -84,7 +85,7 @@ def _stuck(flight: Flight, channel: Channel) -> Iterator[Finding]:
     still = np.diff(values, axis=0) == 0.0
     columns = [np.all(still, axis=1)] if whole else list(still.T)
     for column, flags in enumerate(columns):
-        for start, stop in _runs(flags):
+        for start, stop in runs_of_true(flags):
             length = (channel.time[stop] - channel.time[start]) * 1e-9
             if stop - start < needed or length < STUCK_SECONDS:
                 continue
@@ -160,12 +161,6 @@ def _moving(flight: Flight, channel: Channel) -> Bools:
     return moves
 
 
-def _runs(flags: Bools) -> list[tuple[int, int]]:
-    """Return first and last place of each run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
-
-
 def _clipped(channel: Channel) -> Iterator[Finding]:
     """Yield a finding if an axis has its very largest value far more often than the values next to it.
 
@@ -216,7 +211,7 @@ def _dropouts(channel: Channel) -> Iterator[Finding]:
         usual = float(np.nanmedian(values[values > 0.0])) if np.any(values > 0.0) else 0.0
         inner = [
             (a, b)
-            for a, b in _runs(values <= 0.02 * usual)
+            for a, b in runs_of_true(values <= 0.02 * usual)
             if a > 0 and b < len(values) and (b - a) <= max(0.05 * channel.rate, 1)
         ]
         sudden = [

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import optimize
 
 from haltere.airframe.rigid import Nominal
-from haltere.doctor.motion import RATE, Motion, finite_rows, low_pass, smooth
+from haltere.doctor.motion import RATE, Motion, finite_rows, low_pass_over_gaps, smooth
 from haltere.flight import Channel
 from haltere.foundation.numbers import Floats
 
@@ -35,7 +35,7 @@ def rows_of(moved: Motion, nominal: Nominal | None) -> Floats | None:
         swirl = np.cross(moved.gyro, moved.gyro @ nominal.inertia.T)
         turn = turn + np.linalg.solve(nominal.inertia, swirl.T).T
     force = moved.accel if moved.accel is not None else np.zeros_like(turn)
-    return np.hstack([low_pass(turn, BAND), low_pass(force, BAND)])
+    return np.hstack([low_pass_over_gaps(turn, BAND), low_pass_over_gaps(force, BAND)])
 
 
 def flying(squares: Floats) -> np.ndarray:
@@ -50,8 +50,8 @@ class Fit:
     def __init__(self, source: Channel, moved: Motion, nominal: Nominal) -> None:
         rows = rows_of(moved, nominal)
         speeds = smooth(source, moved.time)
-        squares = low_pass(speeds**2, BAND)
-        rises = low_pass(np.gradient(speeds, 1.0 / RATE, axis=0), BAND)
+        squares = low_pass_over_gaps(speeds**2, BAND)
+        rises = low_pass_over_gaps(np.gradient(speeds, 1.0 / RATE, axis=0), BAND)
         self.enough = rows is not None
         if rows is None:
             return

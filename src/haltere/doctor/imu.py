@@ -33,15 +33,13 @@ from haltere.doctor.motion import (
     Reading,
     finite_rows,
     in_body,
-    low_pass,
-    matrices,
+    low_pass_over_gaps,
     motion,
-    rates_of,
     read_as,
     smooth,
-    unwound,
 )
 from haltere.flight import Flight
+from haltere.flight.rotations import angular_rates, matrices_from_wxyz, unwrap
 from haltere.foundation.constants import STANDARD_GRAVITY as G
 from haltere.foundation.numbers import Bools, Floats
 
@@ -53,7 +51,7 @@ def check_gravity(
     flight: Flight, moved: Motion, reading: Reading, force: Floats, nominal: Nominal | None
 ) -> Iterator[Finding | Undecided]:
     """Yield what the mean force in world axes, eq. (1), says of the accelerometer."""
-    R = matrices(read_as(moved.wxyz, reading.order, reading.inverse))  # type: ignore[arg-type]
+    R = matrices_from_wxyz(read_as(moved.wxyz, reading.order, reading.inverse))  # type: ignore[arg-type]
     body = force @ DOWN if reading.down else force
     world = np.einsum("tij,tj->ti", R, body)
     good = finite_rows(world)
@@ -104,9 +102,9 @@ def _force_sign(moved: Motion, world: Floats) -> float | None:
     """Return the sign with which the horizontal force drives the horizontal motion, eq. (2); None if unseen."""
     if moved.position is None:
         return None
-    place = low_pass(moved.position, 1.5)
+    place = low_pass_over_gaps(moved.position, 1.5)
     pushed = np.gradient(np.gradient(place, 1.0 / RATE, axis=0), 1.0 / RATE, axis=0)
-    smooth_force = low_pass(world, 1.5)
+    smooth_force = low_pass_over_gaps(world, 1.5)
     good = finite_rows(pushed, smooth_force)
     edge = int(RATE)
     good[:edge] = good[-edge:] = False
@@ -125,8 +123,8 @@ def _torque_signs(flight: Flight, moved: Motion, nominal: Nominal | None) -> Flo
         return None
     if speed.values.shape[1] != len(nominal.names):
         return None
-    expected = low_pass(nominal.accelerations(smooth(speed, moved.time) ** 2), 8.0)
-    seen = low_pass(moved.turn, 8.0)
+    expected = low_pass_over_gaps(nominal.accelerations(smooth(speed, moved.time) ** 2), 8.0)
+    seen = low_pass_over_gaps(moved.turn, 8.0)
     good = finite_rows(expected, seen)
     if good.sum() < 100:
         return None
@@ -149,7 +147,10 @@ def _torque_gain(flight: Flight, moved: Motion, nominal: Nominal | None, force: 
     ):
         return None
     squares = smooth(speed, moved.time) ** 2
-    expected, seen = low_pass(nominal.accelerations(squares), 8.0)[:, :2], low_pass(moved.turn, 8.0)[:, :2]
+    expected, seen = (
+        low_pass_over_gaps(nominal.accelerations(squares), 8.0)[:, :2],
+        low_pass_over_gaps(moved.turn, 8.0)[:, :2],
+    )
     good = finite_rows(expected, seen, force) & _in_flight(flight, moved)
     if good.sum() < 200:
         return None
@@ -333,10 +334,10 @@ def _best(moved: Motion) -> tuple[Reading | None, Reading | None]:
     """Return the reading that fits best and the one as the record stands; None if the axes cannot be compared."""
     if moved.wxyz is None or moved.gyro is None:
         return None, None
-    gyro = low_pass(moved.gyro, BAND)
+    gyro = low_pass_over_gaps(moved.gyro, BAND)
     readings: list[Reading] = []
     for order, inverse in product(("wxyz", "xyzw"), (False, True)):
-        seen = low_pass(rates_of(unwound(read_as(moved.wxyz, order, inverse))), BAND)
+        seen = low_pass_over_gaps(angular_rates(unwrap(read_as(moved.wxyz, order, inverse)), RATE), BAND)
         for down, unit in product((False, True), UNITS):
             expected = gyro * UNITS[unit] @ (DOWN if down else np.eye(3))
             readings.append(Reading(order, inverse, down, unit, _unexplained(seen, expected)))
@@ -394,7 +395,7 @@ def _readings(
     if best.down:
         whose: tuple[str, ...] = IMU
         if force is not None:
-            R = matrices(read_as(moved.wxyz, best.order, best.inverse))  # type: ignore[arg-type]
+            R = matrices_from_wxyz(read_as(moved.wxyz, best.order, best.inverse))  # type: ignore[arg-type]
             good = finite_rows(R, force)
             whose = (
                 IMU if np.mean(np.einsum("tij,tj->ti", R, force)[good], axis=0)[2] < 0.0 else ("imu.gyro",)
@@ -407,7 +408,8 @@ def _readings(
 
 def _rotated(moved: Motion, name: str, asis: float) -> Iterator[Finding | Undecided]:
     """Yield by which turn the IMU differs from the attitude's body, where one turn explains the difference."""
-    seen, gyro = low_pass(rates_of(moved.wxyz), BAND), low_pass(moved.gyro, BAND)  # type: ignore[arg-type]
+    seen = low_pass_over_gaps(angular_rates(moved.wxyz, RATE), BAND)  # type: ignore[arg-type]
+    gyro = low_pass_over_gaps(moved.gyro, BAND)  # type: ignore[arg-type]
     good = finite_rows(seen, gyro)
     a, b = seen[good] - seen[good].mean(axis=0), gyro[good] - gyro[good].mean(axis=0)
     U, _, Vt = np.linalg.svd(a.T @ b)

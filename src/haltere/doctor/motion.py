@@ -1,21 +1,20 @@
 """The motion in a flight on one regular clock, and ways to read it: what checks of axes, units and rotors compare.
 
 Every signal is put on a clock at its own rate, passes the same zero-phase low-pass at `cutoff`, f_c, and is sampled
-at `RATE`. With quaternion q of the body in the world and * its conjugate, the rate that an attitude shows is
-
-    (1)  w_q = 2 vec(q* dq/dt)
+at `RATE`.
 
 A `Reading` is one way to read attitude and gyro; `in_body` turns the motion into body axes.
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
-from scipy import signal
 
 from haltere.airframe.rigid import Nominal
 from haltere.flight import Channel, Flight, FlightError, common_clock, resample
+from haltere.flight.filters import low_pass
+from haltere.flight.resampling import interpolate_columns
+from haltere.flight.rotations import conjugate, multiply, unwrap
 from haltere.foundation.numbers import Bools, Floats, Times
 
 RATE = 100.0
@@ -69,7 +68,7 @@ def motion(flight: Flight, delay: float = 0.0) -> Motion | None:
     wxyz = None
     position = None
     if attitude is not None:
-        wxyz = unwound(resample(clean(attitude), clock, max_gap=0.25).values)
+        wxyz = unwrap(resample(clean(attitude), clock, max_gap=0.25).values)
         place = f"{attitude.name.rsplit('.', 1)[0]}.position"
         if place in flight and len(flight[place]) > 20:
             position = resample(flight[place], clock, max_gap=0.25).values
@@ -89,16 +88,10 @@ def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Floats:
         return np.full((len(clock), *channel.values.shape[1:]), np.nan)
     rate = max(channel.rate, 1.0)
     steps = np.arange(channel.time[0], channel.time[-1], np.int64(1e9 / rate))
-    regular = np.stack(
-        [np.interp(steps, channel.time, column) for column in channel.values.reshape(len(channel), -1).T],
-        axis=1,
-    )
+    regular = interpolate_columns(steps, channel.time, channel.values.reshape(len(channel), -1))
     if cutoff < 0.4 * rate and len(regular) > 30:
-        sections = _sections(cutoff, rate)
-        regular = signal.sosfiltfilt(
-            sections, regular, axis=0, padlen=min(len(regular) - 1, int(3 * rate / cutoff))
-        )
-    values = np.stack([np.interp(clock, steps, column, np.nan, np.nan) for column in regular.T], axis=1)
+        regular = low_pass(regular, rate, cutoff, pad=int(3 * rate / cutoff), corrected=False)
+    values = interpolate_columns(clock, steps, regular, outside=np.nan)
     after = np.searchsorted(channel.time, clock, "right")
     inside = (after > 0) & (after < len(channel))
     width = np.zeros(len(clock), np.int64)
@@ -107,52 +100,16 @@ def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Floats:
     return np.asarray(values.reshape(len(clock), *channel.values.shape[1:]))
 
 
-@lru_cache(maxsize=64)
-def _sections(cutoff: float, rate: float) -> Floats:
-    return np.asarray(signal.butter(2, cutoff, output="sos", fs=rate))
-
-
-def unwound(wxyz: Floats) -> Floats:
-    """Return quaternions (T, 4) with signs chosen so that neighbours are near each other."""
-    flips = np.nansum(wxyz[1:] * wxyz[:-1], axis=1) < 0.0
-    sign = np.concatenate([[1.0], np.where(np.cumsum(flips) % 2 == 1, -1.0, 1.0)])
-    return np.asarray(wxyz * sign[:, None])
-
-
-def low_pass(values: Floats, cutoff: float = 3.0) -> Floats:
+def low_pass_over_gaps(values: Floats, cutoff: float = 3.0) -> Floats:
     """Return signals (T, k) on the common clock below a frequency, Hz; gaps are bridged and marked again."""
     good = np.isfinite(values).reshape(len(values), -1).all(axis=1)
     if good.sum() < 30:
         return np.full_like(values, np.nan)
     places = np.arange(len(values))
-    filled = np.stack([np.interp(places, places[good], column[good]) for column in values.T], axis=1)
-    sections = _sections(cutoff, RATE)
-    passed = np.asarray(signal.sosfiltfilt(sections, filled, axis=0))
+    filled = interpolate_columns(places, places[good], values[good])
+    passed = low_pass(filled, RATE, cutoff, pad=9, corrected=False)
     passed[~good] = np.nan
     return passed
-
-
-def rates_of(wxyz: Floats) -> Floats:
-    """Return angular velocities (T, 3), rad/s, in the axes of what turns, of quaternions (T, 4), eq. (1)."""
-    slope = np.gradient(wxyz, 1.0 / RATE, axis=0)
-    w, v = wxyz[:, :1], wxyz[:, 1:]
-    dw, dv = slope[:, :1], slope[:, 1:]
-    return np.asarray(2.0 * (w * dv - dw * v - np.cross(v, dv)))
-
-
-def matrices(wxyz: Floats) -> Floats:
-    """Return rotation matrices (T, 3, 3) of quaternions (T, 4)."""
-    w, x, y, z = wxyz.T
-    return np.asarray(
-        np.stack(
-            [
-                np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
-                np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
-                np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
-            ],
-            -2,
-        )
-    )
 
 
 def finite_rows(*arrays: Floats) -> Bools:
@@ -180,7 +137,7 @@ class Reading:
 def read_as(wxyz: Floats, order: str, inverse: bool) -> Floats:
     """Return the attitude of the body if quaternions (T, 4) are to be read this way."""
     q = wxyz[:, [3, 0, 1, 2]] if order == "xyzw" else wxyz
-    return np.asarray(q * [1.0, -1.0, -1.0, -1.0] if inverse else q)
+    return conjugate(q) if inverse else q
 
 
 def in_body(moved: Motion, nominal: Nominal) -> Motion:
@@ -192,11 +149,7 @@ def in_body(moved: Motion, nominal: Nominal) -> Motion:
 
     wxyz = moved.wxyz
     if wxyz is not None and moved.attitude_name == "pose.wxyz":
-        w, x, y, z = nominal.pose_wxyz
-        wxyz = np.stack(
-            [wxyz @ [w, x, y, z], *(wxyz @ np.array([[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]]).T).T], 1
-        )
-        wxyz = unwound(wxyz)
+        wxyz = unwrap(multiply(wxyz, conjugate(nominal.pose_wxyz)))
     return Motion(
         moved.time,
         turned_(moved.accel),

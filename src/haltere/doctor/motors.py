@@ -9,7 +9,7 @@ from scipy import interpolate, signal
 from haltere.airframe.rigid import Nominal
 from haltere.doctor.effect import BAND, flying, rows_of
 from haltere.doctor.finding import Finding, Undecided, mapped, reordered, shifted
-from haltere.doctor.motion import RATE, Motion, finite_rows, low_pass, smooth
+from haltere.doctor.motion import RATE, Motion, finite_rows, low_pass_over_gaps, smooth
 from haltere.flight import Channel
 from haltere.foundation.numbers import Floats
 
@@ -85,7 +85,7 @@ def check_pairs(speed: Channel, command: Channel) -> Iterator[Finding]:
     good = finite_rows(w, u)
     if good.sum() < 100:
         return
-    w, u = (x[good] - low_pass(x, 0.3)[good] for x in (w, u))
+    w, u = (x[good] - low_pass_over_gaps(x, 0.3)[good] for x in (w, u))
     w, u = (
         w - w.mean(axis=1, keepdims=True),
         u - u.mean(axis=1, keepdims=True),
@@ -160,9 +160,9 @@ def check_latency(
     edge = int(1.5 * RATE)
     rows = rows - _slow(rows)
     w = moved.gyro if moved.gyro is not None else np.zeros((len(moved.time), 3))
-    swirl = low_pass(np.roll(w, -1, axis=1) * np.roll(w, -2, axis=1), BAND)
+    swirl = low_pass_over_gaps(np.roll(w, -1, axis=1) * np.roll(w, -2, axis=1), BAND)
     swirl = swirl - _slow(swirl)
-    now = low_pass(smooth(speed, moved.time) ** 2, BAND)
+    now = low_pass_over_gaps(smooth(speed, moved.time) ** 2, BAND)
     there = finite_rows(now)
     if there.sum() < 200:
         return
@@ -213,7 +213,7 @@ def check_latency(
 
 def _slow(values: Floats) -> Floats:
     """Return what changes more slowly than `HIGH`: air forces and gravity act there, too, and blur the timing."""
-    return low_pass(values, HIGH)
+    return low_pass_over_gaps(values, HIGH)
 
 
 def _residual(X: Floats, Y: Floats) -> Floats:

@@ -21,6 +21,7 @@ from haltere.exporters.tree import (
     spin_axis,
     xml_comments,
 )
+from haltere.flight.rotations import euler_from_wxyz
 from haltere.identification.described import DescribedVehicle
 
 FASTEST = 6.0
@@ -54,7 +55,7 @@ def render(vehicle: DescribedVehicle, certificate: Certificate | None) -> Render
         name = f"{sensor.name}_frame"
         parts.append(_link(name, 0.0, (0.0, 0.0, 0.0), (0.0,) * 6))
         wxyz = getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0))
-        parts.append(_joint(name, "fixed", sensor.link, sensor.position, rpy=_rpy(wxyz)))
+        parts.append(_joint(name, "fixed", sensor.link, sensor.position, rpy=euler_from_wxyz(wxyz)))
     inner = "\n".join("  " + line for part in parts for line in part.splitlines())
     head = xml_comments([*make_heading(vehicle, "URDF model", certificate), *notes])
     text = f'<?xml version="1.0"?>\n{head}<robot name={quoteattr(airframe.name)}>\n{inner}\n</robot>\n'
@@ -96,12 +97,3 @@ def _thrust(rotor: Rotor) -> str:
         f"{rotor.name}: thrust {rotor.thrust_coefficient:.6g} N/(rad/s)^2 along {format_numbers(rotor.axis)}, "
         f"{rotor.spin}, torque ratio {rotor.torque_ratio:.6g} m"
     )
-
-
-def _rpy(wxyz: tuple[float, float, float, float]) -> tuple[float, float, float]:
-    """Fixed-axis roll, pitch and yaw of a unit quaternion, rad."""
-    w, x, y, z = wxyz
-    pitch = float(np.arcsin(np.clip(2.0 * (w * y - x * z), -1.0, 1.0)))
-    roll = float(np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)))
-    yaw = float(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
-    return roll, pitch, yaw

@@ -20,6 +20,7 @@ import numpy as np
 from scipy import interpolate, signal
 
 from haltere.flight.channel import Channel, FlightError
+from haltere.flight.filters import low_pass
 from haltere.flight.resampling import refuse_rotations, regular_rate, stretches
 from haltere.foundation.numbers import Floats
 
@@ -120,8 +121,7 @@ class _Pair:
         """Return the delay of the highest correlation, to one interval, and the sign of the gain."""
         x, y = self.windows(0.0)
         if highest < 0.45 / self.interval:
-            low_pass = signal.butter(2, highest, output="sos", fs=1.0 / self.interval)
-            x, y = (signal.sosfiltfilt(low_pass, each, axis=0) for each in (x, y))
+            x, y = (low_pass(each, 1.0 / self.interval, highest, pad=9, corrected=False) for each in (x, y))
         lags = signal.correlation_lags(len(y), len(x))
         sums = sum(signal.correlate(y[:, k], x[:, k], method="fft") for k in range(x.shape[1]))
         near = np.abs(lags) * self.interval <= max_delay

@@ -5,6 +5,7 @@ A linear relation between signals that pass the same low-pass stays exact.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import atan, pi, sqrt, tan
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy import signal
 
 from haltere.flight.channel import Channel, FlightError
 from haltere.flight.flight import Flight
-from haltere.flight.resampling import refuse_rotations, regular_rate, stretches
+from haltere.flight.resampling import interpolate_columns, refuse_rotations, regular_rate, stretches
 from haltere.foundation.numbers import Floats
 
 
@@ -106,16 +107,32 @@ MOST = 0.45
 """Of the sampling rate: a cutoff beyond filters nothing."""
 
 
-def smoothed(values: Floats, rate: float, cutoff: float) -> Floats:
-    """A zero-phase low-pass along the first axis, 3 dB at `cutoff`, Hz."""
+def low_pass(
+    values: Floats, rate: float, cutoff: float, *, pad: int | None = None, corrected: bool = True
+) -> Floats:
+    """A low-pass without delay along the first axis: second order, forward and backward.
+
+    Args:
+        values: (N, ...) regularly sampled, without NaN.
+        rate: Of the samples, Hz.
+        cutoff: Hz; from `MOST` of the rate on nothing is filtered.
+        pad: Samples by which both ends are continued as if reflected, at most N - 1; two periods of the cutoff by
+            default.
+        corrected: Whether the amplitude has fallen to 1 / sqrt(2) at the cutoff after both passes, equation (2) of
+            `Butterworth`; otherwise it has after each of them.
+    """
     if cutoff >= MOST * rate:
         return values
-    sections = Butterworth(cutoff, ORDER).sections(rate)
-    pad = min(len(values) - 1, int(2 * rate / cutoff))
-    return np.asarray(signal.sosfiltfilt(sections, values, axis=0, padlen=pad))
+    length = min(len(values) - 1, int(2 * rate / cutoff) if pad is None else pad)
+    return np.asarray(signal.sosfiltfilt(_sections(cutoff, rate, corrected), values, axis=0, padlen=length))
 
 
-def lagged(values: Floats, lag: float, rate: float) -> Floats:
+@lru_cache(maxsize=64)
+def _sections(cutoff: float, rate: float, corrected: bool) -> Floats:
+    return Butterworth(cutoff, ORDER, zero_phase=corrected).sections(rate)
+
+
+def apply_lag(values: Floats, lag: float, rate: float) -> Floats:
     """Two first-order lags of `lag` s in a row, along the first axis; from steady state."""
     if lag <= 0.0:
         return values
@@ -125,15 +142,15 @@ def lagged(values: Floats, lag: float, rate: float) -> Floats:
     return np.asarray(values)
 
 
-def late(values: Floats, delay: float, rate: float) -> Floats:
-    """Signals (N, m) as they are `delay` s later."""
-    if delay == 0.0:
+def shift(values: Floats, seconds: float, rate: float) -> Floats:
+    """Signals (N, m) as they are `seconds` later: x(t + seconds); the ends are held."""
+    if seconds == 0.0:
         return values
-    places = np.arange(len(values)) + delay * rate
-    return np.stack([np.interp(places, np.arange(len(values)), column) for column in values.T], axis=1)
+    index = np.arange(len(values))
+    return interpolate_columns(index + seconds * rate, index, values)
 
 
-def filled(values: Floats) -> Floats:
+def fill_gaps(values: Floats) -> Floats:
     """Without NaN: gaps are bridged in a straight line, for the filters only."""
     if np.isfinite(values).all():
         return values
@@ -147,7 +164,7 @@ def filled(values: Floats) -> Floats:
     return np.stack(columns, axis=1).reshape(values.shape)
 
 
-def mixed(measured: Floats, made: Floats, rate: float) -> Floats:
+def wiener_mix(measured: Floats, made: Floats, rate: float) -> Floats:
     """Signals (N, m) from readings and from a model of them, by frequency: Wiener's filter of their difference.
 
     Where the difference is no more than the white noise of the readings the model is better, where it is much more
@@ -164,7 +181,7 @@ def mixed(measured: Floats, made: Floats, rate: float) -> Floats:
     share[:2] = 1.0
     both = np.fft.rfft(np.concatenate([apart, apart[::-1]]), axis=0)
     places = np.fft.rfftfreq(2 * len(apart), 1.0 / rate)
-    gain = np.stack([np.interp(places, grid, column) for column in share.T], axis=1)
+    gain = interpolate_columns(places, grid, share)
     return np.asarray(made + np.fft.irfft(both * gain, 2 * len(apart), axis=0)[: len(apart)])
 
 
@@ -177,7 +194,7 @@ def white_noise(values: Floats) -> Floats:
     return np.asarray(np.sqrt(np.median(bend**2, axis=0) / HALF / 6.0))
 
 
-def least(grid: Floats, costs: Floats) -> tuple[float, float]:
+def parabola_minimum(grid: Floats, costs: Floats) -> tuple[float, float]:
     """Where on an even grid (n,) the costs (n,) are least, and how they bend there (their second difference).
 
     The place of the grid that costs least is refined by the parabola through it and its neighbours; delays are found

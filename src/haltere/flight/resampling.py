@@ -14,7 +14,7 @@ cannot hold: filter first (`Butterworth`).
 from collections.abc import Iterable
 from dataclasses import replace
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,22 @@ def _runs(good: Bools, apart: Bools) -> list[slice]:
     starts = np.flatnonzero(good & (~before | apart))
     stops = np.flatnonzero(good & (~after | next_apart)) + 1
     return [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
+
+
+def runs_of_true(flags: Bools, shortest: int = 1) -> list[tuple[int, int]]:
+    """Return the first index of each run of True in (N,) flags and the one after its last, if it is long enough."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2) if end - first >= shortest]
+
+
+def interpolate_columns(
+    at: NDArray[Any], time: NDArray[Any], values: Floats, outside: float | None = None
+) -> Floats:
+    """Return each column of values (N, m) of (N,) times at (T,) other times, by eq. (1), as (T, m).
+
+    Before the first and after the last time the first and the last value are held, or `outside` stands there.
+    """
+    return np.stack([np.interp(at, time, column, outside, outside) for column in values.T], axis=1)
 
 
 Method = Literal["auto", "linear", "slerp", "hold"]

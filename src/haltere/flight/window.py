@@ -12,7 +12,8 @@ import numpy as np
 from scipy import signal
 
 from haltere.flight import Channel, Flight
-from haltere.flight.filters import white_noise
+from haltere.flight.filters import low_pass, white_noise
+from haltere.flight.resampling import interpolate_columns, runs_of_true
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Bools, Floats
 
@@ -175,13 +176,12 @@ def _on(channel: Channel, origin: int, time: Floats, rate: float) -> tuple[Float
     if channel.name == "rotors.speed" and len(flat) > 3:
         flat = _despiked(flat)
     if own > 1.3 * rate and channel.name != "rotors.command":
-        sections = signal.butter(2, 0.4 * rate, output="sos", fs=own)
-        flat = signal.sosfiltfilt(sections, flat, axis=0, padlen=min(len(flat) - 1, 50))
+        flat = low_pass(flat, own, 0.4 * rate, pad=50, corrected=False)
     if channel.name == "rotors.command":
         place = np.clip(np.searchsorted(stamps, time + 1e-6, "right") - 1, 0, len(stamps) - 1)
         on = flat[place]
     else:
-        on = np.stack([np.interp(time, stamps, column) for column in flat.T], axis=1)
+        on = interpolate_columns(time, stamps, flat)
     after = np.clip(np.searchsorted(stamps, time, "right"), 1, len(stamps) - 1)
     inside = (time >= stamps[0] - 1e-6) & (time <= stamps[-1] + 1.5 / own)
     width = stamps[after] - stamps[after - 1]
@@ -204,11 +204,7 @@ def _flying(pull: Floats, rate: float) -> Bools:
     if not up.any() or usual <= 0.0:
         return np.zeros(len(total), bool)
     edge = max(int(MARGIN * rate), 1)
-    padded = np.concatenate([[False], up, [False]])
-    starts = np.flatnonzero(padded[1:] & ~padded[:-1])
-    stops = np.flatnonzero(~padded[1:] & padded[:-1])
     flying = np.zeros(len(total), bool)
-    for first, last in zip(starts, stops, strict=True):
-        if last - first > 3 * edge:
-            flying[first + edge : last - edge] = True
+    for first, last in runs_of_true(up, 3 * edge + 1):
+        flying[first + edge : last - edge] = True
     return flying

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from haltere.airframe import Airframe, load_airframe
 from haltere.airframe.rigid import nominal_of
 from haltere.doctor.diagnosis import Diagnosis, diagnose
 from haltere.flight import Channel, Flight
+from haltere.flight.rotations import wxyz_from_matrix
 from haltere.flight.window import Excerpt, IdentifyError, excerpt
 from haltere.foundation import HaltereError
 from haltere.foundation.errors import PrecisionError
@@ -56,8 +56,7 @@ def mounted(flight: Flight, airframe: Airframe, turn: Floats) -> tuple[Flight, A
     if np.trace(turn) > 1.0 + 2.0 * np.cos(SLIGHT) or not airframe.imu:
         return flight, airframe
     R = nominal_of(airframe).imu_rotation @ turn
-    wxyz = tuple(float(x) for x in np.roll(Rotation.from_matrix(R).as_quat(), 1))
-    imu = (airframe.imu[0].model_copy(update={"wxyz": wxyz}), *airframe.imu[1:])
+    imu = (airframe.imu[0].model_copy(update={"wxyz": wxyz_from_matrix(R)}), *airframe.imu[1:])
     return flight, airframe.model_copy(update={"imu": imu})
 
 

@@ -35,18 +35,11 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from haltere.flight import Channel
+from haltere.flight.rotations import conjugate, normalize, rotate, wxyz_from_euler
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats, Times
 from haltere.logs.builder import GAUSS, RPM, Builder, LogError
-from haltere.logs.frames import (
-    conjugate,
-    enu_flu_from_ned_frd,
-    enu_from_ned,
-    flu_from_frd,
-    rotated,
-    unit,
-    wxyz_from_euler,
-)
+from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd
 
 DEGREE = np.pi / 180.0
 
@@ -224,7 +217,7 @@ def _attitude(builder: Builder, name: str, part: ChannelPart, raw: Floats) -> Fl
     else:
         if raw.shape[1] != 4:
             raise LogError(f"{builder.file}: channel '{name}': {raw.shape[1]} columns; give {part.order}")
-        wxyz = unit(raw[:, [3, 0, 1, 2]] if part.order == "xyzw" else raw)
+        wxyz = normalize(raw[:, [3, 0, 1, 2]] if part.order == "xyzw" else raw)
     return enu_flu_from_ned_frd(wxyz) if part.axes in {"ned", "frd"} else wxyz
 
 
@@ -247,9 +240,9 @@ def specific_force(channels: Lookup[str, Channel], excluded: bool) -> Channel | 
     up = np.tile([0.0, 0.0, STANDARD_GRAVITY], (len(attitude), 1))
     world = channels.get(f"{prefix}.acceleration")
     if "imu.accel" not in channels and world is not None and np.array_equal(world.time, attitude.time):
-        force = rotated(conjugate(attitude.values), world.values + up)
+        force = rotate(conjugate(attitude.values), world.values + up)
     elif excluded and "imu.accel" in channels and np.array_equal(channels["imu.accel"].time, attitude.time):
-        force = channels["imu.accel"].values + rotated(conjugate(attitude.values), up)
+        force = channels["imu.accel"].values + rotate(conjugate(attitude.values), up)
     else:
         return None
     return Channel("imu.accel", attitude.time, force, "m/s2", "imu")

@@ -15,6 +15,7 @@ from haltere.estimation.payload.events import PayloadEvent
 from haltere.estimation.payload.filter import PayloadFilter
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import PayloadEstimate
+from haltere.flight.resampling import runs_of_true
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
 from haltere.identification.payload.reading import PayloadReading
@@ -182,8 +183,7 @@ def _ellipse(cov: Numbers) -> Numbers:
 
 def _spans(time: Numbers, flag: Numbers) -> list[tuple[float, float]]:
     """Begin and end of each stretch in which a flag (K,) is set."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flag, [False]]).astype(int)))
-    return [(float(time[a]), float(time[min(b, len(time) - 1)])) for a, b in edges.reshape(-1, 2)]
+    return [(float(time[a]), float(time[min(b, len(time) - 1)])) for a, b in runs_of_true(flag)]
 
 
 def _facts(story: Story) -> list[Fact]:

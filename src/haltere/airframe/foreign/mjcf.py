@@ -10,16 +10,18 @@ import numpy as np
 
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
-from haltere.airframe.foreign import xml as markup
+from haltere.airframe.fields import tensor
+from haltere.airframe.foreign import xml
 from haltere.airframe.foreign.given import Given
 from haltere.airframe.foreign.tree import Piece, Propeller, airframe_of
+from haltere.flight.rotations import matrix_from_wxyz
 from haltere.foundation.numbers import Floats
 
 NEWTONS = 1e-2
 """Force per control from which the control is not a squared speed, N."""
 
 
-def read_mjcf(path: Path, root: markup.Element, given: Given, notes: list[str]) -> Airframe:
+def read_mjcf(path: Path, root: xml.Element, given: Given, notes: list[str]) -> Airframe:
     """The first free body of an MJCF file."""
     world = root.find("worldbody")
     bodies = [] if world is None else world.findall("body")
@@ -33,14 +35,14 @@ def read_mjcf(path: Path, root: markup.Element, given: Given, notes: list[str]) 
     return airframe_of(root.get("model") or path.stem, pieces, propellers, sensors, given, notes)
 
 
-def _turn(element: markup.Element) -> Floats:
+def _turn(element: xml.Element) -> Floats:
     if element.get("euler") or element.get("axisangle") or element.get("xyaxes") or element.get("zaxis"):
         raise AirframeError(f"{element.get('name')}: only quat is understood here; compile the model first")
-    return markup.quaternion_matrix(markup.numbers(element.get("quat"), 4, (1.0, 0.0, 0.0, 0.0)))
+    return matrix_from_wxyz(xml.numbers(element.get("quat"), 4, (1.0, 0.0, 0.0, 0.0)))
 
 
 def _walk(
-    body: markup.Element,
+    body: xml.Element,
     parent: Piece | None,
     R: Floats,
     place: Floats,
@@ -49,39 +51,37 @@ def _walk(
     notes: list[str],
 ) -> None:
     if parent is not None:
-        at = markup.numbers(body.get("pos"), 3, (0.0, 0.0, 0.0))
+        at = xml.numbers(body.get("pos"), 3, (0.0, 0.0, 0.0))
         place, R = place + R @ at, R @ _turn(body)
     piece = Piece(body.get("name") or f"part{len(pieces)}", None if parent is None else parent.name, R, place)
     inertial = body.find("inertial")
     if inertial is not None:
-        piece.mass = markup.number(inertial.get("mass"), 0.0)
-        piece.com = markup.numbers(inertial.get("pos"), 3, (0.0, 0.0, 0.0))
+        piece.mass = xml.number(inertial.get("mass"), 0.0)
+        piece.com = xml.numbers(inertial.get("pos"), 3, (0.0, 0.0, 0.0))
         full = inertial.get("fullinertia")
         if full:
-            piece.inertia = markup.six_matrix(markup.numbers(full, 6, (0.0,) * 6))
+            piece.inertia = tensor(xml.numbers(full, 6, (0.0,) * 6))
         else:
             turn = _turn(inertial)
-            piece.inertia = (
-                turn @ np.diag(markup.numbers(inertial.get("diaginertia"), 3, (0.0,) * 3)) @ turn.T
-            )
+            piece.inertia = turn @ np.diag(xml.numbers(inertial.get("diaginertia"), 3, (0.0,) * 3)) @ turn.T
     elif body.find("geom") is not None:
         notes.append(f"{piece.name}: mass and inertia of shapes are not computed; write an inertial element")
     hinge = body.find("joint")
     if parent is not None and hinge is not None and hinge.get("type", "hinge") == "hinge":
-        piece.axis = markup.numbers(hinge.get("axis"), 3, (0.0, 0.0, 1.0))
+        piece.axis = xml.numbers(hinge.get("axis"), 3, (0.0, 0.0, 1.0))
         if hinge.get("range"):
-            low, high = markup.numbers(hinge.get("range"), 2, (0.0, 0.0))
+            low, high = xml.numbers(hinge.get("range"), 2, (0.0, 0.0))
             piece.limits = (float(low), float(high))
     pieces.append(piece)
     for site in body.findall("site"):
-        at = markup.numbers(site.get("pos"), 3, (0.0, 0.0, 0.0))
+        at = xml.numbers(site.get("pos"), 3, (0.0, 0.0, 0.0))
         sites[site.get("name") or f"site{len(sites)}"] = (piece.name, place + R @ at, R @ _turn(site))
     for child in body.findall("body"):
         _walk(child, piece, R, place, pieces, sites, notes)
 
 
 def _propellers(
-    root: markup.Element,
+    root: xml.Element,
     pieces: list[Piece],
     sites: dict[str, tuple[str, Floats, Floats]],
     given: Given,
@@ -93,7 +93,7 @@ def _propellers(
         site = actuator.get("site")
         if site is None or site not in sites:
             continue
-        gear = markup.numbers(actuator.get("gear"), 6, (0.0,) * 6)
+        gear = xml.numbers(actuator.get("gear"), 6, (0.0,) * 6)
         k = float(np.linalg.norm(gear[:3]))
         if k == 0.0:
             continue
@@ -105,7 +105,7 @@ def _propellers(
                 f"rotor {site!r}: its control is a thrust in newtons; give --thrust-coefficient in N/(rad/s)^2"
             )
         most = actuator.get("ctrlrange")
-        top = None if most is None or newtons else float(np.sqrt(markup.numbers(most, 2, (0.0, 0.0))[1]))
+        top = None if most is None or newtons else float(np.sqrt(xml.numbers(most, 2, (0.0, 0.0))[1]))
         found[site] = Propeller(
             thrust_coefficient=None if newtons else k,
             torque_ratio=abs(along),

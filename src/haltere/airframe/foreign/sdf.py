@@ -9,16 +9,18 @@ import numpy as np
 
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
-from haltere.airframe.foreign import xml as markup
+from haltere.airframe.fields import tensor
+from haltere.airframe.foreign import xml
 from haltere.airframe.foreign.given import Given
 from haltere.airframe.foreign.tree import Piece, airframe_of
 from haltere.airframe.foreign.xml import propellers_of
+from haltere.flight.rotations import matrix_from_euler
 from haltere.foundation.numbers import Floats
 
 SIX = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
-def read_sdf(path: Path, root: markup.Element, given: Given, notes: list[str]) -> Airframe:
+def read_sdf(path: Path, root: xml.Element, given: Given, notes: list[str]) -> Airframe:
     """The first model of an SDF file."""
     model = root if root.tag == "model" else next(iter(root.iter("model")), None)
     if model is None:
@@ -38,7 +40,7 @@ def read_sdf(path: Path, root: markup.Element, given: Given, notes: list[str]) -
         pieces[child].parent = parent
         kind = joint.get("type", "fixed")
         if kind in ("revolute", "continuous"):
-            pieces[child].axis = markup.axis_of(joint.find("axis"))
+            pieces[child].axis = xml.axis_of(joint.find("axis"))
         elif kind != "fixed":
             notes.append(f"joint {joint.get('name')}: kind {kind} is taken as fixed")
     roots = [p for p in pieces.values() if p.parent is None]
@@ -64,23 +66,23 @@ def read_sdf(path: Path, root: markup.Element, given: Given, notes: list[str]) -
     )
 
 
-def _pose(element: markup.Element | None, notes: list[str]) -> tuple[Floats, Floats]:
+def _pose(element: xml.Element | None, notes: list[str]) -> tuple[Floats, Floats]:
     if element is not None and element.get("relative_to"):
         notes.append(f"pose relative to {element.get('relative_to')} is taken as relative to the model")
-    six = markup.numbers(None if element is None else element.text, 6, (0.0,) * 6)
-    return six[:3], markup.rpy_matrix(six[3:])
+    six = xml.numbers(None if element is None else element.text, 6, (0.0,) * 6)
+    return six[:3], matrix_from_euler(six[3:])
 
 
-def _piece(link: markup.Element, name: str, notes: list[str]) -> Piece:
+def _piece(link: xml.Element, name: str, notes: list[str]) -> Piece:
     place, R = _pose(link.find("pose"), notes)
     piece = Piece(name, None, R, place)
     inertial = link.find("inertial")
     if inertial is None:
         return piece
-    piece.mass = markup.number(inertial.findtext("mass"), 0.0)
+    piece.mass = xml.number(inertial.findtext("mass"), 0.0)
     piece.com, turn = _pose(inertial.find("pose"), notes)
-    tensor = inertial.find("inertia")
-    if tensor is not None:
-        six = np.array([markup.number(tensor.findtext(k), 0.0) for k in SIX])
-        piece.inertia = turn @ markup.six_matrix(six) @ turn.T
+    moments = inertial.find("inertia")
+    if moments is not None:
+        six = np.array([xml.number(moments.findtext(k), 0.0) for k in SIX])
+        piece.inertia = turn @ tensor(six) @ turn.T
     return piece

@@ -6,16 +6,18 @@ import numpy as np
 
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
-from haltere.airframe.foreign import xml as markup
+from haltere.airframe.fields import tensor
+from haltere.airframe.foreign import xml
 from haltere.airframe.foreign.given import Given
 from haltere.airframe.foreign.tree import Piece, airframe_of
 from haltere.airframe.foreign.xml import propellers_of
+from haltere.flight.rotations import matrix_from_euler
 from haltere.foundation.numbers import Floats
 
 TURNING = ("revolute", "continuous")
 
 
-def read_urdf(path: Path, root: markup.Element, given: Given, notes: list[str]) -> Airframe:
+def read_urdf(path: Path, root: xml.Element, given: Given, notes: list[str]) -> Airframe:
     """The vehicle of a URDF file."""
     links = {link.get("name", ""): link for link in root.findall("link")}
     joints = {name: joint for joint in root.findall("joint") if (name := _child(joint)) in links}
@@ -34,16 +36,16 @@ def read_urdf(path: Path, root: markup.Element, given: Given, notes: list[str]) 
             if kind not in (*TURNING, "fixed"):
                 notes.append(f"joint {joint.get('name')}: kind {kind} is taken as fixed")
             origin = joint.find("origin")
-            R = parent.rotation @ markup.rpy_matrix(_numbers(origin, "rpy"))
+            R = parent.rotation @ matrix_from_euler(_numbers(origin, "rpy"))
             place = parent.place + parent.rotation @ _numbers(origin, "xyz")
             piece = _piece(links[name], name, parent.name, R, place)
             if kind in TURNING:
-                piece.axis = markup.axis_of(joint.find("axis"))
+                piece.axis = xml.axis_of(joint.find("axis"))
                 limit = joint.find("limit")
                 if kind == "revolute" and limit is not None:
                     piece.limits = (
-                        markup.number(limit.get("lower"), 0.0),
-                        markup.number(limit.get("upper"), 0.0),
+                        xml.number(limit.get("lower"), 0.0),
+                        xml.number(limit.get("upper"), 0.0),
                     )
             seen.add(name)
             pieces.append(piece)
@@ -53,27 +55,25 @@ def read_urdf(path: Path, root: markup.Element, given: Given, notes: list[str]) 
     return airframe_of(root.get("name") or path.stem, pieces, propellers, sensors, given, notes)
 
 
-def _child(joint: markup.Element) -> str:
+def _child(joint: xml.Element) -> str:
     child = joint.find("child")
     return "" if child is None else child.get("link", "")
 
 
-def _numbers(element: markup.Element | None, key: str) -> Floats:
-    return markup.numbers(None if element is None else element.get(key), 3, (0.0, 0.0, 0.0))
+def _numbers(element: xml.Element | None, key: str) -> Floats:
+    return xml.numbers(None if element is None else element.get(key), 3, (0.0, 0.0, 0.0))
 
 
-def _piece(link: markup.Element, name: str, parent: str | None, R: Floats, place: Floats) -> Piece:
+def _piece(link: xml.Element, name: str, parent: str | None, R: Floats, place: Floats) -> Piece:
     piece = Piece(name, parent, R, place)
     inertial = link.find("inertial")
     if inertial is None:
         return piece
-    mass, tensor, origin = inertial.find("mass"), inertial.find("inertia"), inertial.find("origin")
-    piece.mass = markup.number(None if mass is None else mass.get("value"), 0.0)
+    mass, moments, origin = inertial.find("mass"), inertial.find("inertia"), inertial.find("origin")
+    piece.mass = xml.number(None if mass is None else mass.get("value"), 0.0)
     piece.com = _numbers(origin, "xyz")
-    if tensor is not None:
-        six = np.array(
-            [markup.number(tensor.get(f"i{k}"), 0.0) for k in ("xx", "yy", "zz", "xy", "xz", "yz")]
-        )
-        turn = markup.rpy_matrix(_numbers(origin, "rpy"))
-        piece.inertia = turn @ markup.six_matrix(six) @ turn.T
+    if moments is not None:
+        six = np.array([xml.number(moments.get(f"i{k}"), 0.0) for k in ("xx", "yy", "zz", "xy", "xz", "yz")])
+        turn = matrix_from_euler(_numbers(origin, "rpy"))
+        piece.inertia = turn @ tensor(six) @ turn.T
     return piece

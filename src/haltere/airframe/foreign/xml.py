@@ -5,7 +5,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from haltere.airframe.errors import AirframeError
 from haltere.airframe.foreign.given import Given
@@ -49,22 +48,6 @@ def numbers(text: str | None, count: int, default: tuple[float, ...]) -> Floats:
 def number(text: str | None, default: float) -> float:
     """One number, or the default."""
     return float(numbers(text, 1, (default,))[0])
-
-
-def rpy_matrix(rpy: Floats) -> Floats:
-    """(3, 3) of fixed-axis roll, pitch and yaw in rad."""
-    return np.asarray(Rotation.from_euler("xyz", rpy).as_matrix(), float)
-
-
-def quaternion_matrix(wxyz: Floats) -> Floats:
-    """(3, 3) of a quaternion."""
-    return np.asarray(Rotation.from_quat(np.roll(wxyz, -1)).as_matrix(), float)
-
-
-def six_matrix(six: Floats) -> Floats:
-    """(3, 3) of xx yy zz xy xz yz."""
-    xx, yy, zz, xy, xz, yz = six
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def axis_of(element: Element | None) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.flight.filters import smoothed
+from haltere.flight.filters import low_pass
 from haltere.flight.window import Excerpt, IdentifyError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
@@ -286,7 +286,7 @@ def _predictions(part: Excerpt, signals: Moved, made: dict[Node, Made]) -> list[
     for k, axis in enumerate("xyz"):
         if told[1 + k] < CLEAR:
             continue
-        measured, computed = (x[:, k] - smoothed(x[:, k], signals.rate, SLOW) for x in (signals.turn, turn))
+        measured, computed = (x[:, k] - low_pass(x[:, k], signals.rate, SLOW) for x in (signals.turn, turn))
         found.append(
             Prediction(f"angular_acceleration.{axis}", "rad/s2", time, measured[late], computed[late])
         )

@@ -25,13 +25,14 @@ from itertools import product
 import numpy as np
 from scipy import signal
 
-from haltere.flight.filters import filled, late, smoothed
+from haltere.flight.filters import fill_gaps, low_pass, shift
+from haltere.flight.resampling import runs_of_true
+from haltere.flight.rotations import lever_matrices
 from haltere.flight.window import Excerpt, IdentifyError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression import regression
-from haltere.identification.tumble.tumble import place_matrix
 
 CUTOFF = 20.0
 """Hz."""
@@ -120,9 +121,9 @@ def moved(part: Excerpt) -> Moved:
     def mean(x: Floats) -> Floats:
         return np.asarray(x[:count].reshape(-1, step, *x.shape[1:]).mean(axis=1))
 
-    rates = smoothed(filled(part.gyro), rate, cutoff)
+    rates = low_pass(fill_gaps(part.gyro), rate, cutoff)
     turn = np.gradient(rates, 1.0 / rate, axis=0)
-    force = smoothed(filled(part.accel), rate, cutoff)
+    force = low_pass(fill_gaps(part.accel), rate, cutoff)
     edge = max(int(0.4 * rate / cutoff), 1)
     good = np.convolve(~part.good, np.ones(2 * edge + 1), mode="same") < 0.5
     good[:edge] = good[-edge:] = False
@@ -151,13 +152,13 @@ def squares(found: Moved, k: float, tau: float, dead: float, sag: float) -> Floa
     if sag and found.voltage is not None:
         y = y * found.voltage[:, None] ** sag
     if dead > 0.0:
-        y = late(y, -dead, found.rate)
+        y = shift(y, -dead, found.rate)
     keep = np.exp(-1.0 / (found.rate * tau))
     # The mean over a sample's interval stands at its middle: the lag over half of it is taken before and after.
     w = signal.lfilter([0.5 * (1.0 - keep), 0.5 * (1.0 - keep)], [1.0, -keep], y, axis=0, zi=_begin(y, keep))[
         0
     ]
-    return smoothed(w**2, found.rate, found.cutoff)
+    return low_pass(w**2, found.rate, found.cutoff)
 
 
 def _begin(y: Floats, keep: float) -> Floats:
@@ -193,8 +194,7 @@ def _climb(found: Moved, u: Floats) -> Floats:
     pull = np.stack([u.sum(axis=1), np.full(len(u), STANDARD_GRAVITY)], axis=1)
     speeds = np.zeros_like(pull)
     keep = np.exp(-LEAK / found.rate)
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], found.good, [False]]).astype(int)))
-    for first, last in edges.reshape(-1, 2):
+    for first, last in runs_of_true(found.good):
         speeds[first:last] = signal.lfilter([1.0 / found.rate], [1.0, -keep], pull[first:last], axis=0)
     return speeds
 
@@ -267,7 +267,7 @@ def _pulled(form: Form, made: Made, levers: Floats) -> Floats:
 
 def _levers(found: Moved) -> Floats:
     """(n, 3) X of equation (2) along z."""
-    return np.asarray(place_matrix(found.rates, found.turn)[:, 2])
+    return np.asarray(lever_matrices(found.rates, found.turn)[:, 2])
 
 
 def motion_terms(found: Moved) -> list[Floats]:

@@ -7,7 +7,7 @@ from scipy import linalg
 
 from haltere.airframe import Airframe
 from haltere.airframe.rigid import nominal_of
-from haltere.flight.filters import filled, smoothed
+from haltere.flight.filters import fill_gaps, low_pass
 from haltere.flight.window import Excerpt
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known
@@ -207,7 +207,7 @@ def _predictions(part: Excerpt, whole: RotorRows) -> list[Prediction]:
     if early.flown < 1.0 or late.flown < 0.3 or part.speeds is None:
         return []
     rows = rotor_rows(early, whole)
-    found = laws.signals(late, filled(part.speeds), None, rows.cutoff, rows.delay[0], rows.lag)
+    found = laws.signals(late, fill_gaps(part.speeds), None, rows.cutoff, rows.delay[0], rows.lag)
     if found.good.sum() < 20:
         return []
     good, time = found.good, found.time[found.good]
@@ -230,7 +230,7 @@ def _predictions(part: Excerpt, whole: RotorRows) -> list[Prediction]:
 
 
 def _fast(values: Floats, rate: float) -> Floats:
-    return np.asarray(values - smoothed(values, rate, SLOW))
+    return np.asarray(values - low_pass(values, rate, SLOW))
 
 
 def _swirl(rates: Floats) -> Floats:

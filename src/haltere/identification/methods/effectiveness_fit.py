@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from haltere.flight.filters import filled, lagged, mixed
+from haltere.flight.filters import apply_lag, fill_gaps, wiener_mix
 from haltere.flight.window import Excerpt
 from haltere.foundation.numbers import Floats
 from haltere.identification.regression import force_law as laws
@@ -96,7 +96,7 @@ def rotor_rows(
         leaning: Whether rotors are drawn that lean.
     """
     assert part.speeds is not None
-    speeds = filled(part.speeds)
+    speeds = fill_gaps(part.speeds)
     m = part.rotors
     cutoff = min(CUTOFF, 0.2 * part.rate)
     fits: tuple[MotorFit, ...] = ()
@@ -106,7 +106,7 @@ def rotor_rows(
         fits = tuple(motor_fits(part, speeds))
     made = _made(fits)
     if made is not None:
-        speeds = mixed(speeds, made, part.rate)
+        speeds = wiener_mix(speeds, made, part.rate)
     if whole is not None:
         delay, lag = whole.delay, whole.lag
     else:
@@ -219,7 +219,7 @@ def _lag(found: Signals) -> float:
     """The low-pass of the accelerometer that leaves least of the force along z."""
     left = []
     for lag in LAGS:
-        squares = lagged(found.squares, lag, found.rate)
+        squares = apply_lag(found.squares, lag, found.rate)
         row = regress(squares[found.good], found.force[found.good, 2])
         left.append(1.0 - row.explained)
     best = int(np.argmin(left))

@@ -17,7 +17,7 @@ from haltere.dynamics import Model
 from haltere.estimation import VehicleEstimate, VehicleFilter
 from haltere.estimation.vehicle.coordinates import Effect
 from haltere.flight import Channel, Flight
-from haltere.flight.filters import filled, smoothed, white_noise
+from haltere.flight.filters import fill_gaps, low_pass, white_noise
 from haltere.flight.window import Excerpt, IdentifyError
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import double_precision
@@ -265,7 +265,7 @@ def _predictions(online: VehicleEstimate, part: Excerpt) -> list[Prediction]:
     early = replace(online, belief=online.early)
     p, axes = values_of(early), early.thrust_axes()[0]
     cutoff = min(CUTOFF, 0.2 * part.rate)
-    found = laws.signals(late, filled(part.speeds), None, cutoff, 0.0, 0.0)
+    found = laws.signals(late, fill_gaps(part.speeds), None, cutoff, 0.0, 0.0)
     R = np.asarray(axes_of(p["imu_rotation"]))
     rates, turn = found.rates @ R.T, found.turn @ R.T
     thrust = p["thrust_coefficient"][:, None] * axes
@@ -285,7 +285,7 @@ def _predictions(online: VehicleEstimate, part: Excerpt) -> list[Prediction]:
         for k, a in enumerate("xyz")
     ]
     for k, a in enumerate("xyz"):
-        both = [x[:, k] - smoothed(x[:, k], found.rate, SLOW) for x in (turn, made)]
+        both = [x[:, k] - low_pass(x[:, k], found.rate, SLOW) for x in (turn, made)]
         predicted.append(
             Prediction(f"angular_acceleration.{a}", "rad/s2", time, both[0][good], both[1][good])
         )

@@ -19,6 +19,7 @@ from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import BESIDE, TURNED, PayloadEstimate, PayloadSettings
 from haltere.flight import Channel, Flight
+from haltere.flight.resampling import interpolate_columns
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Numbers
@@ -175,8 +176,7 @@ def _base(
 
 def _interpolated(channel: Channel, clock: Numbers) -> Numbers:
     good = channel.finite
-    axes = [np.interp(clock, channel.time[good], channel.values[good, i]) for i in range(3)]
-    return np.stack(axes, axis=1)
+    return interpolate_columns(clock, channel.time[good], channel.values[good, :3])
 
 
 def weighings(log: ArmLog) -> tuple[list[ArmRecord], list[float]]:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from haltere.flight.filters import filled, lagged, late, smoothed
+from haltere.flight.filters import apply_lag, fill_gaps, low_pass, shift
+from haltere.flight.rotations import lever_matrices
 from haltere.flight.window import Excerpt
 from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.regression.regression import (
@@ -27,7 +28,6 @@ from haltere.identification.regression.regression import (
     regress,
     white_regress,
 )
-from haltere.identification.tumble.tumble import place_matrix
 
 LAG = 0.01
 """s, of a difference."""
@@ -110,15 +110,15 @@ def signals(
     step = max(int(rate / (6.0 * cutoff)), 1)
 
     def rotor(values: Floats) -> tuple[Turned, Floats]:
-        moved = late(values, delay, rate)
-        speeds, squares = smoothed(moved, rate, cutoff), smoothed(moved**2, rate, cutoff)
+        moved = shift(values, delay, rate)
+        speeds, squares = low_pass(moved, rate, cutoff), low_pass(moved**2, rate, cutoff)
         swept = integral(squares - squares.mean(axis=0), rate)
         rises = np.gradient(speeds, 1.0 / rate, axis=0)
         turned = Turned(squares, rises, swept, speeds - speeds.mean(axis=0)).every(step)
-        return turned, lagged(squares, lag, rate)[::step]
+        return turned, apply_lag(squares, lag, rate)[::step]
 
-    gyro, accel = filled(part.gyro), filled(part.accel if part.accel is not None else part.gyro)
-    rates = smoothed(gyro, rate, cutoff)
+    gyro, accel = fill_gaps(part.gyro), fill_gaps(part.accel if part.accel is not None else part.gyro)
+    rates = low_pass(gyro, rate, cutoff)
     turn = np.gradient(rates, 1.0 / rate, axis=0)
     edge = max(int(0.4 * rate / cutoff), 1)
     bad = np.convolve(~part.good, np.ones(2 * edge + 1), mode="same") > 0.5
@@ -133,12 +133,12 @@ def signals(
         time=part.time[pick],
         rates=rates[pick],
         turn=turn[pick],
-        force=smoothed(accel, rate, cutoff)[pick],
+        force=low_pass(accel, rate, cutoff)[pick],
         squares=own[1],
         made=other[1],
         turned=own[0],
         turned_made=other[0],
-        levers=lagged(place_matrix(rates, turn), lag, rate)[pick],
+        levers=apply_lag(lever_matrices(rates, turn), lag, rate)[pick],
         good=good[pick],
     )
 
@@ -197,7 +197,7 @@ def place(found: Signals, reach: float = REACH) -> Regression:
         rows[:, i, 3 * m + i] = 1.0
     rows[:, :, -3:] = found.levers
     clean = rows.copy()
-    clean[:, :, -3:] = place_matrix(found.rates, _explained_turn(found))
+    clean[:, :, -3:] = lever_matrices(found.rates, _explained_turn(found))
     lift = float(np.mean(found.force[found.good, 2]) / np.mean(np.sum(found.squares[found.good], axis=1)))
     prior = np.full(3 * m + 6, np.inf)
     prior[: 2 * m] = UPRIGHT * abs(lift)

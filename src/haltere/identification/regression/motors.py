@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, signal
 
+from haltere.flight.filters import shift
 from haltere.flight.window import Excerpt
 from haltere.foundation.numbers import Floats
 
@@ -84,8 +85,7 @@ def driven(d: Floats, tau: float, dead: float, rate: float) -> Floats:
     """(N, 3) what 1, d and sqrt d make of a first-order lag with dead time, from steady state."""
     basis = np.stack([d, np.sqrt(d)], axis=1)
     if dead > 0.0:
-        places = np.arange(len(d)) - dead * rate
-        basis = np.stack([np.interp(places, np.arange(len(d)), b) for b in basis.T], axis=1)
+        basis = shift(basis, -dead, rate)
     keep = np.exp(-1.0 / (rate * tau))
     # A command holds until the next sample: the speed at a sample has seen the commands before it.
     held = np.concatenate([basis[:1], basis[:-1]])

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from haltere.flight.resampling import runs_of_true
 from haltere.foundation.numbers import Bools, Floats
 
 BLOCKS = 10
@@ -170,10 +171,7 @@ def integral(values: Floats, rate: float) -> Floats:
 
 def stretches(good: Bools, shortest: int) -> Floats:
     """(n, s) one column for each stretch of good samples that is not too short: 1 in it, 0 elsewhere."""
-    padded = np.concatenate([[False], good, [False]])
-    starts = np.flatnonzero(padded[1:] & ~padded[:-1])
-    stops = np.flatnonzero(~padded[1:] & padded[:-1])
-    long = [(a, b) for a, b in zip(starts, stops, strict=True) if b - a >= shortest]
+    long = runs_of_true(good, shortest)
     found = np.zeros((len(good), len(long)))
     for column, (first, last) in zip(found.T, long, strict=True):
         column[first:last] = 1.0

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haltere.flight.filters import late, least, smoothed, white_noise
+from haltere.flight.filters import low_pass, parabola_minimum, shift, white_noise
 from haltere.flight.window import Excerpt
 from haltere.foundation.numbers import Floats
 from haltere.identification.regression import force_law as laws
@@ -57,7 +57,11 @@ class TorqueRow(Regression):
 
 
 def torque_row(
-    found: Signals, axis: int, dots: bool = True, belief: float = np.inf, late: TorqueRow | None = None
+    found: Signals,
+    axis: int,
+    dots: bool = True,
+    belief: float = np.inf,
+    without_delay: TorqueRow | None = None,
 ) -> TorqueRow:
     """Row `axis` of the torque law.
 
@@ -66,7 +70,7 @@ def torque_row(
         axis: 0 roll, 1 pitch, 2 yaw.
         dots: Whether rotor accelerations are in it.
         belief: Deviation of B about zero before the log.
-        late: The same row, if a delay of the speeds is wanted about the one that the signals have, s.
+        without_delay: The same row, if a delay of the speeds is wanted about the one that the signals have, s.
     """
     m = found.squares.shape[1]
     step = max(int(found.rate / (BAND * found.cutoff)), 1)
@@ -77,9 +81,9 @@ def torque_row(
 
     def matrix(rotors: Turned) -> Floats:
         columns = [rotors.swept, rotors.speeds] if dots else [rotors.swept]
-        if late is not None:
-            slope = rotors.squares @ late.value[:m]
-            slope = slope + rotors.rises @ late.value[m : 2 * m] if dots else slope
+        if without_delay is not None:
+            slope = rotors.squares @ without_delay.value[:m]
+            slope = slope + rotors.rises @ without_delay.value[m : 2 * m] if dots else slope
             columns.append((slope - slope.mean())[:, None])
         return np.concatenate([*(c[::step] for c in columns), motion, parts], axis=1)
 
@@ -99,8 +103,8 @@ def torque_row(
         beside = count - own + motion.shape[1]
         return regress(A, white.of(y)[where], B, prior=prior[:count], alike=1.0, beside=beside)
 
-    white = INCREMENTS if late is None else late.whitening
-    for _ in range(FITS if late is None else 0):
+    white = INCREMENTS if without_delay is None else without_delay.whitening
+    for _ in range(FITS if without_delay is None else 0):
         value = fitted(white).value
         left = y - X[:, : len(value)] @ value
         if len(value) == own:
@@ -130,7 +134,7 @@ def beyond(part: Excerpt, rows: list[TorqueRow], cutoff: float) -> Floats:
     """
     pulse = np.zeros((max(int(8.0 * part.rate / cutoff), 50), 1))
     pulse[len(pulse) // 2] = 1.0
-    answer = smoothed(pulse, part.rate, cutoff)[:, 0]
+    answer = low_pass(pulse, part.rate, cutoff)[:, 0]
     gains = [row.whitening.gain(answer, round(part.rate / row.rate)) for row in rows]
     noise = np.array(gains) * white_noise(part.gyro[part.good])
     moved = np.maximum(1.0 - noise**2 / np.maximum([row.rms**2 for row in rows], 1e-300), 0.0)
@@ -226,10 +230,10 @@ def _searched(part: Excerpt, speeds: Floats, cutoff: float, delays: Floats, lean
     """The delay of a grid that leaves least."""
     left = []
     base = signals(part, speeds, None, cutoff, 0.0, 0.0)
-    filtered = smoothed(speeds**2, part.rate, cutoff)
+    filtered = low_pass(speeds**2, part.rate, cutoff)
     every = max(round(part.rate / base.rate), 1)
     for delay in delays:
-        squares = late(filtered, float(delay), part.rate)[::every]
+        squares = shift(filtered, float(delay), part.rate)[::every]
         beside = [base.turned.rises] if leaning else []
         rows = []
         for axis in (0, 1):
@@ -247,9 +251,9 @@ def _searched(part: Excerpt, speeds: Floats, cutoff: float, delays: Floats, lean
     def spread(bend: float) -> float:
         return float(step * np.sqrt(2.0 / (max(bend, 1e-12) * independent)))
 
-    delay, bend = least(delays, total)
+    delay, bend = parabola_minimum(delays, total)
     # Rotors that answer their own acceleration shift the torques in time, a filter of the accelerometer the force.
-    turn, force = (least(delays, cost) for cost in (costs[:, :2].sum(axis=1), costs[:, 2]))
+    turn, force = (parabola_minimum(delays, cost) for cost in (costs[:, :2].sum(axis=1), costs[:, 2]))
     apart = max(abs(turn[0] - force[0]) - np.hypot(spread(turn[1]), spread(force[1])), 0.0) / np.sqrt(3.0)
     sigma = float(np.sqrt(spread(bend) ** 2 + SENSORS**2 + apart**2))
     return SpeedDelay(delay, sigma, sigma)

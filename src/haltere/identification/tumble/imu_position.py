@@ -24,8 +24,9 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 from scipy.stats import chi2
 
+from haltere.flight.rotations import cross_matrices, lever_matrices
 from haltere.foundation.numbers import Floats
-from haltere.identification.tumble.tumble import Tumble, TumbleError, hats, place_matrix
+from haltere.identification.tumble.tumble import Tumble, TumbleError
 
 ROUNDS = 3
 NEEDED = 1e-3
@@ -122,23 +123,23 @@ def imu_place(throws: Sequence[Tumble], budget: Budget | None = None) -> ImuPlac
 
 
 def _gram(throw: Tumble) -> Floats:
-    X = place_matrix(throw.gyro, throw.slope)
+    X = lever_matrices(throw.gyro, throw.slope)
     return np.asarray(np.einsum("nij,nik->jk", X, X))
 
 
 def _plain(throws: Sequence[Tumble]) -> Floats:
     """Least squares without any nuisance: where the linearisation begins."""
     total = sum(_gram(t) for t in throws)
-    right = sum(np.einsum("nij,ni->j", place_matrix(t.gyro, t.slope), t.accel) for t in throws)
+    right = sum(np.einsum("nij,ni->j", lever_matrices(t.gyro, t.slope), t.accel) for t in throws)
     return np.asarray(np.linalg.lstsq(total, right, rcond=1e-9)[0])
 
 
 def _rows(throw: Tumble, r: Floats) -> Floats:
     """(N, 3, 18 + 3 ORDER) derivatives of (1) with respect to r, b, E_a, e_a, E_g, e_g, d_0, d_1, ..."""
     w, a = throw.gyro, throw.slope
-    X = place_matrix(w, a)
+    X = lever_matrices(w, a)
     force = X @ r
-    turns = hats(np.eye(3))  # columns of [e]x
+    turns = cross_matrices(np.eye(3))  # columns of [e]x
     gains = [*np.stack([np.diag(e) for e in np.eye(3)]), *turns]
     accel = [force @ g.T for g in gains]
     arm = np.cross(w, r)

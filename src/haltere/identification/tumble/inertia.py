@@ -21,10 +21,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, signal
+from scipy import optimize
 from scipy.spatial.transform import Rotation
 
 from haltere.airframe.fields import tensor as full_tensor
+from haltere.flight.filters import low_pass
+from haltere.flight.resampling import interpolate_columns
 from haltere.foundation.numbers import Floats
 from haltere.identification.tumble.tumble import TumbleError
 
@@ -146,13 +148,12 @@ def _rows(
     w: Floats, rate: float, momentum: Floats, cutoff: float, delay: float, lag: float | None
 ) -> tuple[Floats, Floats, float, Floats]:
     """A (n, 6) and b (n,) of equation (1) as A six = b; samples that count as one; and the scale of I w over I."""
-    sections = signal.butter(2, min(cutoff, 0.4 * rate), output="sos", fs=rate)
-    pad = min(len(w) - 1, int(2 * rate / cutoff))
-    smooth = np.asarray(signal.sosfiltfilt(sections, w, axis=0, padlen=pad))
+    lower, pad = min(cutoff, 0.4 * rate), int(2 * rate / cutoff)
+    smooth = low_pass(w, rate, lower, pad=pad, corrected=False)
     turn = _turns(w, rate)
     time = np.arange(len(w)) / rate
-    late = np.stack([np.interp(time + delay, time, column) for column in momentum.T], axis=1)
-    h = np.asarray(signal.sosfiltfilt(sections, late, axis=0, padlen=pad))
+    late = interpolate_columns(time + delay, time, momentum)
+    h = low_pass(late, rate, lower, pad=pad, corrected=False)
     step = max(int(rate / (20.0 * cutoff)), 1)
     edge = round(0.3 * rate / cutoff)
     cut = slice(edge, len(w) - edge - round(delay * rate), step)

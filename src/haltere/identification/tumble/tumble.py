@@ -12,14 +12,15 @@ of `haltere.identification.tumble.imu_position`.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import signal
 from scipy.spatial.transform import Rotation
 
 from haltere.flight import Flight
-from haltere.flight.resampling import regular_rate
+from haltere.flight.filters import low_pass
+from haltere.flight.resampling import regular_rate, runs_of_true
+from haltere.flight.rotations import lever_matrices
 from haltere.foundation import HaltereError
 from haltere.foundation.constants import STANDARD_GRAVITY
-from haltere.foundation.numbers import Bools, Floats
+from haltere.foundation.numbers import Floats
 
 CUTOFF = 30.0
 """Hz of the low-pass: a tumble of 12 rad/s has its lines at 2 and 4 Hz."""
@@ -90,9 +91,8 @@ def tumble(gyro: Floats, accel: Floats, rate: float, cutoff: float = CUTOFF, sta
         )
     if not 0.0 < cutoff < 0.45 * rate:
         raise TumbleError(f"cutoff {cutoff:g} Hz; give less than half the sampling rate of {rate:g} Hz")
-    sections = signal.butter(2, cutoff * (np.sqrt(2.0) - 1.0) ** -0.25, output="sos", fs=rate)
-    pad = min(len(w) - 1, int(3 * rate / cutoff))
-    smooth, force = (np.asarray(signal.sosfiltfilt(sections, x, axis=0, padlen=pad)) for x in (w, f))
+    wider = cutoff * (np.sqrt(2.0) - 1.0) ** -0.25  # for two passes, without the warping of frequencies
+    smooth, force = (low_pass(x, rate, wider, pad=int(3 * rate / cutoff), corrected=False) for x in (w, f))
     inner = slice(cut, len(w) - cut)
     kept = smooth[inner]
     steps = Rotation.from_rotvec(0.5 * (kept[1:] + kept[:-1]) / rate).as_matrix()
@@ -106,19 +106,6 @@ def tumble(gyro: Floats, accel: Floats, rate: float, cutoff: float = CUTOFF, sta
     return Tumble(
         rate / few, kept[every], slope[every], force[inner][every], turn[every], cutoff, start + cut / rate
     )
-
-
-def hats(x: Floats) -> Floats:
-    """(N, 3, 3) cross-product matrices of vectors (N, 3)."""
-    zero = np.zeros(len(x))
-    a, b, c = x.T
-    return np.stack([zero, -c, b, c, zero, -a, -b, a, zero], axis=1).reshape(-1, 3, 3)
-
-
-def place_matrix(gyro: Floats, slope: Floats) -> Floats:
-    """X of equation (1), (N, 3, 3), from w (N, 3) rad/s and w' (N, 3) rad/s2."""
-    W = hats(gyro)
-    return np.asarray(hats(slope) + W @ W)
 
 
 SHARE = 0.75
@@ -156,11 +143,12 @@ def free_falls(flight: Flight, imu: str = "imu", share: float = SHARE) -> list[F
     """
     accel, gyro, rate = _signals(flight, imu)
     cutoff = min(CUTOFF, 0.4 * rate)
-    sections = signal.butter(2, cutoff, output="sos", fs=rate)
-    smooth = np.linalg.norm(signal.sosfiltfilt(sections, accel, axis=0), axis=1)
-    spin = np.linalg.norm(signal.sosfiltfilt(sections, gyro, axis=0), axis=1)
+    smooth = np.linalg.norm(low_pass(accel, rate, cutoff, pad=9, corrected=False), axis=1)
+    spin = np.linalg.norm(low_pass(gyro, rate, cutoff, pad=9, corrected=False), axis=1)
     found = []
-    for first, last in _runs((smooth < share * STANDARD_GRAVITY) & (spin > SLOWEST), round(SHORTEST * rate)):
+    for first, last in runs_of_true(
+        (smooth < share * STANDARD_GRAVITY) & (spin > SLOWEST), round(SHORTEST * rate)
+    ):
         start, end = _trimmed(gyro, accel, rate, first, last)
         if end - start >= SHORTEST * rate:
             found.append(FreeFall(start, end, start / rate, end / rate))
@@ -189,18 +177,12 @@ def _signals(flight: Flight, imu: str) -> tuple[Floats, Floats, float]:
     return accel.values, gyro.values, regular_rate(accel)
 
 
-def _runs(mask: Bools, shortest: int) -> list[tuple[int, int]]:
-    edges = np.diff(np.concatenate([[0], mask.astype(np.int8), [0]]))
-    pairs = zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True)
-    return [(int(a), int(b)) for a, b in pairs if b - a >= shortest]
-
-
 def _trimmed(gyro: Floats, accel: Floats, rate: float, first: int, last: int) -> tuple[int, int]:
     """The part of [first, last) whose forces are those of a place."""
     whole = slice(first, last)
-    sections = signal.butter(2, CUTOFF if rate > 3 * CUTOFF else 0.3 * rate, output="sos", fs=rate)
-    w, f = (signal.sosfiltfilt(sections, x[whole], axis=0) for x in (gyro, accel))
-    rows = place_matrix(w, np.gradient(w, 1.0 / rate, axis=0))
+    cutoff = CUTOFF if rate > 3 * CUTOFF else 0.3 * rate
+    w, f = (low_pass(x[whole], rate, cutoff, pad=9, corrected=False) for x in (gyro, accel))
+    rows = lever_matrices(w, np.gradient(w, 1.0 / rate, axis=0))
     rows = np.concatenate([rows, np.broadcast_to(np.eye(3), rows.shape)], axis=2)
     count = last - first
     inner = slice(count // 4, count - count // 4)

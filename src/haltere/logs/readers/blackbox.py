@@ -20,10 +20,11 @@ import numpy as np
 from orangebox import Parser
 
 from haltere.flight import Flight
+from haltere.flight.rotations import normalize, wxyz_from_euler
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats, Times
 from haltere.logs.builder import RPM, Builder, LogError, reading, rotor_names, unwrapped
-from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, unit, wxyz_from_euler
+from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned
 from haltere.logs.mapping import DEGREE
 
 _QUATERNION = 8127.0
@@ -198,7 +199,9 @@ def _pose(builder: Builder, table: dict[str, Floats], time: Times) -> None:
     """Add what INDIflight knows of its attitude and place; motion capture is held between its samples."""
     quaternion = _stack(table, "quat", 4)
     if quaternion is not None:
-        builder.add("estimate.wxyz", time, enu_flu_from_ned_frd(unit(quaternion / _QUATERNION)), "1", "world")
+        builder.add(
+            "estimate.wxyz", time, enu_flu_from_ned_frd(normalize(quaternion / _QUATERNION)), "1", "world"
+        )
     for name, field, scale, si in (
         ("estimate.position", "pos", 1e-3, "m"),
         ("estimate.velocity", "vel", 1e-2, "m/s"),

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haltere.flight import Flight
+from haltere.flight.rotations import normalize
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats, Ints, Times
 from haltere.logs.builder import RPM, Builder, LogError, reading, rotor_names, unwrapped
-from haltere.logs.frames import unit
 from haltere.logs.mapping import DEGREE
 
 _TYPES = {"c": "i1", "b": "i1", "B": "u1", "h": "<i2", "H": "<u2", "i": "<i4", "I": "<u4", "q": "<i8", "Q": "<u8",
@@ -197,7 +197,7 @@ def _add(builder: Builder, rows: _Rows, version: int) -> None:
             values = stack(*(f"{prefix}.{a}" for a in letters.split()))
             if values is not None:
                 builder.add(
-                    f"{channel}.{last}", time, unit(values) if last == "wxyz" else values, si, "world"
+                    f"{channel}.{last}", time, normalize(values) if last == "wxyz" else values, si, "world"
                 )
     for variable, scale in (("pm.vbatMV", 1e-3), ("pm.vbat", 1.0)):
         if variable in names:

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from pymavlink.DFReader import FORMAT_TO_STRUCT
 
 from haltere.flight import Flight
+from haltere.flight.rotations import normalize, wxyz_from_euler
 from haltere.foundation.numbers import Bools, Floats, Times
 from haltere.logs.builder import GAUSS, RPM, Builder, LogError, local, reading, rotor_names
-from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd, unit, wxyz_from_euler
+from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd
 from haltere.logs.mapping import DEGREE
 
 _HEAD, _FMT = b"\xa3\x95", 0x80
@@ -291,7 +292,7 @@ def _rest(builder: Builder, tables: Tables) -> None:
         wxyz = _stack(table, "Q1", "Q2", "Q3", "Q4")
         if wxyz is not None:
             mine = _first(table)
-            turned = enu_flu_from_ned_frd(unit(wxyz[mine]))
+            turned = enu_flu_from_ned_frd(normalize(wxyz[mine]))
             builder.add("estimate.wxyz", _time(table)[mine], turned, "1", "world")
     table = tables.get("ATT", {})
     angles = _stack(table, "Roll", "Pitch", "Yaw")

@@ -19,9 +19,9 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from haltere.flight import Flight, FlightError, read_mcap
+from haltere.flight.rotations import normalize
 from haltere.foundation.numbers import Floats
 from haltere.logs.builder import Builder, LogError, local, reading, rotor_names
-from haltere.logs.frames import unit
 from haltere.logs.mapping import DEGREE, UNIT_BY_NAME, UNITS, ChannelPart, Mapping, add_mapped
 
 Pick = Callable[[Any], list[float]]
@@ -274,7 +274,7 @@ def _add(builder: Builder, series: _Series) -> None:
         place = local(values[:, 0] * DEGREE, values[:, 1] * DEGREE, values[:, 2])
         builder.add(f"{first}.position", time, place, "m", "world")
     elif last == "wxyz":
-        builder.add(series.channel, time, unit(values), "1", "world")
+        builder.add(series.channel, time, normalize(values), "1", "world")
     elif last in _PER_JOINT:
         names = rotor_names(series.width) if first == "rotors" else _distinct(series)
         builder.add(series.channel, time, values, series.unit, "", names)

@@ -15,9 +15,10 @@ import numpy as np
 from pyulog import ULog
 
 from haltere.flight import Flight
+from haltere.flight.rotations import normalize
 from haltere.foundation.numbers import Floats, Times
 from haltere.logs.builder import GAUSS, RPM, Builder, LogError, local, reading, rotor_names
-from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd, unit
+from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd
 from haltere.logs.mapping import DEGREE
 
 TOPICS = [
@@ -220,12 +221,12 @@ def _poses(builder: Builder, log: _Log) -> None:
         if place is not None:
             builder.add("pose.position", time, enu_from_ned(place), "m", "world")
         if turn is not None:
-            builder.add("pose.wxyz", time, enu_flu_from_ned_frd(unit(turn)), "1", "world")
+            builder.add("pose.wxyz", time, enu_flu_from_ned_frd(normalize(turn)), "1", "world")
     data = log.find("vehicle_attitude")
     turn = _vector(data, "q", 4) if data is not None else None
     if data is not None and turn is not None:
         time = _time(data, "timestamp_sample")
-        builder.add("estimate.wxyz", time, enu_flu_from_ned_frd(unit(turn)), "1", "world")
+        builder.add("estimate.wxyz", time, enu_flu_from_ned_frd(normalize(turn)), "1", "world")
     data = log.find("vehicle_local_position")
     if data is not None and {"x", "y", "z", "vx", "vy", "vz"} <= set(data):
         time = _time(data, "timestamp_sample")

@@ -30,6 +30,7 @@ from haltere.estimation.vehicle.frames import filled, frames_from_flight
 from haltere.estimation.vehicle.smoother import Nominal, bound
 from haltere.estimation.vehicle.steps import Belief, Frames, Noise, run
 from haltere.flight import Channel, Flight
+from haltere.flight.resampling import interpolate_columns
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.numbers import Numbers
 from haltere.lie import so3
@@ -393,8 +394,7 @@ def _excitation(frames: Frames, moving: Mean) -> dict[str, float]:
     clock = np.arange(0.0, times[real][-1], 1.0 / RATE)
 
     def even(values: Array) -> Numbers:
-        columns = np.asarray(values).reshape(len(dt), -1)[real].T
-        return np.stack([np.interp(clock, times[real], column) for column in columns], axis=1)
+        return interpolate_columns(clock, times[real], np.asarray(values).reshape(len(dt), -1)[real])
 
     return excitation_of(even(moving["rates"]), even(frames.steps.speeds) ** 2, 1.0 / RATE)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from haltere.flight.filters import mixed
+from haltere.flight.filters import wiener_mix
 from haltere.flight.window import _despiked
 from haltere.identification.regression.force_law import Signals, Turned
 from haltere.identification.regression.regression import INCREMENTS, Whitening, integral, stretches, whitening
@@ -87,10 +87,10 @@ def test_readings_and_model_are_mixed_by_frequency():
     truth = np.stack([30.0 * np.sin(2 * np.pi * f * t) for f in (1.3, 4.7)], axis=1)
     made = truth + 3.0 * np.sin(2 * np.pi * 0.5 * t)[:, None]
     measured = truth + 3.0 * rng.normal(size=truth.shape)
-    off = [np.std(x - truth) for x in (mixed(measured, made, RATE), measured, made)]
+    off = [np.std(x - truth) for x in (wiener_mix(measured, made, RATE), measured, made)]
     assert off[0] < 0.5 * min(off[1:])
     wrong = truth + signal.lfilter([1.0], [1.0, -0.9], 4.0 * rng.normal(size=truth.shape), axis=0)
-    assert np.std(mixed(measured, wrong, RATE) - truth) < 1.05 * np.std(measured - truth)
+    assert np.std(wiener_mix(measured, wrong, RATE) - truth) < 1.05 * np.std(measured - truth)
 
 
 def test_spikes_go_and_noise_stays_white():

@@ -7,8 +7,9 @@ from scipy.spatial.transform import Rotation
 
 from haltere.estimation.core.rls import Recursive
 from haltere.flight import Channel, Flight
+from haltere.flight.rotations import lever_matrices
 from haltere.identification.tumble.imu_position import imu_place
-from haltere.identification.tumble.tumble import TumbleError, free_falls, place_matrix, tumble, tumbles
+from haltere.identification.tumble.tumble import TumbleError, free_falls, tumble, tumbles
 
 RATE = 1000.0
 INERTIA = np.array([[7.2e-4, 3e-5, 0.0], [3e-5, 7.7e-4, -2e-5], [0.0, -2e-5, 8.9e-4]])
@@ -31,7 +32,7 @@ def test_the_matrix_is_the_two_cross_products():
     rng = np.random.default_rng(0)
     w, a, r = rng.normal(size=(5, 3)), rng.normal(size=(5, 3)), rng.normal(size=3)
     np.testing.assert_allclose(
-        place_matrix(w, a) @ r, np.cross(a, r) + np.cross(w, np.cross(w, r)), atol=1e-14
+        lever_matrices(w, a) @ r, np.cross(a, r) + np.cross(w, np.cross(w, r)), atol=1e-14
     )
 
 
@@ -46,7 +47,7 @@ def test_noise_free_throws_give_the_place():
 
 def test_the_recursive_form_is_the_same_least_squares():
     throw = tumble(*fall([12.0, 3.0, 2.0]), RATE)
-    X, y = place_matrix(throw.gyro, throw.slope)[::20], throw.accel[::20]
+    X, y = lever_matrices(throw.gyro, throw.slope)[::20], throw.accel[::20]
     state = Recursive.prior(3, 1, 1e6)
     for rows, values in zip(X, y, strict=True):
         for row, value in zip(rows, values, strict=True):

@@ -12,7 +12,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.flight import Flight
-from haltere.flight.filters import filled
+from haltere.flight.filters import fill_gaps
 from haltere.flight.window import HELD_OUT, Excerpt
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
@@ -106,9 +106,9 @@ def as_rows(part: Excerpt, found: LogRows, start: float, end: float) -> RotorRow
     inside = (part.time >= start) & (part.time <= end)
     finite = np.isfinite(part.gyro).all(axis=1) & np.isfinite(part.speeds).all(axis=1)
     whole = laws.signals(
-        replace(part, good=inside & finite), filled(part.speeds), None, CUTOFF, found.delay, found.lag
+        replace(part, good=inside & finite), fill_gaps(part.speeds), None, CUTOFF, found.delay, found.lag
     )
-    flown = laws.signals(part, filled(part.speeds), None, CUTOFF, found.delay, found.lag)
+    flown = laws.signals(part, fill_gaps(part.speeds), None, CUTOFF, found.delay, found.lag)
     m = part.rotors
     table = np.concatenate([found.force, found.torque, found.spin])
     size = np.max(np.abs(table), axis=1)

@@ -24,8 +24,8 @@ import numpy as np
 from scipy import signal
 
 from haltere.flight import Flight
-from haltere.flight.filters import least
-from haltere.flight.resampling import regular_rate
+from haltere.flight.filters import parabola_minimum
+from haltere.flight.resampling import interpolate_columns, regular_rate
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
 
@@ -92,7 +92,7 @@ def log_motors(flight: Flight, start: float, end: float, kinds: tuple[str, ...] 
     tried = []
     for kind in kinds:
         _, costs, _ = _fitted(d, w, rate, DELAYS, kind)
-        delay = least(DELAYS, costs.reshape(len(DELAYS), -1).sum(axis=1))[0]
+        delay = parabola_minimum(DELAYS, costs.reshape(len(DELAYS), -1).sum(axis=1))[0]
         free = _fitted(d, w, rate, np.array([delay]), kind)[0]
         tried.append((kind, delay, *_fitted(d, w, rate, np.array([delay]), kind, float(np.median(free[4])))))
     kind, delay, numbers, _, rms = min(tried, key=lambda fit: float(fit[3].sum()))
@@ -108,12 +108,12 @@ def _fitted(
 ) -> tuple[Floats, Floats, Floats]:
     """(6, B) numbers, (B,) robust costs and (B,) rms, dead times slowest; `limit` holds the upper one."""
     time = np.arange(len(d)) / rate
-    late = [np.interp(time - delay, time, column) for delay in delays for column in d.T]
+    late = np.concatenate([interpolate_columns(time - delay, time, d) for delay in delays], axis=1)
     top = w.max(axis=0) / np.sqrt(np.maximum(d.max(axis=0), 0.1))
     top = np.tile(np.maximum(top, 1.0), len(delays))
     one = np.ones_like(top)
     scale = np.stack([top, one, top, one, LIMIT * one, LIMIT * one])
-    columns = _Columns(np.stack(late, axis=1), np.tile(w, (1, len(delays))), scale, rate)
+    columns = _Columns(late, np.tile(w, (1, len(delays))), scale, rate)
     x = np.tile(BEGIN[:, None], (1, len(top)))
     free = np.ones(6)
     if limit is not None:
@@ -177,10 +177,10 @@ def _simulated(columns: _Columns, x: Floats, kind: str) -> Floats:
         y = k * d + (1.0 - k) * np.sqrt(np.maximum(d, 0.0))
     goal = idle + (top - idle) * y
     share = 1.0 - np.exp(-1.0 / (columns.rate * tau))
-    most, least = up / columns.rate, -down / columns.rate
+    most, parabola_minimum = up / columns.rate, -down / columns.rate
     found: Floats = np.empty(goal.shape)
     w = columns.speeds[0].astype(float)
     for i, target in enumerate(goal):
         found[i] = w
-        w = w + np.clip((target - w) * share, least, most)
+        w = w + np.clip((target - w) * share, parabola_minimum, most)
     return found

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from haltere.flight import Flight
-from haltere.flight.filters import lagged, least, smoothed
+from haltere.flight.filters import apply_lag, low_pass, parabola_minimum
+from haltere.flight.rotations import lever_matrices
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.throw.signals import Signals, window_of
 from haltere.identification.methods.throw.torque import TorqueRows, torque_rows
-from haltere.identification.tumble.tumble import place_matrix
 
 CUTOFF = 20.0
 """Hz."""
@@ -102,7 +102,7 @@ def log_rows(
 def _timed(signals: Signals, cutoff: float, turned: bool) -> tuple[TorqueRows, float]:
     """The torque rows at the delay that leaves least: the best of `DELAYS`, refined by a parabola."""
     costs = np.array([torque_rows(signals, cutoff, delay, turned, FEW).cost for delay in DELAYS])
-    delay = least(DELAYS, costs)[0]
+    delay = parabola_minimum(DELAYS, costs)[0]
     return torque_rows(signals, cutoff, delay, turned), delay
 
 
@@ -120,7 +120,7 @@ def predicted(
 def _filtered(signals: Signals, cutoff: float, delay: float) -> tuple[Floats, Floats, Floats]:
     """Body rate (N, 3), squared speeds and rotor accelerations (N, m), low-passed."""
     speeds = signals.late(delay)
-    W, squares, slow = (smoothed(x, signals.rate, cutoff) for x in (signals.gyro, speeds**2, speeds))
+    W, squares, slow = (low_pass(x, signals.rate, cutoff) for x in (signals.gyro, speeds**2, speeds))
     return W, squares, np.asarray(np.gradient(slow, 1.0 / signals.rate, axis=0))
 
 
@@ -129,9 +129,9 @@ def _force(signals: Signals, cutoff: float, delay: float, lag: float) -> tuple[F
     W, squares, _ = _filtered(signals, cutoff, delay)
     turn = np.gradient(W, 1.0 / signals.rate, axis=0)
     edge = signals.inner(cutoff)
-    forces = place_matrix(W, turn)
-    squares, forces = (lagged(x, lag, signals.rate) for x in (squares, forces))
-    f, u, X = smoothed(signals.accel, signals.rate, cutoff)[edge], squares[edge], forces[edge]
+    forces = lever_matrices(W, turn)
+    squares, forces = (apply_lag(x, lag, signals.rate) for x in (squares, forces))
+    f, u, X = low_pass(signals.accel, signals.rate, cutoff)[edge], squares[edge], forces[edge]
     m, n = u.shape[1], len(u)
     rows = np.zeros((n, 3, 3 * m + 6))
     for i in range(3):

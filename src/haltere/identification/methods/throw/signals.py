@@ -11,7 +11,7 @@ import numpy as np
 from scipy import signal
 
 from haltere.flight import Flight
-from haltere.flight.resampling import regular_rate
+from haltere.flight.resampling import interpolate_columns, regular_rate
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
 
@@ -44,7 +44,7 @@ class Signals:
     def late(self, delay: float) -> Floats:
         """(N, m) rotor speeds of a clock that is `delay` s late."""
         time = self.time
-        return np.stack([np.interp(time + delay, time, w) for w in self.speeds.T], axis=1)
+        return interpolate_columns(time + delay, time, self.speeds)
 
     def inner(self, cutoff: float) -> slice:
         """The samples that the ends of the low-pass have not spoilt."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from haltere.flight.filters import smoothed
+from haltere.flight.filters import low_pass
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.throw.signals import Signals
 
@@ -114,7 +114,7 @@ def _samples(signals: Signals, cutoff: float, delay: float) -> _Samples:
     kept = slice(inner.start, inner.stop, many)
 
     def low(values: Floats) -> Floats:
-        return smoothed(values, rate, cutoff)
+        return low_pass(values, rate, cutoff)
 
     def slope(values: Floats) -> Floats:
         return np.asarray(np.gradient(low(values), 1.0 / rate, axis=0)[kept])
