@@ -11,10 +11,10 @@ n_i, spin sign e_i, thrust coefficient k_i, drag ratio d_i and speeds w_i:
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from haltere.airframe import Airframe
 from haltere.airframe.fields import tensor
+from haltere.flight.rotations import matrix_from_wxyz
 from haltere.foundation.numbers import Floats
 
 
@@ -68,14 +68,14 @@ def nominal_of(airframe: Airframe) -> Nominal:
         inertia += own + m * (d @ d * np.eye(3) - np.outer(d, d))
     axes = np.array([np.array(r.axis, float) / np.linalg.norm(r.axis) for r in rotors]).reshape(-1, 3)
     k = np.array([r.thrust_coefficient for r in rotors])
-    spin = np.array([1.0 if r.spin == "ccw" else -1.0 for r in rotors])
+    spin = np.array([r.spin_sign for r in rotors])
     ratio = np.array([r.torque_ratio for r in rotors])
     arms = np.array(centres).reshape(-1, 3) - com
     yaw = -(spin * ratio * k)[:, None] * axes
     torques = k[:, None] * np.cross(arms, axes) + yaw
     imu = airframe.imu[0] if airframe.imu else None
     lever = np.array(imu.position, float) + places[imu.link] - com if imu else np.zeros(3)
-    turn = Rotation.from_quat(np.roll(imu.wxyz, -1)).as_matrix() if imu else np.eye(3)
+    turn = matrix_from_wxyz(imu.wxyz) if imu else np.eye(3)
     pose = np.array(airframe.pose[0].wxyz if airframe.pose else (1.0, 0.0, 0.0, 0.0), float)
     names = tuple(r.name for r in rotors)
     return Nominal(mass, inertia, torques.T, yaw.T, (k[:, None] * axes).T, turn, pose, lever, names)

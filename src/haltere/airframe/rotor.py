@@ -82,6 +82,11 @@ class Rotor(Part):
     delay: NonNegative | None = Field(None, description="dead time from command to speed, s")
     inflow: Inflow | None = Field(None, description="the effect of moving air", examples=["{ hub = 8.1e-5 }"])
 
+    @property
+    def spin_sign(self) -> float:
+        """e: +1 for a rotor that spins "ccw", -1 for "cw"."""
+        return 1.0 if self.spin == "ccw" else -1.0
+
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         check_has_mass(self.mass, self.inertia)

@@ -213,7 +213,7 @@ class Model:
             Rotors(
                 position=numbers([r.position for r in rotors], 3),
                 axis=numbers([_unit(r.axis) for r in rotors], 3),
-                spin=numbers([1.0 if r.spin == "ccw" else -1.0 for r in rotors]),
+                spin=numbers([r.spin_sign for r in rotors]),
                 thrust_coefficient=numbers([r.thrust_coefficient for r in rotors]),
                 drag_coefficient=numbers([r.thrust_coefficient * r.torque_ratio for r in rotors]),
                 inflow=numbers([_inflow(r) for r in rotors], 3),

@@ -111,7 +111,7 @@ def _rotor(rotor: Rotor) -> list[str]:
 
 def _actuator(rotor: Rotor) -> str:
     n, k = np.asarray(rotor.axis), rotor.thrust_coefficient
-    e = 1.0 if rotor.spin == "ccw" else -1.0
+    e = rotor.spin_sign
     gear = format_numbers((*(k * n), *(-rotor.torque_ratio * k * e * n)))
     most = f' ctrlrange="0 {rotor.speed_limits[1] ** 2!r}"' if rotor.speed_limits else ""
     return f'<general name={quoteattr(rotor.name)} site={quoteattr(rotor.name)} gear="{gear}"{most}/>'

@@ -70,7 +70,7 @@ def is_spinning_body(rotor: Rotor) -> bool:
 
 def spin_axis(rotor: Rotor) -> tuple[float, float, float]:
     """The axis about which the rotor spins right-handed with positive rate."""
-    e = 1.0 if rotor.spin == "ccw" else -1.0
+    e = rotor.spin_sign
     x, y, z = rotor.axis
     return e * x, e * y, e * z
 

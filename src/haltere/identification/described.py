@@ -139,7 +139,7 @@ def _numbers(airframe: Airframe) -> dict[str, float]:
         numbers |= _vector(f"{head}.position", position)
         numbers |= _vector(f"{head}.axis", np.asarray(rotor.axis))
         optional = {
-            "spin": 1.0 if rotor.spin == "ccw" else -1.0,
+            "spin": rotor.spin_sign,
             "thrust_coefficient": rotor.thrust_coefficient,
             "torque_ratio": rotor.torque_ratio,
             "spin_inertia": float(np.asarray(rotor.axis) @ tensor(rotor.inertia) @ np.asarray(rotor.axis)),

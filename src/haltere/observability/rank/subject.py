@@ -112,7 +112,7 @@ class Subject:
             *(exact.decimal(r.thrust_coefficient) for r in rotors),
             *(exact.decimal(r.torque_ratio) for r in rotors),
         )
-        spin = tuple(1 if r.spin == "ccw" else -1 for r in rotors)
+        spin = tuple(int(r.spin_sign) for r in rotors)
         coordinates = Coordinates(tuple(r.name for r in rotors), sensor)
         return cls(airframe.name, coordinates, constants, spin, q_BM, com, notes, airframe)
 

@@ -87,7 +87,7 @@ def patterns() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rotors = from_catalogue("neo").rotors
     n = np.array([r.axis for r in rotors])
     place = np.array([r.position for r in rotors])
-    turn = np.array([1.0 if r.spin == "ccw" else -1.0 for r in rotors])
+    turn = np.array([r.spin_sign for r in rotors])
     return n, np.cross(place, n), -turn[:, None] * n
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from haltere.airframe import Airframe, Imu, PoseSensor, PositionSensor
 from haltere.dynamics import Model
 from haltere.dynamics.rigid import MassProperties, at_rest
 from haltere.dynamics.tree import Nodes
 from haltere.dynamics.wing import wing_frame
+from haltere.flight.rotations import matrix_from_wxyz
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Floats
@@ -199,7 +199,7 @@ def _rotors(
     parts, labels = [], []
     for rotor, centre, axis, length in zip(airframe.rotors, centres, axes, lengths, strict=True):
         colour = theme.SPIN[rotor.spin]
-        sense = 1.0 if rotor.spin == "ccw" else -1.0
+        sense = rotor.spin_sign
         parts += [
             Part("rotor", rotor.name, shapes.disc(centre, axis, radius), colour, 0.28),
             Part("spin", rotor.name, _turn(centre, axis, sense, radius, 0.011 * size), colour),
@@ -224,11 +224,6 @@ def _turn(centre: Floats, axis: Floats, sense: float, radius: float, width: floa
     return Mesh.joined([*pieces, shapes.cone(points[-1], points[-1] - points[-2], 2.4 * width, 6.5 * width)])
 
 
-def _turn_of(wxyz: ArrayLike) -> Floats:
-    """(3, 3)."""
-    return np.asarray(Rotation.from_quat(np.asarray(wxyz, float), scalar_first=True).as_matrix())
-
-
 def _sensors(airframe: Airframe, model: Model, nodes: Nodes, size: float) -> tuple[list[Part], list[Label]]:
     places = model.topology.link_names
     parts, labels = [], []
@@ -241,7 +236,7 @@ def _sensors(airframe: Airframe, model: Model, nodes: Nodes, size: float) -> tup
         link = places.index(sensor.link)
         R, p = np.asarray(nodes.rotations)[link], np.asarray(nodes.positions)[link]
         origin = p + R @ np.asarray(sensor.position)
-        triad = R @ _turn_of(getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0)))
+        triad = R @ matrix_from_wxyz(getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0)))
         arrows = [shapes.arrow(origin, 0.2 * size * triad[:, i], 0.009 * size) for i in range(3)]
         parts += [Part("sensor", sensor.name, mesh, theme.AXES[i]) for i, mesh in enumerate(arrows)]
         labels.append(Label(sensor.name, origin + 0.26 * size * triad[:, 2]))
