@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from tests import browser
 
 from haltere.airframe import from_catalogue
 from haltere.cli.app import main
@@ -12,7 +13,6 @@ from haltere.estimation.payload.model import ArmBelief
 from haltere.identification.payload.calibration import to_dict
 from haltere.papers.schmitz import series
 from haltere.papers.schmitz.bench import RATE, draw, sweep, trace
-from haltere.report import browser
 
 JOINTS = ("upper_arm", "forearm")
 

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from tests import browser
 
+from docs import pictures
 from haltere.foundation import HaltereError
-from haltere.report import browser, picture
 from haltere.report.demo import write_demo
 from haltere.scenarios.demo import truth_of, unknown_vehicle
 
@@ -99,9 +100,9 @@ def test_it_can_be_printed(demo):
 
 @needs_browser
 def test_the_pictures_of_the_documentation_can_be_renewed(demo, tmp_path):
-    written = picture.save_pictures(demo[0], tmp_path)
+    written = pictures.save_pictures(demo[0], tmp_path)
     assert sorted(path.name for path in written) == ["flight.png", "vehicle.png"]
     for path in written:
         image = path.read_bytes()
-        assert abs(int.from_bytes(image[16:20], "big") - picture.WIDTH) <= 1
+        assert abs(int.from_bytes(image[16:20], "big") - pictures.WIDTH) <= 1
         assert 20_000 < len(image) < 300_000

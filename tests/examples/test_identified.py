@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests import browser
 
 from haltere.identification.result import Identification, Parameter, Prediction
-from haltere.report import browser, fits
+from haltere.report import fits
 from haltere.report.fleet import outliers
 from haltere.report.fleet import page as fleet_page
 from haltere.report.identified import page

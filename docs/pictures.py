@@ -1,7 +1,7 @@
 """Pictures for the documentation, taken from the demonstration's report by a browser without a window.
 
     haltere demo --out report.html
-    python -m haltere.report.picture report.html docs/images
+    python -m docs.pictures report.html docs/images
 
 writes `vehicle.png` and `flight.png`, about 1200 pixels wide. It needs Chromium.
 """
@@ -9,7 +9,7 @@ writes `vehicle.png` and `flight.png`, about 1200 pixels wide. It needs Chromium
 import argparse
 from pathlib import Path
 
-from haltere.report import browser
+from tests import browser
 
 NAMES = ("vehicle", "flight")
 WIDTH = 1200
