@@ -11,7 +11,6 @@ from haltere.airframe import (
     Coefficients,
     Curve,
     Drag,
-    Frame,
     Imu,
     Inflow,
     Joint,
@@ -20,6 +19,7 @@ from haltere.airframe import (
     PositionSensor,
     Rotor,
     Wing,
+    WingFrame,
     dumps,
     loads,
 )
@@ -73,7 +73,7 @@ def coefficients(draw):
     return Coefficients(kind=kind, alpha=alpha, beta=beta, **values)
 
 
-frames = st.builds(Frame, position=vectors, wxyz=rotations())
+frames = st.builds(WingFrame, position=vectors, wxyz=rotations())
 wings = st.builds(
     Wing,
     area=positives,

@@ -6,7 +6,7 @@ from haltere.airframe.errors import AirframeError
 from haltere.airframe.rotor import Curve, Inflow, Rotor
 from haltere.airframe.sensors import Imu, PoseSensor, PositionSensor
 from haltere.airframe.toml import dumps, load, loads, save
-from haltere.airframe.wing import Coefficients, Frame, Wing
+from haltere.airframe.wing import Coefficients, Wing, WingFrame
 
 __all__ = [
     "Airframe",
@@ -15,7 +15,6 @@ __all__ = [
     "Coefficients",
     "Curve",
     "Drag",
-    "Frame",
     "Imu",
     "Inflow",
     "Joint",
@@ -25,6 +24,7 @@ __all__ = [
     "Rotor",
     "Servo",
     "Wing",
+    "WingFrame",
     "catalogue_names",
     "catalogue_text",
     "dumps",

@@ -13,13 +13,13 @@ from pydantic import Field, StrictBool, field_validator, model_validator
 from haltere.airframe.errors import AirframeError, closest, fault, say
 from haltere.airframe.fields import (
     ZERO,
+    AirframePart,
     Direction,
     Inertia,
     Interval,
     Loads,
     Name,
     NonNegative,
-    Part,
     Positive,
     Share,
     Title,
@@ -32,7 +32,7 @@ from haltere.airframe.sensors import Imu, PoseSensor, PositionSensor
 from haltere.airframe.wing import Wing
 
 
-class Drag(Part):
+class Drag(AirframePart):
     """Drag per axis of the body or link that carries it.
 
     With air-relative velocity v of the point `position` and angular velocity w, per axis i of the carrier:
@@ -51,7 +51,7 @@ class Drag(Part):
 _FLAT = 1e-12
 
 
-class Body(Part):
+class Body(AirframePart):
     """The base link, which carries everything else; what spins or moves on it has its own mass beside it."""
 
     mass: Positive = Field(description="the mass in kg", examples=["mass = 0.716"])
@@ -71,7 +71,7 @@ class Body(Part):
         return self
 
 
-class Servo(Part):
+class Servo(AirframePart):
     """A position servo on a joint: what its maker prints, and the friction of its gears.
 
     With goal g and angle q, both in whole `resolution` steps, supply V in units of the rated voltage and the torque t
@@ -112,7 +112,7 @@ class Servo(Part):
     inertia: NonNegative = Field(0.0, description="of rotor and gears, seen at the joint, kg m^2")
 
 
-class Joint(Part):
+class Joint(AirframePart):
     """How a link hangs on its parent: a revolute joint about `axis` through `origin`, or rigidly where `fixed`."""
 
     origin: Vector = Field((0.0, 0.0, 0.0), description="origin of the link frame in the parent's frame, m")
@@ -130,7 +130,7 @@ class Joint(Part):
         return self
 
 
-class Link(Part):
+class Link(AirframePart):
     """A rigid body on a joint, such as a tilt mechanism, a wing or a segment of an arm.
 
     Its frame sits at the joint's origin, with axes parallel to the parent's at angle zero.
@@ -227,7 +227,7 @@ def depth_first(links: Sequence[Link]) -> tuple[int, ...]:
 _Entry = TypeVar("_Entry", bound=Named)
 
 
-class Airframe(Part):
+class Airframe(AirframePart):
     """A vehicle, in its body frame: x forward, y left, z up, the origin where the file puts it."""
 
     name: Title = Field(description="the name of the vehicle", examples=['name = "hummingbird"'])
@@ -247,7 +247,7 @@ class Airframe(Part):
     @field_validator("imu", "pose", "position", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, dict | Part) else value
+        return (value,) if isinstance(value, dict | AirframePart) else value
 
     @model_validator(mode="after")
     def _is_a_tree(self) -> Self:

@@ -1,4 +1,4 @@
-"""The fields of an airframe's parts: the kinds of value that they hold, with their checks, and the base class `Part`.
+"""The fields of an airframe's parts: kinds of value with their checks, and the base class `AirframePart`.
 
 Whole numbers become decimal ones; text, truth values, NaN and infinity are refused. Directions and
 quaternions are stored with unit length.
@@ -252,7 +252,7 @@ def check_has_mass(mass: float, inertia: Six) -> None:
 Inertia = Annotated[Six, BeforeValidator(_possible)]
 
 
-class Part(BaseModel):
+class AirframePart(BaseModel):
     """An immutable piece of an airframe that knows no fields but its own.
 
     Wrong values raise an `AirframeError` of one line.

@@ -19,7 +19,7 @@ from haltere.foundation.numbers import Floats
 
 
 @dataclass(frozen=True)
-class Nominal:
+class RigidAirframe:
     """Numbers of an airframe with its joints at zero; None of them is exact."""
 
     mass: float
@@ -47,7 +47,7 @@ class Nominal:
         return np.asarray(squares @ self.forces.T / self.mass)
 
 
-def nominal_of(airframe: Airframe) -> Nominal:
+def nominal_of(airframe: Airframe) -> RigidAirframe:
     """Return the numbers of an airframe."""
     bodies = [(airframe.body.mass, np.array(airframe.body.com, float), tensor(airframe.body.inertia))]
     places = {"body": np.zeros(3)}
@@ -78,4 +78,4 @@ def nominal_of(airframe: Airframe) -> Nominal:
     turn = matrix_from_wxyz(imu.wxyz) if imu else np.eye(3)
     pose = np.array(airframe.pose[0].wxyz if airframe.pose else (1.0, 0.0, 0.0, 0.0), float)
     names = tuple(r.name for r in rotors)
-    return Nominal(mass, inertia, torques.T, yaw.T, (k[:, None] * axes).T, turn, pose, lever, names)
+    return RigidAirframe(mass, inertia, torques.T, yaw.T, (k[:, None] * axes).T, turn, pose, lever, names)

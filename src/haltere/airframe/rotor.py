@@ -21,12 +21,12 @@ from pydantic import Field, model_validator
 from haltere.airframe.errors import fault, say
 from haltere.airframe.fields import (
     ZERO,
+    AirframePart,
     Direction,
     Inertia,
     Name,
     NonNegative,
     Number,
-    Part,
     Positive,
     Share,
     Speeds,
@@ -35,14 +35,14 @@ from haltere.airframe.fields import (
 )
 
 
-class Curve(Part):
+class Curve(AirframePart):
     """From command to steady speed, equations (5) and (6)."""
 
     kind: Literal["kappa", "quadratic"] = Field(description="its form", examples=['kind = "kappa"'])
     value: Share = Field(description="the share k of the first term, 0..1", examples=["value = 0.46"])
 
 
-class Inflow(Part):
+class Inflow(AirframePart):
     """What moving air does to the rotor, equations (1), (2) and (4)."""
 
     axial: NonNegative = Field(0.0, description="loss of thrust in axial flow, N/(rad/s)/(m/s)")
@@ -50,7 +50,7 @@ class Inflow(Part):
     moment: Number = Field(0.0, description="moment from flow across the axis, N m/(rad/s)/(m/s)")
 
 
-class Rotor(Part):
+class Rotor(AirframePart):
     """Its frame sits at `position`, with axes parallel to its link's at angle zero."""
 
     name: Name = Field(description="a name of its own", examples=['name = "front"'])

@@ -9,14 +9,14 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from haltere.airframe.errors import fault
-from haltere.airframe.fields import Name, NonNegative, Part, Positive, Rotation, Vector
+from haltere.airframe.fields import AirframePart, Name, NonNegative, Positive, Rotation, Vector
 
 _POSITION = "the origin of the sensor frame in the frame of its link, m"
 _EXAMPLE = ["position = [0.019, -0.0093, 0.003]"]
 _WXYZ = "the rotation of the sensor frame against its link, quaternion of unit length"
 
 
-class Imu(Part):
+class Imu(AirframePart):
     """Accelerometer and gyroscope."""
 
     name: Name = Field("imu", description="a name of its own")
@@ -41,7 +41,7 @@ class Imu(Part):
         return self
 
 
-class PoseSensor(Part):
+class PoseSensor(AirframePart):
     """Position and attitude of its own frame in the world."""
 
     name: Name = Field("pose", description="a name of its own")
@@ -53,7 +53,7 @@ class PoseSensor(Part):
     sigma_rotation: NonNegative | None = Field(None, description="noise of one sample per axis, rad")
 
 
-class PositionSensor(Part):
+class PositionSensor(AirframePart):
     """Position of its own origin in the world."""
 
     name: Name = Field("position", description="a name of its own")

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from haltere.airframe.errors import fault, say
-from haltere.airframe.fields import Part, Positive, Rotation, Vector, entries, number, row
+from haltere.airframe.fields import AirframePart, Positive, Rotation, Vector, entries, number, row
 
 FORCES = {"body": ("CA", "CY", "CN"), "wind": ("CD", "CC", "CL")}
 MOMENTS = ("Cl", "Cm", "Cn")
@@ -65,7 +65,7 @@ Coefficient = Annotated[
 ]
 
 
-class Coefficients(Part):
+class Coefficients(AirframePart):
     """Static coefficients: each a constant, a list over `alpha` or a table `[alpha][beta]`; left out it is zero."""
 
     kind: Literal["body", "wind"] = Field(
@@ -116,14 +116,14 @@ class Coefficients(Part):
                 raise fault(f"{count}; give one for each", name, i)
 
 
-class Frame(Part):
+class WingFrame(AirframePart):
     """Where a frame sits on its body or link, and how it is turned against it."""
 
     position: Vector = Field((0.0, 0.0, 0.0), description="origin in the frame of the carrier, m")
     wxyz: Rotation = Field((1.0, 0.0, 0.0, 0.0), description="rotation against the carrier, unit quaternion")
 
 
-class Wing(Part):
+class Wing(AirframePart):
     """A lifting surface; in its frame x points forward along the chord, y left along the span, z up."""
 
     area: Positive = Field(description="the planform area, m^2", examples=["area = 0.05"])
@@ -133,7 +133,7 @@ class Wing(Part):
     chord: Positive = Field(
         description="the mean chord c, m, of the pitching moment", examples=["chord = 0.12"]
     )
-    frame: Frame = Field(Frame(), description="a table", examples=["{ position = [0, 0.1, 0] }"])
+    frame: WingFrame = Field(WingFrame(), description="a table", examples=["{ position = [0, 0.1, 0] }"])
     coefficients: Coefficients = Field(
         description="a table of coefficients", examples=['{ kind = "wind", CL = 0.4, CD = 0.03 }']
     )

@@ -15,8 +15,8 @@ both explain, each with a free positive gain:
 import numpy as np
 from scipy import optimize
 
-from haltere.airframe.rigid import Nominal
-from haltere.doctor.motion import RATE, Motion, finite_rows, low_pass_over_gaps, smooth
+from haltere.airframe.rigid import RigidAirframe
+from haltere.doctor.motion import RATE, SmoothedMotion, finite_rows, low_pass_over_gaps, smooth
 from haltere.flight import Channel
 from haltere.foundation.numbers import Floats
 
@@ -26,7 +26,7 @@ STRENGTH = 0.3
 """Relative, by which a rotor may be weaker or stronger than described."""
 
 
-def rows_of(moved: Motion, nominal: Nominal | None) -> Floats | None:
+def rows_of(moved: SmoothedMotion, nominal: RigidAirframe | None) -> Floats | None:
     """Return (T, 6): angular acceleration with the gyroscopic part added, and specific force; NaN where unknown."""
     if moved.gyro is None or moved.turn is None:
         return None
@@ -44,10 +44,10 @@ def flying(squares: Floats) -> np.ndarray:
     return np.asarray(total > 0.25 * np.nanpercentile(total, 80))
 
 
-class Fit:
+class EffectFit:
     """Squared speeds and motion on the common clock, means removed, and their products."""
 
-    def __init__(self, source: Channel, moved: Motion, nominal: Nominal) -> None:
+    def __init__(self, source: Channel, moved: SmoothedMotion, nominal: RigidAirframe) -> None:
         rows = rows_of(moved, nominal)
         speeds = smooth(source, moved.time)
         squares = low_pass_over_gaps(speeds**2, BAND)

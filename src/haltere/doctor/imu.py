@@ -22,15 +22,15 @@ from itertools import product
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.rigid import Nominal, nominal_of
+from haltere.airframe.rigid import RigidAirframe, nominal_of
 from haltere.doctor.finding import Finding, Mend, Undecided, mapped, scaled, turned
 from haltere.doctor.motion import (
     DOWN,
     IMU,
     RATE,
     UNITS,
-    Motion,
-    Reading,
+    AttitudeReading,
+    SmoothedMotion,
     finite_rows,
     in_body,
     low_pass_over_gaps,
@@ -48,7 +48,11 @@ FASTEST = np.deg2rad(2000.0)
 
 
 def check_gravity(
-    flight: Flight, moved: Motion, reading: Reading, force: Floats, nominal: Nominal | None
+    flight: Flight,
+    moved: SmoothedMotion,
+    reading: AttitudeReading,
+    force: Floats,
+    nominal: RigidAirframe | None,
 ) -> Iterator[Finding | Undecided]:
     """Yield what the mean force in world axes, eq. (1), says of the accelerometer."""
     R = matrices_from_wxyz(read_as(moved.wxyz, reading.order, reading.inverse))  # type: ignore[arg-type]
@@ -73,7 +77,7 @@ def check_gravity(
 
 
 def without_attitude(
-    flight: Flight, moved: Motion, nominal: Nominal | None, force: Floats | None
+    flight: Flight, moved: SmoothedMotion, nominal: RigidAirframe | None, force: Floats | None
 ) -> Iterator[Finding | Undecided]:
     """Yield what magnitudes and signs alone tell."""
     if force is None:
@@ -98,7 +102,7 @@ def without_attitude(
     )
 
 
-def _force_sign(moved: Motion, world: Floats) -> float | None:
+def _force_sign(moved: SmoothedMotion, world: Floats) -> float | None:
     """Return the sign with which the horizontal force drives the horizontal motion, eq. (2); None if unseen."""
     if moved.position is None:
         return None
@@ -116,7 +120,7 @@ def _force_sign(moved: Motion, world: Floats) -> float | None:
     return float(np.sign(correlation)) if abs(correlation) > 0.4 else None
 
 
-def _torque_signs(flight: Flight, moved: Motion, nominal: Nominal | None) -> Floats | None:
+def _torque_signs(flight: Flight, moved: SmoothedMotion, nominal: RigidAirframe | None) -> Floats | None:
     """Return the sign (3,) with which the nominal torques turn the vehicle about each axis; 0 where unseen."""
     speed = flight.channels.get("rotors.speed") or flight.channels.get("rotors.command")
     if nominal is None or speed is None or moved.turn is None or speed.values.ndim != 2:
@@ -133,7 +137,9 @@ def _torque_signs(flight: Flight, moved: Motion, nominal: Nominal | None) -> Flo
     return np.asarray(np.where(np.abs(c) > 0.35, np.sign(c), 0.0))
 
 
-def _torque_gain(flight: Flight, moved: Motion, nominal: Nominal | None, force: Floats) -> float | None:
+def _torque_gain(
+    flight: Flight, moved: SmoothedMotion, nominal: RigidAirframe | None, force: Floats
+) -> float | None:
     """Return how many times larger roll and pitch accelerate than the nominal torques say; None if unseen.
 
     Speeds of any unit do: the nominal force, compared with the measured one, takes their scale out.
@@ -164,7 +170,7 @@ def _torque_gain(flight: Flight, moved: Motion, nominal: Nominal | None, force: 
 
 
 def _downward(
-    flight: Flight, moved: Motion, mean: float, sign: float | None, torque: Floats | None
+    flight: Flight, moved: SmoothedMotion, mean: float, sign: float | None, torque: Floats | None
 ) -> Finding:
     """Return the finding for a force that points down: axes, or the sign of the accelerometer."""
     evidence = f"imu.accel: the mean force in level flight is {mean:.2f} m/s2 along z, where +{G:.2f} is to be expected"
@@ -220,7 +226,7 @@ def _from_ned(attitude: str) -> Mend:
     return mend
 
 
-def _in_flight(flight: Flight, moved: Motion) -> Bools:
+def _in_flight(flight: Flight, moved: SmoothedMotion) -> Bools:
     """Where the rotors work, as far as the record tells; a body that is held in a hand may point anywhere."""
     for name in ("rotors.speed", "rotors.command"):
         if name in flight and flight[name].values.ndim == 2 and len(flight[name]) > 20:
@@ -305,7 +311,7 @@ def check_imu(
         yield from check_gravity(flight, moved, trusted, force, nominal)
 
 
-def _accel_unit(moved: Motion, measures: dict[str, float]) -> Iterator[Finding]:
+def _accel_unit(moved: SmoothedMotion, measures: dict[str, float]) -> Iterator[Finding]:
     """Yield whether the accelerometer is in g, told by the length of its steady part."""
     if moved.accel is None:
         return
@@ -330,17 +336,17 @@ def _accel_unit(moved: Motion, measures: dict[str, float]) -> Iterator[Finding]:
         )
 
 
-def _best(moved: Motion) -> tuple[Reading | None, Reading | None]:
+def _best(moved: SmoothedMotion) -> tuple[AttitudeReading | None, AttitudeReading | None]:
     """Return the reading that fits best and the one as the record stands; None if the axes cannot be compared."""
     if moved.wxyz is None or moved.gyro is None:
         return None, None
     gyro = low_pass_over_gaps(moved.gyro, BAND)
-    readings: list[Reading] = []
+    readings: list[AttitudeReading] = []
     for order, inverse in product(("wxyz", "xyzw"), (False, True)):
         seen = low_pass_over_gaps(angular_rates(unwrap(read_as(moved.wxyz, order, inverse)), RATE), BAND)
         for down, unit in product((False, True), UNITS):
             expected = gyro * UNITS[unit] @ (DOWN if down else np.eye(3))
-            readings.append(Reading(order, inverse, down, unit, _unexplained(seen, expected)))
+            readings.append(AttitudeReading(order, inverse, down, unit, _unexplained(seen, expected)))
     asis = next(
         r for r in readings if (r.order, r.inverse, r.down, r.unit) == ("wxyz", False, False, "rad/s")
     )
@@ -368,7 +374,7 @@ def _unexplained(seen: Floats, expected: Floats) -> float:
 
 
 def _readings(
-    flight: Flight, moved: Motion, best: Reading, asis: Reading, force: Floats | None
+    flight: Flight, moved: SmoothedMotion, best: AttitudeReading, asis: AttitudeReading, force: Floats | None
 ) -> Iterator[Finding | Undecided]:
     """Yield findings for each way in which the best reading differs from the record."""
     name = moved.attitude_name
@@ -406,7 +412,7 @@ def _readings(
         )  # fmt: skip
 
 
-def _rotated(moved: Motion, name: str, asis: float) -> Iterator[Finding | Undecided]:
+def _rotated(moved: SmoothedMotion, name: str, asis: float) -> Iterator[Finding | Undecided]:
     """Yield by which turn the IMU differs from the attitude's body, where one turn explains the difference."""
     seen = low_pass_over_gaps(angular_rates(moved.wxyz, RATE), BAND)  # type: ignore[arg-type]
     gyro = low_pass_over_gaps(moved.gyro, BAND)  # type: ignore[arg-type]

@@ -3,14 +3,14 @@
 Every signal is put on a clock at its own rate, passes the same zero-phase low-pass at `cutoff`, f_c, and is sampled
 at `RATE`.
 
-A `Reading` is one way to read attitude and gyro; `in_body` turns the motion into body axes.
+A `AttitudeReading` is one way to read attitude and gyro; `in_body` turns the motion into body axes.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from haltere.airframe.rigid import Nominal
+from haltere.airframe.rigid import RigidAirframe
 from haltere.flight import Channel, Flight, FlightError, common_clock, resample
 from haltere.flight.filters import low_pass
 from haltere.flight.resampling import interpolate_columns
@@ -24,7 +24,7 @@ CUTOFF = 12.0
 
 
 @dataclass(frozen=True)
-class Motion:
+class SmoothedMotion:
     """Signals (T, ...) on the clock `time`, ns; NaN where there is none. None where the flight lacks a channel."""
 
     time: Times
@@ -50,7 +50,7 @@ def attitude_channel(flight: Flight) -> Channel | None:
     return None
 
 
-def motion(flight: Flight, delay: float = 0.0) -> Motion | None:
+def motion(flight: Flight, delay: float = 0.0) -> SmoothedMotion | None:
     """Return the motion of a flight that has an IMU; None if it has none or is too short."""
     imu = [flight[name] for name in ("imu.accel", "imu.gyro") if name in flight and len(flight[name]) > 20]
     if not imu:
@@ -72,7 +72,9 @@ def motion(flight: Flight, delay: float = 0.0) -> Motion | None:
         place = f"{attitude.name.rsplit('.', 1)[0]}.position"
         if place in flight and len(flight[place]) > 20:
             position = resample(flight[place], clock, max_gap=0.25).values
-    return Motion(clock, accel, gyro, turn, wxyz, position, attitude.name if attitude is not None else "")
+    return SmoothedMotion(
+        clock, accel, gyro, turn, wxyz, position, attitude.name if attitude is not None else ""
+    )
 
 
 def clean(channel: Channel) -> Channel:
@@ -124,7 +126,7 @@ UNITS = {"deg/s": np.pi / 180.0, "rad/s": 1.0}
 
 
 @dataclass(frozen=True)
-class Reading:
+class AttitudeReading:
     """One way to read attitude and gyro, and the share of the turning that it leaves unexplained."""
 
     order: str
@@ -140,7 +142,7 @@ def read_as(wxyz: Floats, order: str, inverse: bool) -> Floats:
     return conjugate(q) if inverse else q
 
 
-def in_body(moved: Motion, nominal: Nominal) -> Motion:
+def in_body(moved: SmoothedMotion, nominal: RigidAirframe) -> SmoothedMotion:
     """Return the motion in body axes by the nominal turns of the sensors."""
     turn = nominal.imu_rotation.T
 
@@ -150,7 +152,7 @@ def in_body(moved: Motion, nominal: Nominal) -> Motion:
     wxyz = moved.wxyz
     if wxyz is not None and moved.attitude_name == "pose.wxyz":
         wxyz = unwrap(multiply(wxyz, conjugate(nominal.pose_wxyz)))
-    return Motion(
+    return SmoothedMotion(
         moved.time,
         turned_(moved.accel),
         turned_(moved.gyro),

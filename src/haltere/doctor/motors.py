@@ -6,17 +6,19 @@ from itertools import product
 import numpy as np
 from scipy import interpolate, signal
 
-from haltere.airframe.rigid import Nominal
+from haltere.airframe.rigid import RigidAirframe
 from haltere.doctor.effect import BAND, flying, rows_of
 from haltere.doctor.finding import Finding, Undecided, mapped, reordered, shifted
-from haltere.doctor.motion import RATE, Motion, finite_rows, low_pass_over_gaps, smooth
+from haltere.doctor.motion import RATE, SmoothedMotion, finite_rows, low_pass_over_gaps, smooth
 from haltere.flight import Channel
 from haltere.foundation.numbers import Floats
 
 BOTH = ("rotors.speed", "rotors.command")
 
 
-def check_count(speed: Channel | None, command: Channel | None, nominal: Nominal | None) -> Iterator[Finding]:
+def check_count(
+    speed: Channel | None, command: Channel | None, nominal: RigidAirframe | None
+) -> Iterator[Finding]:
     """Yield columns that are no rotor, and numbers that do not fit."""
     for channel in (speed, command):
         if channel is None:
@@ -145,7 +147,7 @@ EXPLAINED = 0.7
 
 
 def check_latency(
-    speed: Channel, moved: Motion, nominal: Nominal | None, measures: dict[str, float]
+    speed: Channel, moved: SmoothedMotion, nominal: RigidAirframe | None, measures: dict[str, float]
 ) -> Iterator[Finding | Undecided]:
     """Yield by how much the speeds come late against the motion that they cause, which knows no telemetry.
 

@@ -16,10 +16,10 @@ from math import factorial
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.rigid import Nominal, nominal_of
-from haltere.doctor.effect import Fit, flying
+from haltere.airframe.rigid import RigidAirframe, nominal_of
+from haltere.doctor.effect import EffectFit, flying
 from haltere.doctor.finding import Finding, Undecided, reordered, scaled
-from haltere.doctor.motion import Motion, finite_rows, in_body, motion, smooth
+from haltere.doctor.motion import SmoothedMotion, finite_rows, in_body, motion, smooth
 from haltere.doctor.motors import BOTH, check_count, check_latency, check_pairs, check_signs
 from haltere.flight import Channel, Flight
 from haltere.foundation.numbers import Floats
@@ -96,7 +96,7 @@ def _usable(flight: Flight, name: str) -> Channel | None:
 
 
 def _scale(
-    speed: Channel, moved: Motion, nominal: Nominal, measures: dict[str, float]
+    speed: Channel, moved: SmoothedMotion, nominal: RigidAirframe, measures: dict[str, float]
 ) -> Iterator[Finding | Undecided]:
     """Yield by which factor the speeds are off, eq. (2)."""
     if moved.accel is None:
@@ -140,10 +140,10 @@ def _scale(
 
 
 def _order(
-    source: Channel, moved: Motion, nominal: Nominal, measures: dict[str, float]
+    source: Channel, moved: SmoothedMotion, nominal: RigidAirframe, measures: dict[str, float]
 ) -> Iterator[Finding | Undecided]:
     """Yield whether another order of the motors fits the motion better, eq. (1)."""
-    fit = Fit(source, moved, nominal)
+    fit = EffectFit(source, moved, nominal)
     count = len(nominal.names)
     if not fit.enough or count < 2:
         return
@@ -196,10 +196,10 @@ def _swaps(count: int) -> list[tuple[int, ...]]:
 
 
 def _spin(
-    source: Channel, moved: Motion, nominal: Nominal, measures: dict[str, float]
+    source: Channel, moved: SmoothedMotion, nominal: RigidAirframe, measures: dict[str, float]
 ) -> Iterator[Finding | Undecided]:
     """Yield whether rotors spin the other way than the airframe says, from the yaw row alone."""
-    fit = Fit(source, moved, nominal)
+    fit = EffectFit(source, moved, nominal)
     count = len(nominal.names)
     if not fit.enough or count > 8:
         return

@@ -17,7 +17,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 from haltere.airframe.errors import describe
-from haltere.airframe.fields import Interval, NonNegative, Number, Part, Positive, Rotation, Vector, number
+from haltere.airframe.fields import (
+    AirframePart,
+    Interval,
+    NonNegative,
+    Number,
+    Positive,
+    Rotation,
+    Vector,
+    number,
+)
 from haltere.foundation import HaltereError
 
 Four = tuple[Number, Number, Number, Number]
@@ -34,7 +43,7 @@ class ScenarioError(HaltereError):
     """A scenario that cannot be flown as it stands."""
 
 
-class Start(Part):
+class Start(AirframePart):
     """State at time zero; what is absent comes from the trajectory, or from rest at 1 m."""
 
     position: Vector | None = Field(None, description="world, m")
@@ -44,7 +53,7 @@ class Start(Part):
     joints: dict[str, float] = Field(default_factory=dict, description="joint angles by name, rad")
 
 
-class TrajectoryPart(Part):
+class TrajectoryPart(AirframePart):
     """What to fly; which fields count depends on `kind`."""
 
     kind: Literal[
@@ -69,7 +78,7 @@ class TrajectoryPart(Part):
     spin: Vector = Field((1.0, 2.0, 0.5), description="throw: at release, body axes, rad/s")
 
 
-class ControllerPart(Part):
+class ControllerPart(AirframePart):
     """Who flies."""
 
     kind: Literal["geometric", "none"] = Field(
@@ -80,7 +89,7 @@ class ControllerPart(Part):
     compensation: bool = Field(False, description="estimate the centre of gravity in flight and fly with it")
 
 
-class PayloadPart(Part):
+class PayloadPart(AirframePart):
     """A mass that is attached, dropped or swings; see `haltere.simulation.payload`."""
 
     mass: Positive = Field(description="kg", examples=["mass = 0.036"])
@@ -91,7 +100,7 @@ class PayloadPart(Part):
     damping: NonNegative = Field(0.0, description="of the swing, N m/(rad/s)")
 
 
-class SweepPart(Part):
+class SweepPart(AirframePart):
     """A joint that turns to and fro."""
 
     joint: str = Field(description="name of the joint's link", examples=['joint = "arm"'])
@@ -100,7 +109,7 @@ class SweepPart(Part):
     start: NonNegative = Field(0.0, description="when it begins, s")
 
 
-class WindPart(Part):
+class WindPart(AirframePart):
     """The air."""
 
     mean: Vector = Field((0.0, 0.0, 0.0), description="world, m/s")
@@ -109,7 +118,7 @@ class WindPart(Part):
     air_density: Positive = Field(1.225, description="kg/m3")
 
 
-class NoisePart(Part):
+class NoisePart(AirframePart):
     """What sensors do beyond the airframe file; see `haltere.simulation.recording.Sensing`."""
 
     enabled: bool = Field(True, description="false: sensors without noise")
@@ -130,7 +139,7 @@ class NoisePart(Part):
     barometer_sigma: NonNegative = Field(0.0, description="m")
 
 
-class TimingPart(Part):
+class TimingPart(AirframePart):
     """Rates of the simulation, Hz."""
 
     step_rate: Positive = Field(1000.0, description="plant steps per second")
@@ -138,7 +147,7 @@ class TimingPart(Part):
     truth_rate: Positive = Field(200.0, description="recorded truth, Hz")
 
 
-class PhysicsPart(Part):
+class PhysicsPart(AirframePart):
     """Switches for what the paper's simulations leave out."""
 
     rotor_inertia: bool = Field(True, description="spin-up reaction and gyroscopic torque of the rotors")
@@ -146,7 +155,7 @@ class PhysicsPart(Part):
     inflow: bool = Field(True, description="hub force and thrust loss of the rotors")
 
 
-class Scenario(Part):
+class Scenario(AirframePart):
     """One flight to simulate."""
 
     airframe: str = Field(description="name in the catalogue or path", examples=['airframe = "hummingbird"'])

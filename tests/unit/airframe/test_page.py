@@ -7,24 +7,24 @@ import pytest
 
 from haltere.airframe import Airframe, AirframeError, loads
 from haltere.airframe.errors import model_at
-from haltere.airframe.fields import Part
+from haltere.airframe.fields import AirframePart
 
 PAGE = Path(__file__).parents[3] / "docs" / "airframe.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
-def parts() -> list[type[Part]]:
-    found: list[type[Part]] = [Airframe]
+def parts() -> list[type[AirframePart]]:
+    found: list[type[AirframePart]] = [Airframe]
     for part in found:
         for name in part.model_fields:
             inner = model_at(part, (name,))
             if inner is not None and inner not in found:
-                assert issubclass(inner, Part)
+                assert issubclass(inner, AirframePart)
                 found.append(inner)
     return found
 
 
-def section(part: type[Part]) -> str:
+def section(part: type[AirframePart]) -> str:
     found = re.search(rf"^#+ [^\n]*`{part.__name__}`.*?(?=^#|\Z)", TEXT, re.MULTILINE | re.DOTALL)
     assert found, f"no section on {part.__name__}"
     return found[0]

@@ -6,24 +6,24 @@ from pathlib import Path
 import pytest
 
 from haltere.airframe.errors import model_at
-from haltere.airframe.fields import Part
+from haltere.airframe.fields import AirframePart
 from haltere.simulation.scenario import Scenario, scenario_from_text
 
 TEXT = (Path(__file__).parents[3] / "docs" / "simulate.md").read_text(encoding="utf-8")
 
 
-def parts() -> list[type[Part]]:
-    found: list[type[Part]] = [Scenario]
+def parts() -> list[type[AirframePart]]:
+    found: list[type[AirframePart]] = [Scenario]
     for part in found:
         for name in part.model_fields:
             inner = model_at(part, (name,))
             if inner is not None and inner not in found:
-                assert issubclass(inner, Part)
+                assert issubclass(inner, AirframePart)
                 found.append(inner)
     return found
 
 
-def rows(part: type[Part]) -> dict[str, str]:
+def rows(part: type[AirframePart]) -> dict[str, str]:
     section = re.search(rf"^### [^\n]*`{part.__name__}`.*?(?=^#|\Z)", TEXT, re.MULTILINE | re.DOTALL)
     assert section, f"no section on {part.__name__}"
     return {name: line for line in section[0].splitlines() for name in re.findall(r"^\| `(\w+)` \|", line)}

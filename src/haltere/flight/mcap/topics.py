@@ -62,7 +62,7 @@ _IMU_FIELDS = {"orientation", "linear_acceleration", "angular_velocity"}
 
 
 @dataclass(frozen=True)
-class Part:
+class MessagePart:
     """The field of a message that holds one channel's samples of `shape`; `names` are those of its numbers."""
 
     channel: str
@@ -83,7 +83,7 @@ class Topic:
     name: str
     message: str
     frame: str
-    parts: tuple[Part, ...]
+    parts: tuple[MessagePart, ...]
 
     def layout(self) -> Layout:
         """Return the layout of its messages."""
@@ -113,7 +113,7 @@ class Topic:
         return found
 
 
-def _is_quaternion(part: Part) -> bool:
+def _is_quaternion(part: MessagePart) -> bool:
     return part.field in {"quaternion", "pose.orientation"}
 
 
@@ -124,11 +124,11 @@ def _leave_out_of_imu(layout: Layout, rows: Bytes, missing: set[str]) -> None:
     layout.set(rows, "orientation.w", np.ones((len(rows), 1)))
 
 
-def part(channel: str, field: str, shape: tuple[int, ...], columns: tuple[str, ...]) -> Part:
+def part(channel: str, field: str, shape: tuple[int, ...], columns: tuple[str, ...]) -> MessagePart:
     """Return a part; numbers without column names are named by the channel or by their index."""
     last = channel.rsplit(".", 1)[-1]
     names = columns or ((last,) if not shape else tuple(str(index) for index in range(prod(shape))))
-    return Part(channel, field, shape, names)
+    return MessagePart(channel, field, shape, names)
 
 
 def plan(channels: Iterable[Channel]) -> list[tuple[Topic, Times]]:
@@ -268,7 +268,7 @@ def loads(text: str) -> Manifest:
 
 def _topics(channels: dict[str, dict[str, Any]]) -> tuple[Topic, ...]:
     heads: dict[str, tuple[str, str]] = {}
-    parts: dict[str, list[Part]] = {}
+    parts: dict[str, list[MessagePart]] = {}
     for name, item in channels.items():
         message = item["message"].replace("/msg/", "/")
         if message not in DEFINITIONS:

@@ -15,9 +15,9 @@ from haltere.identification.known import Known, of_rotors
 from haltere.identification.methods.absolute import I_UNIT, K_UNIT, arms_of, nominal_mass, physical
 from haltere.identification.methods.command_fit import (
     CLEAR,
+    CommandResponse,
     Form,
-    Made,
-    Moved,
+    LowPassedCommands,
     Node,
     forms,
     grid,
@@ -89,7 +89,7 @@ def _clear(found: Sequence[Form]) -> Floats:
     return np.asarray(np.max(plain, axis=0)) if plain else np.asarray(found[0].told - 0.1)
 
 
-def _halves(signals: Moved, made: dict[Node, Made]) -> list[list[Form]]:
+def _halves(signals: LowPassedCommands, made: dict[Node, CommandResponse]) -> list[list[Form]]:
     """The forms of the first and of the second half of the flight."""
     places = np.flatnonzero(signals.good)
     found = []
@@ -119,7 +119,11 @@ def _motors(part: Excerpt, found: list[Form], halves: list[list[Form]]) -> list[
 
 
 def _authority(
-    part: Excerpt, signals: Moved, found: list[Form], halves: list[list[Form]], known: Mapping[str, Known]
+    part: Excerpt,
+    signals: LowPassedCommands,
+    found: list[Form],
+    halves: list[list[Form]],
+    known: Mapping[str, Known],
 ) -> list[Parameter]:
     parameters: list[Parameter] = []
     lift, lift_sigma = _both(found, halves, lambda f: f.lift)
@@ -268,7 +272,9 @@ def _moment(
     return value, value * spread
 
 
-def _predictions(part: Excerpt, signals: Moved, made: dict[Node, Made]) -> list[Prediction]:
+def _predictions(
+    part: Excerpt, signals: LowPassedCommands, made: dict[Node, CommandResponse]
+) -> list[Prediction]:
     """What the forms of the early part say of the late one."""
     early, late = (signals.good & side for side in (signals.time < part.split, signals.time >= part.split))
     if early.sum() < 2.0 * signals.rate or late.sum() < 0.3 * signals.rate:

@@ -55,7 +55,7 @@ SWAY = 0.05
 
 
 @dataclass(frozen=True)
-class Moved:
+class LowPassedCommands:
     """Low-passed signals at a low rate: commands (n, m), voltage (n,), motion."""
 
     rate: float
@@ -107,7 +107,7 @@ class Form:
         return self.curve, self.time_constant, self.delay, self.sag
 
 
-def moved(part: Excerpt) -> Moved:
+def moved(part: Excerpt) -> LowPassedCommands:
     """The signals of (2)."""
     if part.commands is None or part.accel is None:
         raise IdentifyError("the log has no motor commands; log the motor outputs")
@@ -132,7 +132,7 @@ def moved(part: Excerpt) -> Moved:
         slow = mean(part.voltage) / np.mean(part.voltage[part.good])
         voltage = slow if np.ptp(slow[good[:count:step]]) > SWAY else None
     commands = np.clip(np.nan_to_num(part.commands), 0.0, 1.5)
-    return Moved(
+    return LowPassedCommands(
         rate / step,
         mean(part.time),
         mean(commands),
@@ -145,7 +145,7 @@ def moved(part: Excerpt) -> Moved:
     )
 
 
-def squares(found: Moved, k: float, tau: float, dead: float, sag: float) -> Floats:
+def squares(found: LowPassedCommands, k: float, tau: float, dead: float, sag: float) -> Floats:
     """(n, m) u of equation (1), low-passed as the motion is."""
     d = found.commands
     y = k * d + (1.0 - k) * np.sqrt(d)
@@ -170,7 +170,7 @@ Node = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Made:
+class CommandResponse:
     """What the commands make by a form.
 
     Attributes:
@@ -182,14 +182,14 @@ class Made:
     climb: Floats
 
 
-def grid(found: Moved) -> dict[Node, Made]:
+def grid(found: LowPassedCommands) -> dict[Node, CommandResponse]:
     """Every form, computed once for all parts of a flight."""
     sags = (0.0, 1.0) if found.voltage is not None else (0.0,)
     every = {node: squares(found, *node) for node in product(CURVES, TAUS, DEAD, sags)}
-    return {node: Made(u, _climb(found, u)) for node, u in every.items()}
+    return {node: CommandResponse(u, _climb(found, u)) for node, u in every.items()}
 
 
-def _climb(found: Moved, u: Floats) -> Floats:
+def _climb(found: LowPassedCommands, u: Floats) -> Floats:
     """Integrals with `LEAK` over each stretch that is good."""
     pull = np.stack([u.sum(axis=1), np.full(len(u), STANDARD_GRAVITY)], axis=1)
     speeds = np.zeros_like(pull)
@@ -200,7 +200,10 @@ def _climb(found: Moved, u: Floats) -> Floats:
 
 
 def forms(
-    found: Moved, made: dict[Node, Made], good: Bools | None = None, damped: bool = False
+    found: LowPassedCommands,
+    made: dict[Node, CommandResponse],
+    good: Bools | None = None,
+    damped: bool = False,
 ) -> list[Form]:
     """Every form on the grid with its weight, best first; those without weight are left out.
 
@@ -214,7 +217,7 @@ def forms(
     rates, turn, force = found.rates[chosen], found.turn[chosen], found.force[chosen, 2]
     more = _more(rates)
     levers = _levers(found)[chosen]
-    own = {node: Made(each.squares[chosen], each.climb[chosen]) for node, each in made.items()}
+    own = {node: CommandResponse(each.squares[chosen], each.climb[chosen]) for node, each in made.items()}
     weights = [np.ones(len(force))] * 4
     fits: list[Form] = []
     for again in (False, True):
@@ -255,22 +258,22 @@ def predicted(form: Form, u: Floats, more: Floats, axis: int) -> Floats:
     return np.asarray(u @ forward + more @ form.rest[axis])
 
 
-def pulled(form: Form, found: Moved, made: Made) -> Floats:
+def pulled(form: Form, found: LowPassedCommands, made: CommandResponse) -> Floats:
     """(n,) force along z by a form, m/s2."""
     return _pulled(form, made, _levers(found))
 
 
-def _pulled(form: Form, made: Made, levers: Floats) -> Floats:
+def _pulled(form: Form, made: CommandResponse, levers: Floats) -> Floats:
     climb = made.climb @ [form.gain, -1.0]
     return np.asarray(made.squares @ form.lift + levers @ form.drift[:3] - form.drift[3] * climb)
 
 
-def _levers(found: Moved) -> Floats:
+def _levers(found: LowPassedCommands) -> Floats:
     """(n, 3) X of equation (2) along z."""
     return np.asarray(lever_matrices(found.rates, found.turn)[:, 2])
 
 
-def motion_terms(found: Moved) -> list[Floats]:
+def motion_terms(found: LowPassedCommands) -> list[Floats]:
     """For each row (n, 3) what stands beside the rotors in (2)."""
     return _more(found.rates)
 
@@ -282,7 +285,7 @@ def _weights(left: Floats) -> Floats:
 
 def _forms(
     node: Node,
-    made: Made,
+    made: CommandResponse,
     force: Floats,
     levers: Floats,
     turn: Floats,

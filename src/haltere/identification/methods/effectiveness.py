@@ -207,7 +207,7 @@ def _predictions(part: Excerpt, whole: RotorRows) -> list[Prediction]:
     if early.flown < 1.0 or late.flown < 0.3 or part.speeds is None:
         return []
     rows = rotor_rows(early, whole)
-    found = laws.signals(late, fill_gaps(part.speeds), None, rows.cutoff, rows.delay[0], rows.lag)
+    found = laws.low_passed(late, fill_gaps(part.speeds), None, rows.cutoff, rows.delay[0], rows.lag)
     if found.good.sum() < 20:
         return []
     good, time = found.good, found.time[found.good]

@@ -13,7 +13,7 @@ from haltere.flight.filters import apply_lag, fill_gaps, wiener_mix
 from haltere.flight.window import Excerpt
 from haltere.foundation.numbers import Floats
 from haltere.identification.regression import force_law as laws
-from haltere.identification.regression.force_law import Signals
+from haltere.identification.regression.force_law import LowPassed
 from haltere.identification.regression.motors import MotorFit, motor_fits
 from haltere.identification.regression.regression import Regression, regress
 from haltere.identification.regression.torque_law import TorqueRow, beyond, speed_delay, torque_rows
@@ -76,7 +76,7 @@ class RotorRows:
     both_ways: Floats
     swirl: tuple[Floats, Floats]
     cutoff: float
-    signals: Signals
+    signals: LowPassed
     motors: tuple[MotorFit, ...]
     across: Floats = field(default_factory=lambda: np.zeros(2))
 
@@ -112,12 +112,12 @@ def rotor_rows(
     else:
         late_by = speed_delay(part, speeds, made, cutoff, DELAYS, leaning)
         delay = late_by.value, late_by.turn
-        lag = _lag(laws.signals(part, speeds, None, cutoff, delay[0], 0.0))
+        lag = _lag(laws.low_passed(part, speeds, None, cutoff, delay[0], 0.0))
     dots = part.rate >= laws.QUICK
     near = (place_drawn, laws.REACH if place_drawn is None else DRAWN)
     regressions = []
     for scale in SPREAD if whole is None else (1.0,):
-        found = laws.signals(part, speeds, made, scale * cutoff, delay[0], lag)
+        found = laws.low_passed(part, speeds, made, scale * cutoff, delay[0], lag)
         regressions.append((found, *_rows(found, dots, near, leaning)))
     found, rows, turns, place, place_sigma = regressions[len(regressions) // 2]
     without = (
@@ -125,7 +125,7 @@ def rotor_rows(
         if made is not None
         else rows
     )
-    late = laws.signals(part, speeds, made, cutoff, delay[0] + delay[1], lag) if whole is None else found
+    late = laws.low_passed(part, speeds, made, cutoff, delay[0] + delay[1], lag) if whole is None else found
     later = _rows(late, dots, (place, 1e-6), leaning)[0]
     table = _table(rows, m, dots)
     moved = np.array([_table(each[1], m, dots) for each in regressions])
@@ -203,7 +203,7 @@ def _follow(fits: tuple[MotorFit, ...]) -> bool:
 
 
 def _rows(
-    found: Signals, dots: bool, near: tuple[Floats | None, float], leaning: bool
+    found: LowPassed, dots: bool, near: tuple[Floats | None, float], leaning: bool
 ) -> tuple[list[Regression], list[TorqueRow], Floats, Floats]:
     forces, place, sigma = laws.force_rows(found, *near)
     turns = torque_rows(found, dots, leaning)
@@ -215,7 +215,7 @@ def _dots(values: Floats, m: int, dots: bool) -> Floats:
     return values[m : 2 * m] if dots else np.full(m, np.nan)
 
 
-def _lag(found: Signals) -> float:
+def _lag(found: LowPassed) -> float:
     """The low-pass of the accelerometer that leaves least of the force along z."""
     left = []
     for lag in LAGS:

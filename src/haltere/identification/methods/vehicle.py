@@ -265,7 +265,7 @@ def _predictions(online: VehicleEstimate, part: Excerpt) -> list[Prediction]:
     early = replace(online, belief=online.early)
     p, axes = values_of(early), early.thrust_axes()[0]
     cutoff = min(CUTOFF, 0.2 * part.rate)
-    found = laws.signals(late, fill_gaps(part.speeds), None, cutoff, 0.0, 0.0)
+    found = laws.low_passed(late, fill_gaps(part.speeds), None, cutoff, 0.0, 0.0)
     R = np.asarray(axes_of(p["imu_rotation"]))
     rates, turn = found.rates @ R.T, found.turn @ R.T
     thrust = p["thrust_coefficient"][:, None] * axes

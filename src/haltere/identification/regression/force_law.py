@@ -40,7 +40,7 @@ REACH = 0.05
 
 
 @dataclass(frozen=True)
-class Turned:
+class TorqueSignals:
     """Rotor speeds as the torque law has them, low-passed.
 
     Attributes:
@@ -55,13 +55,15 @@ class Turned:
     swept: Floats
     speeds: Floats
 
-    def every(self, step: int) -> "Turned":
+    def every(self, step: int) -> "TorqueSignals":
         """Each sample of `step`."""
-        return Turned(self.squares[::step], self.rises[::step], self.swept[::step], self.speeds[::step])
+        return TorqueSignals(
+            self.squares[::step], self.rises[::step], self.swept[::step], self.speeds[::step]
+        )
 
 
 @dataclass(frozen=True)
-class Signals:
+class LowPassed:
     """Low-passed signals at a lower rate, all of the same filter.
 
     Attributes:
@@ -87,15 +89,15 @@ class Signals:
     force: Floats
     squares: Floats
     made: Floats | None
-    turned: Turned
-    turned_made: Turned | None
+    turned: TorqueSignals
+    turned_made: TorqueSignals | None
     levers: Floats
     good: Bools
 
 
-def signals(
+def low_passed(
     part: Excerpt, speeds: Floats, made: Floats | None, cutoff: float, delay: float, lag: float
-) -> Signals:
+) -> LowPassed:
     """The signals of (1).
 
     Args:
@@ -109,12 +111,12 @@ def signals(
     rate = part.rate
     step = max(int(rate / (6.0 * cutoff)), 1)
 
-    def rotor(values: Floats) -> tuple[Turned, Floats]:
+    def rotor(values: Floats) -> tuple[TorqueSignals, Floats]:
         moved = shift(values, delay, rate)
         speeds, squares = low_pass(moved, rate, cutoff), low_pass(moved**2, rate, cutoff)
         swept = integral(squares - squares.mean(axis=0), rate)
         rises = np.gradient(speeds, 1.0 / rate, axis=0)
-        turned = Turned(squares, rises, swept, speeds - speeds.mean(axis=0)).every(step)
+        turned = TorqueSignals(squares, rises, swept, speeds - speeds.mean(axis=0)).every(step)
         return turned, apply_lag(squares, lag, rate)[::step]
 
     gyro, accel = fill_gaps(part.gyro), fill_gaps(part.accel if part.accel is not None else part.gyro)
@@ -127,7 +129,7 @@ def signals(
     pick = slice(None, None, step)
     own = rotor(speeds)
     other = rotor(made) if made is not None else (None, None)
-    return Signals(
+    return LowPassed(
         rate=rate / step,
         cutoff=cutoff,
         time=part.time[pick],
@@ -143,7 +145,7 @@ def signals(
     )
 
 
-def increments(found: Signals, X: Floats, y: Floats, share: float) -> Regression:
+def increments(found: LowPassed, X: Floats, y: Floats, share: float) -> Regression:
     """Regress y (n,) on X (n, k) with differences over `LAG`, of a share of the earlier sample."""
     step = max(round(LAG * found.rate), 1)
     both = found.good[step:] & found.good[:-step]
@@ -151,7 +153,7 @@ def increments(found: Signals, X: Floats, y: Floats, share: float) -> Regression
     return regress(A, b)
 
 
-def force_row(found: Signals, X: Floats, y: Floats, Z: Floats | None) -> Regression:
+def force_row(found: LowPassed, X: Floats, y: Floats, Z: Floats | None) -> Regression:
     """Regress y (n,) on X (n, k) with instruments Z in noise made white."""
     step = max(int(found.rate / (BAND * found.cutoff)), 1)
     A, B = (None if x is None else x[::step, None] for x in (X, Z))
@@ -160,7 +162,7 @@ def force_row(found: Signals, X: Floats, y: Floats, Z: Floats | None) -> Regress
 
 
 def force_rows(
-    found: Signals, guess: Floats | None = None, reach: float = REACH
+    found: LowPassed, guess: Floats | None = None, reach: float = REACH
 ) -> tuple[list[Regression], Floats, Floats]:
     """The three rows of the force law, and the place r (3,) with its deviation (3,), m.
 
@@ -182,7 +184,7 @@ def force_rows(
     return rows, r, sigma
 
 
-def place(found: Signals, reach: float = REACH) -> Regression:
+def place(found: LowPassed, reach: float = REACH) -> Regression:
     """The place of the IMU with the force law's other terms beside it: the last three values are r, m.
 
     What rotors push across and the force of r at the torque that they make look alike. Rotors are upright to about
@@ -205,7 +207,7 @@ def place(found: Signals, reach: float = REACH) -> Regression:
     return white_regress(rows[::step], found.force[::step], clean[::step], found.good[::step], prior)
 
 
-def _explained_turn(found: Signals) -> Floats:
+def _explained_turn(found: LowPassed) -> Floats:
     """(n, 3) angular acceleration as far as rotors and products of the rates explain it, rad/s2."""
     w = found.rates
     swirl = np.stack([w[:, 1] * w[:, 2], w[:, 0] * w[:, 2], w[:, 0] * w[:, 1], np.ones(len(w))], axis=1)
@@ -214,7 +216,7 @@ def _explained_turn(found: Signals) -> Floats:
     return np.asarray(D @ np.linalg.lstsq(D[found.good], found.turn[found.good], rcond=None)[0])
 
 
-def pull(found: Signals, weights: Floats) -> tuple[float, float, float]:
+def pull(found: LowPassed, weights: Floats) -> tuple[float, float, float]:
     """How much force along z there is for the squares weighted by `weights` (m,), through the origin.
 
     Returns:

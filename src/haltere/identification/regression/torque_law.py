@@ -21,7 +21,13 @@ from haltere.flight.filters import low_pass, parabola_minimum, shift, white_nois
 from haltere.flight.window import Excerpt
 from haltere.foundation.numbers import Floats
 from haltere.identification.regression import force_law as laws
-from haltere.identification.regression.force_law import Signals, Turned, force_row, increments, signals
+from haltere.identification.regression.force_law import (
+    LowPassed,
+    TorqueSignals,
+    force_row,
+    increments,
+    low_passed,
+)
 from haltere.identification.regression.regression import (
     BAND,
     FITS,
@@ -57,7 +63,7 @@ class TorqueRow(Regression):
 
 
 def torque_row(
-    found: Signals,
+    found: LowPassed,
     axis: int,
     dots: bool = True,
     belief: float = np.inf,
@@ -79,7 +85,7 @@ def torque_row(
     good = good & (parts.sum(axis=1) > 0.5)
     motion = integral(motion_terms(found.rates, axis), found.rate)[::step]
 
-    def matrix(rotors: Turned) -> Floats:
+    def matrix(rotors: TorqueSignals) -> Floats:
         columns = [rotors.swept, rotors.speeds] if dots else [rotors.swept]
         if without_delay is not None:
             slope = rotors.squares @ without_delay.value[:m]
@@ -115,7 +121,7 @@ def torque_row(
     return TorqueRow(row.value[:own], row.cov[:own, :own], row.explained, row.rms, white, rate, belief)
 
 
-def torque_rows(found: Signals, dots: bool, leaning: bool = False) -> list[TorqueRow]:
+def torque_rows(found: LowPassed, dots: bool, leaning: bool = False) -> list[TorqueRow]:
     """All three; rotors are upright unless they are `leaning`."""
     m = found.squares.shape[1]
     yaw = torque_row(found, 2, dots)
@@ -188,7 +194,7 @@ def speed_delay(
     dots = part.rate >= laws.QUICK
     value = begin.value
     for _ in range(ROUNDS):
-        found = signals(part, speeds, made, cutoff, value, 0.0)
+        found = low_passed(part, speeds, made, cutoff, value, 0.0)
         turn, force = _by_gyro(part, found, dots, leaning), _by_accelerometer(found)
         apart = max(abs(turn[0] - force[0]) - float(np.hypot(turn[1], force[1])), 0.0) / np.sqrt(3.0)
         variance = np.array([turn[1] ** 2, force[1] ** 2 + SENSORS**2 + apart**2])
@@ -200,7 +206,7 @@ def speed_delay(
     return SpeedDelay(value, sigma, float(np.sqrt(sigma**2 + apart**2)))
 
 
-def _by_gyro(part: Excerpt, found: Signals, dots: bool, leaning: bool) -> tuple[float, float]:
+def _by_gyro(part: Excerpt, found: LowPassed, dots: bool, leaning: bool) -> tuple[float, float]:
     """How much later the rows of torque want the speeds, and its deviation, s."""
     m = found.squares.shape[1]
     place = 2 * m if dots else m
@@ -213,7 +219,7 @@ def _by_gyro(part: Excerpt, found: Signals, dots: bool, leaning: bool) -> tuple[
     return mean, float(np.sqrt(worse / np.sum(1.0 / sigma**2)))
 
 
-def _by_accelerometer(found: Signals) -> tuple[float, float]:
+def _by_accelerometer(found: LowPassed) -> tuple[float, float]:
     """The same of the force along the thrust."""
     plain = force_row(found, found.squares, found.force[:, 2], found.made)
 
@@ -229,7 +235,7 @@ def _by_accelerometer(found: Signals) -> tuple[float, float]:
 def _searched(part: Excerpt, speeds: Floats, cutoff: float, delays: Floats, leaning: bool) -> SpeedDelay:
     """The delay of a grid that leaves least."""
     left = []
-    base = signals(part, speeds, None, cutoff, 0.0, 0.0)
+    base = low_passed(part, speeds, None, cutoff, 0.0, 0.0)
     filtered = low_pass(speeds**2, part.rate, cutoff)
     every = max(round(part.rate / base.rate), 1)
     for delay in delays:

@@ -14,7 +14,7 @@ what they do not say widens the covariance:
     cov = [ (A^T A / (s^2 n) + diag(0, 1/sigma^2)) ^-1 ]_rr,    s^2 = |residual|^2 / (3 N - 3)              (2)
 
 n = `Tumble.inflation` samples count as one ([Blaha2024] takes n = 1 and no budget: its ellipsoids cover 0 to 8 %).
-A throw about one axis leaves the place along that axis unknown; `Excitation` names it.
+A throw about one axis leaves the place along that axis unknown; `TumbleExcitation` names it.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Excitation:
+class TumbleExcitation:
     """What one throw says alone.
 
     Attributes:
@@ -88,7 +88,7 @@ class ImuPlace:
     position: Floats
     cov: Floats
     formal: Floats
-    throws: tuple[Excitation, ...]
+    throws: tuple[TumbleExcitation, ...]
     bias: Floats
     residual: float
 
@@ -198,16 +198,18 @@ def _level(blocks: Sequence[tuple[Floats, Floats, float]], sigma: Floats, count:
     return max(float(np.sqrt(squares / max(count - 3, 1))), QUIETEST)
 
 
-def _excitation(number: int, throw: Tumble, budget: Budget, r: Floats, noise: float) -> Excitation:
+def _excitation(number: int, throw: Tumble, budget: Budget, r: Floats, noise: float) -> TumbleExcitation:
     _, cov, _ = _fit([throw], budget, r, noise)
     values, vectors = np.linalg.eigh(cov[:3, :3])
     weakest, sigma = vectors[:, -1], float(np.sqrt(values[-1]))
     spin = np.linalg.eigh(throw.gyro.T @ throw.gyro)[1][:, -1]
     if sigma <= NEEDED:
-        return Excitation(True, weakest, sigma, spin, f"throw {number} says enough about every direction")
+        return TumbleExcitation(
+            True, weakest, sigma, spin, f"throw {number} says enough about every direction"
+        )
     x, y, z = np.round(weakest * np.sign(weakest[np.argmax(np.abs(weakest))]), 2) + 0.0
     advice = (
         f"throw {number} leaves the place along ({x:g}, {y:g}, {z:g}) unknown to {1e3 * sigma:.2g} mm: "
         "spin about a second axis needed, across this one"
     )
-    return Excitation(False, weakest, sigma, spin, advice)
+    return TumbleExcitation(False, weakest, sigma, spin, advice)

@@ -80,7 +80,7 @@ _FRAMES = {"position": "world", "wxyz": "world", "velocity": "world", "fix": "wo
 
 
 @dataclass
-class _Series:
+class _TopicSeries:
     """Samples of one channel as they come."""
 
     channel: str
@@ -151,9 +151,9 @@ def _named(file: Path, folder: Path) -> Path:
     return folder / f"log{ending}"
 
 
-def _planned(bag: Any) -> dict[int, list[_Series]]:
+def _planned(bag: Any) -> dict[int, list[_TopicSeries]]:
     """Return, by connection, the channels that its messages hold."""
-    plans: dict[int, list[_Series]] = {}
+    plans: dict[int, list[_TopicSeries]] = {}
     taken: set[str] = set()
     for connection in bag.connections:
         topic = re.sub(r"[^\w/]", "_", connection.topic).strip("/").replace("/", ".")
@@ -165,7 +165,7 @@ def _planned(bag: Any) -> dict[int, list[_Series]]:
             usual, parts = KINDS[connection.msgtype]
             first = usual if usual not in taken else topic
             taken.add(usual)
-            plan = [_Series(f"{first}.{last}", si, pick) for last, si, pick in parts]
+            plan = [_TopicSeries(f"{first}.{last}", si, pick) for last, si, pick in parts]
         else:
             continue
         plans[connection.id] = [series for series in plan if series.channel not in taken]
@@ -173,35 +173,37 @@ def _planned(bag: Any) -> dict[int, list[_Series]]:
     return plans
 
 
-def _joints(topic: str) -> list[_Series]:
+def _joints(topic: str) -> list[_TopicSeries]:
     """Return the channels of a JointState topic: rotors by its name, joints otherwise."""
     last = topic.rsplit(".", 1)[-1]
     if "rotor" in topic or "motor" in topic:
         if last == "command":
-            return [_Series("rotors.command", "1", lambda m: list(m.effort if len(m.effort) else m.position))]
-        return [_Series("rotors.speed", "rad/s", lambda m: list(m.velocity))]
+            return [
+                _TopicSeries("rotors.command", "1", lambda m: list(m.effort if len(m.effort) else m.position))
+            ]
+        return [_TopicSeries("rotors.speed", "rad/s", lambda m: list(m.velocity))]
     return [
-        _Series("joints.angle", "rad", lambda m: list(m.position)),
-        _Series("joints.rate", "rad/s", lambda m: list(m.velocity)),
-        _Series("joints.effort", "N m", lambda m: list(m.effort)),
+        _TopicSeries("joints.angle", "rad", lambda m: list(m.position)),
+        _TopicSeries("joints.rate", "rad/s", lambda m: list(m.velocity)),
+        _TopicSeries("joints.effort", "N m", lambda m: list(m.effort)),
     ]
 
 
-def _dynamixel() -> list[_Series]:
+def _dynamixel() -> list[_TopicSeries]:
     """Return the channels of a Dynamixel driver's motor states: positions in encoder steps, load as a share."""
 
     def each(field_name: str) -> Pick:
         return lambda m: [float(getattr(state, field_name)) for state in m.motor_states]
 
     return [
-        _Series("joints.steps", "1", each("position")),
-        _Series("joints.goal_steps", "1", each("goal")),
-        _Series("joints.load", "1", each("load")),
+        _TopicSeries("joints.steps", "1", each("position")),
+        _TopicSeries("joints.goal_steps", "1", each("goal")),
+        _TopicSeries("joints.load", "1", each("load")),
     ]
 
 
-def _mapped(file: Path, bag: Any, mapping: Mapping) -> dict[int, list[_Series]]:
-    plans: dict[int, list[_Series]] = {}
+def _mapped(file: Path, bag: Any, mapping: Mapping) -> dict[int, list[_TopicSeries]]:
+    plans: dict[int, list[_TopicSeries]] = {}
     topics = {connection.topic: connection for connection in bag.connections}
     for name, part in mapping.channels.items():
         if part.topic not in topics:
@@ -209,7 +211,7 @@ def _mapped(file: Path, bag: Any, mapping: Mapping) -> dict[int, list[_Series]]:
                 f"{file}: channel '{name}': no topic '{part.topic}'; the bag has: {', '.join(sorted(topics)[:20])}"
             )
         si = UNITS[part.unit or UNIT_BY_NAME.get(name.rsplit(".", 1)[-1], "1")][0]
-        series = _Series(name, si, _picker(file, name, part.field), part)
+        series = _TopicSeries(name, si, _picker(file, name, part.field), part)
         plans.setdefault(topics[part.topic].id, []).append(series)
     return plans
 
@@ -232,7 +234,7 @@ def _picker(file: Path, channel: str, path: str) -> Pick:
     return pick
 
 
-def _take(builder: Builder, bag: Any, plans: dict[int, list[_Series]]) -> None:
+def _take(builder: Builder, bag: Any, plans: dict[int, list[_TopicSeries]]) -> None:
     """Read all messages of the planned connections; a bag that breaks off is read up to there."""
     connections = [connection for connection in bag.connections if connection.id in plans]
     count, bare = 0, 0
@@ -259,7 +261,7 @@ def _take(builder: Builder, bag: Any, plans: dict[int, list[_Series]]) -> None:
         )
 
 
-def _add(builder: Builder, series: _Series) -> None:
+def _add(builder: Builder, series: _TopicSeries) -> None:
     if series.odd and series.time:
         builder.note(f"broken: {series.channel}: {series.odd} messages of another length were left out")
     if not series.time:
@@ -284,7 +286,7 @@ def _add(builder: Builder, series: _Series) -> None:
         builder.add(series.channel, time, shown, series.unit, frame)
 
 
-def _distinct(series: _Series) -> tuple[str, ...]:
+def _distinct(series: _TopicSeries) -> tuple[str, ...]:
     """Return the joints' names if there is one for each column, else none."""
     names = series.names
     return names if len(set(names)) == series.width == len(names) and all(names) else ()

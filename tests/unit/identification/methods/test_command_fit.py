@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from haltere.identification.methods.command_fit import LEAK, Moved, forms, grid, pulled, squares
+from haltere.identification.methods.command_fit import LEAK, LowPassedCommands, forms, grid, pulled, squares
 
 RATE, NODE = 160.0, (0.5, 0.05, 0.01, 0.0)
 LIFT, CLIMB, PLACE = np.array([4.8, 5.0, 5.2, 5.0]), 0.35, np.array([0.004, -0.003, -0.02])
@@ -24,7 +24,9 @@ def flown(rng, seconds=25.0):
     commands = np.clip(0.6 + 0.05 * slow(1, 0.5) + 0.05 * slow(4, 3.0), 0.05, 1.0)
     good = np.ones(n, bool)
     good[:80] = good[2000:2200] = good[-80:] = False
-    bare = Moved(RATE, np.arange(n) / RATE, commands, None, rates, turn, np.zeros((n, 3)), good, 20.0)
+    bare = LowPassedCommands(
+        RATE, np.arange(n) / RATE, commands, None, rates, turn, np.zeros((n, 3)), good, 20.0
+    )
     u = squares(bare, *NODE)
     lift = LIFT * 9.80665 / np.mean(u @ LIFT)
     speed = np.zeros(n)
@@ -34,7 +36,7 @@ def flown(rng, seconds=25.0):
             speed[k] = before * np.exp(-LEAK / RATE) + (u[k] @ lift - 9.80665) / RATE
     force = u @ lift - CLIMB * speed + (np.cross(turn, PLACE) + np.cross(rates, np.cross(rates, PLACE)))[:, 2]
     felt = np.stack([0 * force, 0 * force, force + 0.1 * rng.normal(size=n)], axis=1)
-    return Moved(RATE, bare.time, commands, None, rates, turn, felt, good, 20.0), lift, force
+    return LowPassedCommands(RATE, bare.time, commands, None, rates, turn, felt, good, 20.0), lift, force
 
 
 @pytest.mark.parametrize("standing", [0.0, 1.5])

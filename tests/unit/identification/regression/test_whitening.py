@@ -6,7 +6,7 @@ from scipy import signal
 
 from haltere.flight.filters import wiener_mix
 from haltere.flight.window import _despiked
-from haltere.identification.regression.force_law import Signals, Turned
+from haltere.identification.regression.force_law import LowPassed, TorqueSignals
 from haltere.identification.regression.regression import INCREMENTS, Whitening, integral, stretches, whitening
 from haltere.identification.regression.torque_law import torque_row
 
@@ -55,9 +55,9 @@ def flown(rng, gyro, air, count=2400):
     wind = air * np.cumsum(rng.normal(size=count)) / np.sqrt(RATE)
     rate = integral(squares @ [2.0, -1.5] + rises @ [0.03, -0.03] + wind, RATE)
     rates = np.stack([0 * t, 0 * t, rate + gyro * rng.normal(size=count)], axis=1)
-    rotors = Turned(squares, rises, integral(squares, RATE), speeds - 10.0)
+    rotors = TorqueSignals(squares, rises, integral(squares, RATE), speeds - 10.0)
     none = np.zeros((count, 3))
-    return Signals(RATE, CUTOFF, t, rates, none, none, squares, None, rotors, None, np.zeros((count, 3, 3)),
+    return LowPassed(RATE, CUTOFF, t, rates, none, none, squares, None, rotors, None, np.zeros((count, 3, 3)),
                    np.ones(count, bool))  # fmt: skip
 
 

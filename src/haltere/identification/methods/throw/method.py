@@ -105,10 +105,10 @@ def as_rows(part: Excerpt, found: LogRows, start: float, end: float) -> RotorRow
     assert part.speeds is not None
     inside = (part.time >= start) & (part.time <= end)
     finite = np.isfinite(part.gyro).all(axis=1) & np.isfinite(part.speeds).all(axis=1)
-    whole = laws.signals(
+    whole = laws.low_passed(
         replace(part, good=inside & finite), fill_gaps(part.speeds), None, CUTOFF, found.delay, found.lag
     )
-    flown = laws.signals(part, fill_gaps(part.speeds), None, CUTOFF, found.delay, found.lag)
+    flown = laws.low_passed(part, fill_gaps(part.speeds), None, CUTOFF, found.delay, found.lag)
     m = part.rotors
     table = np.concatenate([found.force, found.torque, found.spin])
     size = np.max(np.abs(table), axis=1)

@@ -20,7 +20,7 @@ from haltere.flight import Flight
 from haltere.flight.filters import apply_lag, low_pass, parabola_minimum
 from haltere.flight.rotations import lever_matrices
 from haltere.foundation.numbers import Floats
-from haltere.identification.methods.throw.signals import Signals, window_of
+from haltere.identification.methods.throw.signals import ThrowSignals, window_of
 from haltere.identification.methods.throw.torque import TorqueRows, torque_rows
 
 CUTOFF = 20.0
@@ -99,7 +99,7 @@ def log_rows(
     )
 
 
-def _timed(signals: Signals, cutoff: float, turned: bool) -> tuple[TorqueRows, float]:
+def _timed(signals: ThrowSignals, cutoff: float, turned: bool) -> tuple[TorqueRows, float]:
     """The torque rows at the delay that leaves least: the best of `DELAYS`, refined by a parabola."""
     costs = np.array([torque_rows(signals, cutoff, delay, turned, FEW).cost for delay in DELAYS])
     delay = parabola_minimum(DELAYS, costs)[0]
@@ -117,14 +117,14 @@ def predicted(
     return turn[cut], (squares @ rows.torque.T + rises @ rows.spin.T)[cut]
 
 
-def _filtered(signals: Signals, cutoff: float, delay: float) -> tuple[Floats, Floats, Floats]:
+def _filtered(signals: ThrowSignals, cutoff: float, delay: float) -> tuple[Floats, Floats, Floats]:
     """Body rate (N, 3), squared speeds and rotor accelerations (N, m), low-passed."""
     speeds = signals.late(delay)
     W, squares, slow = (low_pass(x, signals.rate, cutoff) for x in (signals.gyro, speeds**2, speeds))
     return W, squares, np.asarray(np.gradient(slow, 1.0 / signals.rate, axis=0))
 
 
-def _force(signals: Signals, cutoff: float, delay: float, lag: float) -> tuple[Floats, Floats, Floats]:
+def _force(signals: ThrowSignals, cutoff: float, delay: float, lag: float) -> tuple[Floats, Floats, Floats]:
     """(3, m) F, (3,) place, (3,) rms: the three rows share one place; what they predict passes the PT2, too."""
     W, squares, _ = _filtered(signals, cutoff, delay)
     turn = np.gradient(W, 1.0 / signals.rate, axis=0)

@@ -24,7 +24,7 @@ BEFORE, AFTER = 0.05, 0.5
 
 
 @dataclass(frozen=True)
-class Signals:
+class ThrowSignals:
     """A window of a log.
 
     Attributes:
@@ -52,7 +52,7 @@ class Signals:
         return slice(edge, len(self.time) - edge)
 
 
-def window_of(flight: Flight, start: float, end: float, accel: str = "imu.accel") -> Signals:
+def window_of(flight: Flight, start: float, end: float, accel: str = "imu.accel") -> ThrowSignals:
     """The signals from `start` to `end`, s since the first sample."""
     gyro, force, speed = (flight[name] for name in ("imu.gyro", accel, "rotors.speed"))
     if not (np.array_equal(gyro.time, speed.time) and np.array_equal(gyro.time, force.time)):
@@ -67,7 +67,7 @@ def window_of(flight: Flight, start: float, end: float, accel: str = "imu.accel"
             f"{start:g} to {end:g} s hold {inside.sum()} samples; give at least 0.3 s of flight"
         )
     speeds = signal.medfilt(speed.values[inside], (3, 1))
-    return Signals(rate, time[inside], gyro.values[inside], force.values[inside], speeds)
+    return ThrowSignals(rate, time[inside], gyro.values[inside], force.values[inside], speeds)
 
 
 def thrown_window(flight: Flight) -> tuple[float, float]:

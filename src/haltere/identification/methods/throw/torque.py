@@ -22,7 +22,7 @@ import numpy as np
 
 from haltere.flight.filters import low_pass
 from haltere.foundation.numbers import Floats
-from haltere.identification.methods.throw.signals import Signals
+from haltere.identification.methods.throw.signals import ThrowSignals
 
 SPACING = 0.01
 """s between samples that are used."""
@@ -66,7 +66,7 @@ class _Samples:
 
 
 def torque_rows(
-    signals: Signals, cutoff: float, delay: float, turned: bool, rounds: int = ROUNDS
+    signals: ThrowSignals, cutoff: float, delay: float, turned: bool, rounds: int = ROUNDS
 ) -> TorqueRows:
     """Rows of equation (1) for rotor speeds that are `delay` s late.
 
@@ -106,7 +106,7 @@ def torque_rows(
     return TorqueRows(theta[:, :m], theta[:, m : n - 1], shape, gyroscopic, rms, memory, cost)
 
 
-def _samples(signals: Signals, cutoff: float, delay: float) -> _Samples:
+def _samples(signals: ThrowSignals, cutoff: float, delay: float) -> _Samples:
     rate, W = signals.rate, signals.gyro
     speeds = signals.late(delay)
     many = max(round(SPACING * rate), 1)
