@@ -10,7 +10,7 @@ from scipy import stats
 from tests.consistency.identification import Flights
 
 from haltere.airframe import from_catalogue
-from haltere.observability import ObservabilityError, Question, Subject, observe
+from haltere.observability import ObservabilityError, Question, RationalVehicle, analyse
 from haltere.observability.information.fisher import RATE, Information, Noise
 from haltere.observability.manoeuvres.flat_flight import Limits, Pilot, sampled
 from haltere.trajectory import periodic
@@ -25,8 +25,8 @@ GEOMETRY = ("rotors.*.axis", "rotors.*.position", "pose", "imu.rotation", "gravi
 def hummingbird():
     """Information and pilot of the Hummingbird, with everything measured that must be."""
     airframe = from_catalogue("hummingbird")
-    subject = Subject.from_airframe(airframe)
-    known = observe(subject, Question(("pose", "imu"))).restore_all[0]
+    subject = RationalVehicle.from_airframe(airframe)
+    known = analyse(subject, Question(("pose", "imu"))).restore_all[0]
     information = Information(subject, Noise.of(airframe, ("pose", "imu")), known)
     return information, Pilot.of(airframe, subject, Limits())
 

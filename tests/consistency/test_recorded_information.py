@@ -19,7 +19,7 @@ from scipy.spatial.transform import Rotation
 
 from haltere.airframe import from_catalogue
 from haltere.flight import Channel, Flight, nanoseconds
-from haltere.observability import information_of_flight
+from haltere.observability import observe_flight
 
 STEPS, DT, EVERY = 120, 0.0125, 4
 ACCEL, GYRO, PLACE, TURN, SPEED = 0.05, 0.005, 0.001, 0.002, np.pi
@@ -199,7 +199,7 @@ def covariance_and_shift(flight):
 def assert_spread_is_predicted(runs, level):
     rng = np.random.default_rng(41)
     flights = [measured(rng) for _ in range(runs)]
-    found = information_of_flight(vehicle(), recorded(*flights[0]), names=NAMES, known=KNOWN)
+    found = observe_flight(vehicle(), recorded(*flights[0]), names=NAMES, known=KNOWN)
     assert [told.name for told in found.parameters] == list(NAMES)
     predicted = np.asarray([told.sigma for told in found.parameters])
     cov, shift = covariance_and_shift(flights[0])

@@ -82,18 +82,12 @@ def catalogue():
 
 def observe():
     """Ranks and verdicts of the catalogue with pose and IMU."""
-    from haltere.airframe import from_catalogue
     from haltere.foundation import HaltereError
-    from haltere.observability import Question, Subject
-    from haltere.observability.answer import as_mapping
     from haltere.observability.answer import observe as ask
 
     for name in WITHOUT_POSE:
         try:
-            question = Question(("pose", "imu"))
-            found = as_mapping(
-                ask(Subject.from_airframe(from_catalogue(name), question.exteroceptive), question)
-            )
+            found = ask(name).to_dict()
         except HaltereError:
             yield name, {"refused": 1.0}
             continue

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.observability import Question, Subject, counted, exact_matrices, observe
+from haltere.observability import Question, RationalVehicle, analyse, counted, exact_matrices
 from haltere.papers.boehm import ranks
 
 SETS = [Question(s) for s in (("pose", "imu"), ("position", "imu"), ("pose",), ("position",), ("imu",))]
@@ -13,7 +13,7 @@ SETS.append(Question(("imu",), frozen=True))
 
 @pytest.mark.parametrize("n", [1, 4, 6, 8])
 def test_ranks_without_symmetry(n):
-    subject = Subject.generic(n, np.random.default_rng([n, 11]))
+    subject = RationalVehicle.generic(n, np.random.default_rng([n, 11]))
     matrices = exact_matrices(subject, SETS, np.random.default_rng(n))
     offsets = [(38, 6), (35, 6), (26, 6), (23, 6), (20, 6), (20, 3)]
     assert [counted(m, subject, "all") for m in matrices] == [a + b * n for a, b in offsets]
@@ -23,13 +23,13 @@ def test_ranks_without_symmetry(n):
 
 
 def test_hummingbird_on_the_sphere():
-    subject = Subject.from_airframe(from_catalogue("hummingbird"))
+    subject = RationalVehicle.from_airframe(from_catalogue("hummingbird"))
     matrices = exact_matrices(subject, SETS[:5], np.random.default_rng(0))
     assert [counted(m, subject, "all") for m in matrices] == [61, 58, 49, 46, 43]
 
 
 def test_null_space_of_the_general_vehicle():
-    result = observe(Subject.generic(4, np.random.default_rng(5)), Question(("pose", "imu")))
+    result = analyse(RationalVehicle.generic(4, np.random.default_rng(5)), Question(("pose", "imu")))
     kinds = [d.kind for d in result.directions]
     assert kinds == ["mass scale", "leverage scale", *["slide"] * 4]
     scale = dict(result.directions[0].members)
@@ -37,17 +37,17 @@ def test_null_space_of_the_general_vehicle():
 
 
 def test_mass_and_any_five_of_six_distances_are_enough():
-    subject = Subject.generic(4, np.random.default_rng(5))
+    subject = RationalVehicle.generic(4, np.random.default_rng(5))
     pairs = [f"distance.r{a}.r{b}" for a, b in ((1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4))]
-    ranks = [observe(subject, Question(("pose", "imu")), ["mass", *pairs[:k]]).rank for k in range(6)]
+    ranks = [analyse(subject, Question(("pose", "imu")), ["mass", *pairs[:k]]).rank for k in range(6)]
     assert ranks == [63, 64, 65, 66, 67, 68]
     for left_out in pairs:
         chosen = ["mass", *(p for p in pairs if p != left_out)]
-        assert observe(subject, Question(("pose", "imu")), chosen).rank == 68
+        assert analyse(subject, Question(("pose", "imu")), chosen).rank == 68
 
 
 def test_yaw_of_the_principal_axes_holds_what_the_paper_lists_and_more():
-    result = observe(Subject.from_airframe(from_catalogue("hummingbird")), Question(("pose", "imu")))
+    result = analyse(RationalVehicle.from_airframe(from_catalogue("hummingbird")), Question(("pose", "imu")))
     turn = next(d for d in result.directions if d.kind == "turn")
     groups = {name.rsplit(".", 1)[0] for name, _ in turn.members}
     paper = {"state.attitude", "state.rate", "pose.position", "pose.rotation", "imu.position", "imu.rotation"}

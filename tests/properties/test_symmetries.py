@@ -7,14 +7,14 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics.integrator import STAGES
-from haltere.observability import Question, Subject, observe
+from haltere.observability import Question, RationalVehicle, observe
 from haltere.observability.rank import exact
 from haltere.observability.rank.system import MOTION, OUTPUTS, equations
 
 SUBJECTS = {
-    "generic": lambda: Subject.generic(4, np.random.default_rng(1)),
-    "hummingbird": lambda: Subject.from_airframe(from_catalogue("hummingbird")),
-    "x500": lambda: Subject.from_airframe(from_catalogue("x500")),
+    "generic": lambda: RationalVehicle.generic(4, np.random.default_rng(1)),
+    "hummingbird": lambda: RationalVehicle.from_airframe(from_catalogue("hummingbird")),
+    "x500": lambda: RationalVehicle.from_airframe(from_catalogue("x500")),
 }
 
 

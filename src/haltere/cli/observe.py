@@ -2,11 +2,11 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
+from haltere.cli.output import JsonFlag, prepare_jax, progress, show
 
 EXAMPLE = "Example: haltere observe hummingbird --sensors pose,imu --known mass --json"
 
@@ -81,114 +81,42 @@ def observe(
     """
     from haltere.airframe import load_airframe
 
-    vehicle = load_airframe(airframe)
+    load_airframe(airframe)
     if flight is None and (wanted or mapping):
         raise typer.BadParameter("goes with --flight only", param_hint="--for" if wanted else "--map")
     if flight is not None and (axes is not Axes.SPHERE or norms is not Norms.ALL or frozen):
         raise typer.BadParameter("goes without --axes, --norms and --frozen-imu", param_hint="--flight")
     prepare_jax()
+    chosen, by_hand = listed([sensors]), listed(known or [])
     if flight is not None:
-        observe_flight(vehicle, flight, mapping, sensors, wanted or [], known or [], seed, json=json)
+        from haltere.logs import read
+        from haltere.observability.information.recorded import observe_flight
+
+        with progress(f"reading {flight}") as report:
+            record = read(flight, mapping=mapping)
+            names = listed(wanted or [])
+            told = observe_flight(
+                airframe, record, chosen, known=by_hand, names=names, seed=seed, progress=report
+            )
+        lines = [f"{flight}: {told.heading}", *(f"note: {note}" for note in told.notes)]
+        show({**told.to_dict(), "flight": flight}, [*lines, *told.tables], json=json)
         return
-    from numpy.random import default_rng
+    from haltere.observability.answer import observe as analyse
 
-    from haltere.observability import Question, Subject, as_mapping
-    from haltere.observability import observe as answer
-
-    question = Question(listed([sensors]), axes.value, frozen)
-    subject = Subject.from_airframe(vehicle, question.exteroceptive)
-    with progress(f"observability of {vehicle.name}"):
-        result = as_mapping(answer(subject, question, listed(known or []), norms.value, default_rng(seed)))
-    if json:
-        emit_json(result)
-        return
-    show(result)
-
-
-def observe_flight(
-    vehicle: Any,
-    flight: Path,
-    mapping: Path | None,
-    sensors: str,
-    wanted: list[str],
-    known: list[str],
-    seed: int,
-    *,
-    json: bool,
-) -> None:
-    """Print what a recorded flight tells."""
-    from numpy.random import default_rng
-
-    from haltere.logs import read
-    from haltere.observability import information_of_flight
-    from haltere.observability.information.recorded import as_mapping
-
-    with progress(f"reading {flight}") as report:
-        record = read(flight, mapping=mapping)
-        found = information_of_flight(
-            vehicle, record, listed([sensors]), listed(wanted), listed(known), default_rng(seed), report
+    with progress(f"observability of {airframe}"):
+        answer = analyse(
+            airframe,
+            chosen,
+            known=by_hand,
+            axes=axes.value,
+            norms=norms.value,
+            frozen_imu=frozen,
+            seed=seed,
         )
-    result = as_mapping(found)
-    if json:
-        emit_json({**result, "flight": flight})
-        return
-    from haltere.observability.information.excitation import UNITS
-
-    typer.echo(
-        f"{flight}: {result['duration']:.3g} s of {result['airframe']}, {' + '.join(result['sensors'])}"
-    )
-    for note in result["notes"]:
-        typer.echo(f"note: {note}")
-    emit_table(
-        "Excitation, root mean square",
-        ("kind", "size", "unit"),
-        [(kind, size, UNITS[kind]) for kind, size in result["excitation"].items()],
-    )
-    emit_table(
-        "What this flight tells",
-        ("parameter", "sigma", "% of its size", "verdict", "what is missing"),
-        [
-            (p["name"], p["sigma"], p["sigma"] and 100.0 * p["sigma"] / p["size"], p["verdict"], p["missing"])
-            for p in result["information"]
-        ],
-    )
+    lines = [answer.heading, *(f"note: {note}" for note in answer.notes)]
+    show(answer.to_dict(), [*lines, *answer.tables, *([answer.advice] if answer.advice else [])], json=json)
 
 
 def listed(words: list[str]) -> tuple[str, ...]:
     """The parts of options with commas, each once."""
     return tuple(dict.fromkeys(part.strip() for word in words for part in word.split(",") if part.strip()))
-
-
-def show(result: dict[str, Any]) -> None:
-    """Print the answer as text."""
-    how = "exact" if result["exact"] else "floating-point numbers alone"
-    typer.echo(
-        f"{result['airframe']}, {' + '.join(result['sensors'])}: rank {result['rank']} of {result['states']} states "
-        f"({how}; {len(result['directions'])} unobservable directions of {result['error_states']} error states)"
-    )
-    for note in result["notes"]:
-        typer.echo(f"note: {note}")
-    rows = [
-        (
-            direction["kind"],
-            direction["explanation"],
-            " or ".join(" + ".join(names) for names in direction["fix"][:2]) or None,
-        )
-        for direction in result["directions"]
-    ]
-    if rows:
-        emit_table("Unobservable directions", ("kind", "what moves", "measure by hand"), rows)
-    unclear = [p for p in result["parameters"] if p["verdict"] != "observable"]
-    emit_table(
-        f"Parameters: {len(result['parameters']) - len(unclear)} observable, {len(unclear)} not",
-        ("name", "verdict", "measure by hand"),
-        [(p["name"], p["verdict"], " + ".join(p["fix"]) if p["fix"] else None) for p in unclear],
-    )
-    remedy = result["remedy"]
-    if remedy["measure"]:
-        left = (
-            f"; {remedy['left']} directions then stay"
-            if remedy["left"]
-            else "; then everything is observable"
-        )
-        typer.echo(f"measure {', '.join(remedy['measure'])}{left}")

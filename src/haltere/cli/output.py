@@ -3,19 +3,19 @@
 Numbers in JSON are plain: arrays become lists, NaN and infinity become null.
 """
 
-import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from haltere.foundation.jsonable import to_jsonable
-from haltere.foundation.tables import format_cell
+from haltere.foundation.tables import TextTable, format_cell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +31,19 @@ QUIET_SECONDS = 2.0
 
 def emit_json(content: Mapping[str, Any]) -> None:
     """Print `content` as the one JSON object of this command."""
-    sys.stdout.write(json.dumps(to_jsonable(content), allow_nan=False, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(dumps(to_jsonable(content), allow_nan=False, ensure_ascii=False, indent=2) + "\n")
+
+
+def show(content: Mapping[str, Any], texts: Iterable[str | TextTable], *, json: bool) -> None:
+    """Print the result of a command: `content` as JSON, or `texts`, sentences and tables one below the other."""
+    if json:
+        emit_json(content)
+        return
+    for text in texts:
+        if isinstance(text, TextTable):
+            emit_table(text.title, text.columns, text.rows)
+        else:
+            sys.stdout.write(f"{text}\n")
 
 
 def emit_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

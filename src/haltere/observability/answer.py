@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from haltere.airframe import Airframe, load_airframe
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
+from haltere.foundation.tables import TextTable, html_lines
 from haltere.observability.rank.directions import Direction, named_directions, respecting
 from haltere.observability.rank.parameters import Menu, Parameter, Parameters, Verdict, verdict
 from haltere.observability.rank.rank import (
@@ -18,12 +21,12 @@ from haltere.observability.rank.rank import (
     exact_matrices,
     float_matrix,
 )
-from haltere.observability.rank.subject import Subject
+from haltere.observability.rank.subject import RationalVehicle
 from haltere.observability.rank.winged import winged
 
 
 @dataclass(frozen=True)
-class Finding:
+class ParameterVerdict:
     """What can be said about one parameter.
 
     Attributes:
@@ -36,8 +39,13 @@ class Finding:
     verdict: Verdict
     fix: tuple[str, ...] | None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Name, verdict and fix as JSON knows them."""
+        fix = None if self.fix is None else list(self.fix)
+        return {"name": self.name, "verdict": str(self.verdict), "fix": fix}
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Observability:
     """What sensors and knowledge can say about a vehicle.
 
@@ -58,7 +66,7 @@ class Observability:
         floating: the floating-point one beside it.
     """
 
-    subject: Subject
+    subject: RationalVehicle
     question: Question
     known: tuple[str, ...]
     norms: str
@@ -68,8 +76,8 @@ class Observability:
     directions: tuple[Direction, ...]
     remedies: tuple[tuple[tuple[str, ...], ...], ...]
     restore_all: tuple[tuple[str, ...], int]
-    parameters: tuple[Finding, ...]
-    motion: tuple[Finding, ...]
+    parameters: tuple[ParameterVerdict, ...]
+    motion: tuple[ParameterVerdict, ...]
     matrix: ExactMatrix | FloatMatrix
     floating: FloatMatrix
 
@@ -89,16 +97,133 @@ class Observability:
         """Whether the floating-point rank is the exact one."""
         return self.floating.rank == self.matrix.rank
 
+    def to_dict(self) -> dict[str, Any]:
+        """The answer in plain numbers and text, as `haltere observe --json` prints it."""
+        last, first = self.floating.gap
+        return {
+            "airframe": self.subject.name,
+            "sensors": list(self.question.sensors),
+            "known": list(self.known),
+            "axes": self.question.axes,
+            "norms": self.norms,
+            "states": self.states,
+            "error_states": self.error_states,
+            "rank": self.rank,
+            "exact": self.is_exact,
+            "directions": [
+                {
+                    "kind": direction.kind,
+                    "members": [{"name": name, "share": share} for name, share in direction.members],
+                    "explanation": direction.explanation,
+                    "fix": [list(names) for names in remedy],
+                }
+                for direction, remedy in zip(self.directions, self.remedies, strict=True)
+            ],
+            "parameters": [parameter.to_dict() for parameter in self.parameters],
+            "motion": [parameter.to_dict() for parameter in self.motion],
+            "remedy": {"measure": list(self.restore_all[0]), "left": self.restore_all[1]},
+            "floating_point": {
+                "rank": self.floating.rank + self.rank - self.matrix.rank,
+                "agrees": self.agrees,
+                "smallest_counted": last,
+                "largest_neglected": first,
+            },
+            "notes": list(self.notes),
+        }
+
+    @property
+    def heading(self) -> str:
+        """Vehicle, sensors and rank in one line."""
+        how = "exact" if self.is_exact else "floating-point numbers alone"
+        return (
+            f"{self.subject.name}, {' + '.join(self.question.sensors)}: rank {self.rank} of {self.states} states "
+            f"({how}; {len(self.directions)} unobservable directions of {self.error_states} error states)"
+        )
+
+    @property
+    def tables(self) -> tuple[TextTable, ...]:
+        """The unobservable directions, if there are any; the parameters that are not observable."""
+        directions = [
+            (d.kind, d.explanation, " or ".join(" + ".join(names) for names in remedy[:2]) or None)
+            for d, remedy in zip(self.directions, self.remedies, strict=True)
+        ]
+        unclear = [
+            (p.name, str(p.verdict), " + ".join(p.fix) if p.fix else None)
+            for p in self.parameters
+            if p.verdict is not Verdict.OBSERVABLE
+        ]
+        title = f"Parameters: {len(self.parameters) - len(unclear)} observable, {len(unclear)} not"
+        parameters = TextTable(title, ("name", "verdict", "measure by hand"), unclear)
+        if not directions:
+            return (parameters,)
+        columns = ("kind", "what moves", "measure by hand")
+        return TextTable("Unobservable directions", columns, directions), parameters
+
+    @property
+    def advice(self) -> str | None:
+        """What to measure by hand, and what is left then; None where hand measurements change nothing."""
+        names, left = self.restore_all
+        if not names:
+            return None
+        then = f"{left} directions then stay" if left else "then everything is observable"
+        return f"measure {', '.join(names)}; {then}"
+
+    def __repr__(self) -> str:
+        lines = [self.heading, *(f"note: {note}" for note in self.notes)]
+        return "\n".join(
+            [*lines, *(table.text() for table in self.tables), *([self.advice] if self.advice else [])]
+        )
+
+    def _repr_html_(self) -> str:
+        tables = "".join(table.html() for table in self.tables)
+        return (
+            html_lines([self.heading, *self.notes])
+            + tables
+            + html_lines([self.advice] if self.advice else [])
+        )
+
 
 @double_precision()
 def observe(
-    subject: Subject,
+    airframe: Airframe | str | PathLike[str],
+    sensors: Sequence[str] = ("pose", "imu"),
+    *,
+    known: Sequence[str] = (),
+    axes: str = "sphere",
+    norms: str = "all",
+    frozen_imu: bool = False,
+    seed: int = 0,
+) -> Observability:
+    """What sensors and hand measurements can say about a vehicle, in any flight at all.
+
+    Args:
+        airframe: the vehicle, a name of the catalogue, or a file.
+        sensors: of `pose`, `position`, `imu`.
+        known: names, beginnings of names or patterns of parameters measured by hand, such as `mass`,
+            `rotors.*.position.z` or `distance.front.left`.
+        axes: a rotor's axis as a tangent vector (`sphere`), or as azimuth and inclination (`spherical`).
+        norms: count the unit length of `all` quaternions, or only of those that are `determined`.
+        frozen_imu: hold rotor speeds fixed inside the IMU, as [Boehm2022] did.
+        seed: of random points and inputs; the answer does not depend on it.
+
+    Raises:
+        HaltereError: sensors, names or conventions are not known, or the vehicle has no such description.
+    """
+    bound_programs()
+    question = Question(tuple(sensors), axes, frozen_imu)
+    subject = RationalVehicle.from_airframe(load_airframe(airframe), question.exteroceptive)
+    return analyse(subject, question, known, norms, np.random.default_rng(seed))
+
+
+@double_precision()
+def analyse(
+    subject: RationalVehicle,
     question: Question,
     known: Sequence[str] = (),
     norms: str = "all",
     rng: np.random.Generator | None = None,
 ) -> Observability:
-    """What the sensors and the knowledge say about the vehicle.
+    """`observe` for a vehicle in rational numbers.
 
     Args:
         subject: the vehicle.
@@ -107,7 +232,6 @@ def observe(
         norms: `all` or `determined`.
         rng: for points and inputs; the answer does not depend on it.
     """
-    bound_programs()
     rng = rng or np.random.default_rng(0)
     by_flights = winged(subject)
     base: ExactMatrix | FloatMatrix
@@ -142,48 +266,8 @@ def observe(
     )
 
 
-def _finding(parameter: Parameter, matrix: ExactMatrix | FloatMatrix, menu: Menu | None) -> Finding:
+def _finding(parameter: Parameter, matrix: ExactMatrix | FloatMatrix, menu: Menu | None) -> ParameterVerdict:
     found = verdict(parameter, matrix)
     if found is Verdict.OBSERVABLE or menu is None:
-        return Finding(parameter.name, found, ())
-    return Finding(parameter.name, found, menu.for_row(menu.change(parameter)))
-
-
-def as_mapping(result: Observability) -> dict[str, Any]:
-    """The result in plain numbers and text, as `haltere observe --json` prints it."""
-    last, first = result.floating.gap
-    return {
-        "airframe": result.subject.name,
-        "sensors": list(result.question.sensors),
-        "known": list(result.known),
-        "axes": result.question.axes,
-        "norms": result.norms,
-        "states": result.states,
-        "error_states": result.error_states,
-        "rank": result.rank,
-        "exact": result.is_exact,
-        "directions": [
-            {
-                "kind": direction.kind,
-                "members": [{"name": name, "share": share} for name, share in direction.members],
-                "explanation": direction.explanation,
-                "fix": [list(names) for names in remedy],
-            }
-            for direction, remedy in zip(result.directions, result.remedies, strict=True)
-        ],
-        "parameters": [_plain(finding) for finding in result.parameters],
-        "motion": [_plain(finding) for finding in result.motion],
-        "remedy": {"measure": list(result.restore_all[0]), "left": result.restore_all[1]},
-        "floating_point": {
-            "rank": result.floating.rank + result.rank - result.matrix.rank,
-            "agrees": result.agrees,
-            "smallest_counted": last,
-            "largest_neglected": first,
-        },
-        "notes": list(result.notes),
-    }
-
-
-def _plain(finding: Finding) -> dict[str, Any]:
-    fix = None if finding.fix is None else list(finding.fix)
-    return {"name": finding.name, "verdict": str(finding.verdict), "fix": fix}
+        return ParameterVerdict(parameter.name, found, ())
+    return ParameterVerdict(parameter.name, found, menu.for_row(menu.change(parameter)))

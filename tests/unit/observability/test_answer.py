@@ -1,8 +1,10 @@
 """Ranks, directions, verdicts and remedies agree with each other, for every vehicle and sensor set, quickly."""
 
 import time
+from dataclasses import replace
 from functools import partial
 
+import jax
 import numpy as np
 import pytest
 
@@ -10,8 +12,8 @@ from haltere.airframe import catalogue_names, from_catalogue
 from haltere.observability import (
     ObservabilityError,
     Question,
-    Subject,
-    as_mapping,
+    RationalVehicle,
+    analyse,
     counted,
     exact_matrices,
     observe,
@@ -23,7 +25,7 @@ RIGID = [name for name in catalogue_names() if not has_wings(from_catalogue(name
 
 
 def hummingbird(sensor="pose"):
-    return Subject.from_airframe(from_catalogue("hummingbird"), sensor)
+    return RationalVehicle.from_airframe(from_catalogue("hummingbird"), sensor)
 
 
 def quickest(call, limit=1.0, tries=4):
@@ -42,9 +44,9 @@ def quickest(call, limit=1.0, tries=4):
 def test_every_rigid_vehicle_of_the_catalogue(name):
     for sensors in SETS:
         question = Question(sensors)
-        subject = Subject.from_airframe(from_catalogue(name), question.exteroceptive)
-        result = observe(subject, question)  # the first call also traces the equations
-        assert quickest(partial(observe, subject, question)) < 1.0
+        subject = RationalVehicle.from_airframe(from_catalogue(name), question.exteroceptive)
+        result = analyse(subject, question)  # the first call also traces the equations
+        assert quickest(partial(analyse, subject, question)) < 1.0
         assert result.is_exact
         assert result.agrees, result.floating.gap
         assert len(result.directions) == result.error_states - result.matrix.rank
@@ -53,7 +55,7 @@ def test_every_rigid_vehicle_of_the_catalogue(name):
 
 
 def test_twelve_rotors_take_less_than_five_seconds():
-    subject = Subject.generic(12, np.random.default_rng(0))
+    subject = RationalVehicle.generic(12, np.random.default_rng(0))
     start = time.process_time()
     matrices = exact_matrices(subject, [Question(sensors) for sensors in SETS], np.random.default_rng(1))
     assert time.process_time() - start < 5.0
@@ -62,8 +64,8 @@ def test_twelve_rotors_take_less_than_five_seconds():
 
 @pytest.mark.parametrize("name", sorted(set(catalogue_names()) - set(RIGID)))
 def test_wings_make_mass_observable_and_are_marked(name):
-    subject = Subject.from_airframe(from_catalogue(name))
-    result = observe(subject, Question(("pose", "imu")))
+    subject = RationalVehicle.from_airframe(from_catalogue(name))
+    result = analyse(subject, Question(("pose", "imu")))
     assert not result.is_exact
     assert any("floating-point" in note for note in result.notes)
     assert [d.kind for d in result.directions] == ["slide"] * 4
@@ -72,13 +74,13 @@ def test_wings_make_mass_observable_and_are_marked(name):
     assert high > 1e3 * max(low, 1e-13)
     for sensors in SETS:  # after the first call, which also compiles the wings
         question = Question(sensors)
-        subject = Subject.from_airframe(from_catalogue(name), question.exteroceptive)
-        assert quickest(partial(observe, subject, question)) < 1.0
+        subject = RationalVehicle.from_airframe(from_catalogue(name), question.exteroceptive)
+        assert quickest(partial(analyse, subject, question)) < 1.0
 
 
 def test_ranks_do_not_depend_on_the_seed():
     ranks = {
-        observe(hummingbird(), Question(("pose", "imu")), rng=np.random.default_rng(s)).rank for s in range(4)
+        analyse(hummingbird(), Question(("pose", "imu")), rng=np.random.default_rng(s)).rank for s in range(4)
     }
     assert ranks == {61}
 
@@ -89,40 +91,40 @@ def test_ranks_do_not_depend_on_the_seed():
 )
 def test_orders_of_lie_derivatives_that_are_needed(sensors, order):
     """ERRATA of the paper: 2, 2, 3, 4, 1; one less is not enough, more changes nothing."""
-    subject = Subject.generic(4, np.random.default_rng(7))
+    subject = RationalVehicle.generic(4, np.random.default_rng(7))
     questions = [Question(sensors, order=k) for k in (order - 1, order, 6)]
     less, enough, more = (m.rank for m in exact_matrices(subject, questions, np.random.default_rng(8)))
     assert less < enough == more
 
 
 def test_remedies_restore_what_they_say():
-    result = observe(hummingbird(), Question(("pose", "imu")))
+    result = analyse(hummingbird(), Question(("pose", "imu")))
     for direction, sets in zip(result.directions, result.remedies, strict=True):
         assert sets
         for names in sets:
-            after = observe(hummingbird(), Question(("pose", "imu")), names)
+            after = analyse(hummingbird(), Question(("pose", "imu")), names)
             assert len(after.directions) == len(result.directions) - len(names)
             assert direction.explanation not in [d.explanation for d in after.directions]
     measures, left = result.restore_all
     assert left == 0
-    full = observe(hummingbird(), Question(("pose", "imu")), measures)
+    full = analyse(hummingbird(), Question(("pose", "imu")), measures)
     assert full.rank == full.states
     assert len(measures) == len(result.directions)
 
 
 def test_fix_of_a_parameter_makes_it_observable():
-    result = observe(Subject.generic(4, np.random.default_rng(3)), Question(("pose", "imu")))
+    result = analyse(RationalVehicle.generic(4, np.random.default_rng(3)), Question(("pose", "imu")))
     for finding in result.parameters:
         if finding.name not in ("inertia.zz", "rotors.r2.position.y", "rotors.r3.thrust_coefficient"):
             continue
         assert finding.verdict == "combination"
-        after = observe(result.subject, result.question, finding.fix)
+        after = analyse(result.subject, result.question, finding.fix)
         assert {f.name: f.verdict for f in after.parameters}[finding.name] == "observable"
 
 
 def test_with_knowledge_a_scale_keeps_its_name_and_says_what_moves_with_it():
-    subject = Subject.generic(4, np.random.default_rng(3))
-    result = observe(subject, Question(("pose", "imu")), ["rotors.r1.position.x"])
+    subject = RationalVehicle.generic(4, np.random.default_rng(3))
+    result = analyse(subject, Question(("pose", "imu")), ["rotors.r1.position.x"])
     leverage = [d for d in result.directions if d.kind == "leverage scale"]
     assert len(leverage) == 1
     assert "rotor r1 slides along its axis" in leverage[0].explanation
@@ -131,7 +133,7 @@ def test_with_knowledge_a_scale_keeps_its_name_and_says_what_moves_with_it():
 
 
 def test_patterns_and_prefixes():
-    result = observe(
+    result = analyse(
         hummingbird(), Question(("pose", "imu"), "spherical"), ["rotors.*.axis.azimuth", "pose.rotation"]
     )
     assert "rotors.left.axis.azimuth" in result.known
@@ -152,7 +154,7 @@ def test_patterns_and_prefixes():
 )
 def test_unknown_names_are_told_with_the_closest(known, said):
     with pytest.raises(ObservabilityError, match="is not known") as error:
-        observe(hummingbird(), Question(("pose", "imu")), [known])
+        analyse(hummingbird(), Question(("pose", "imu")), [known])
     assert said in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -164,9 +166,28 @@ def test_nonsense_sensors_are_one_line(sensors):
 
 
 def test_the_answer_in_plain_numbers_has_the_keys_of_the_contract():
-    plain = as_mapping(observe(hummingbird(), Question(("pose", "imu"))))
+    plain = analyse(hummingbird(), Question(("pose", "imu"))).to_dict()
     assert {"states", "error_states", "rank", "directions", "parameters"} <= set(plain)
     assert (plain["states"], plain["error_states"]) == (68, 65)
     assert all({"kind", "members", "explanation"} <= set(d) for d in plain["directions"])
     assert all({"name", "verdict", "fix"} <= set(p) for p in plain["parameters"])
     assert max(abs(m["share"]) for d in plain["directions"] for m in d["members"]) == 1.0
+
+
+def test_the_public_function_takes_a_name_and_the_host_may_compute_with_32_bits():
+    with jax.enable_x64(False):
+        answer = observe("hummingbird", known=["mass"])
+        assert (answer.rank, answer.states, answer.agrees) == (62, 68, True)
+        assert not jax.config.jax_enable_x64
+    assert answer.to_dict() == analyse(hummingbird(), Question(("pose", "imu")), ["mass"]).to_dict()
+
+
+def test_an_answer_prints_as_tables():
+    answer = observe("hummingbird")
+    text, html = repr(answer), answer._repr_html_()
+    assert text.startswith("hummingbird, pose + imu: rank 61 of 68 states (exact; 7 unobservable directions")
+    assert all(direction.explanation[:50] in text for direction in answer.directions)
+    assert text.splitlines()[-1].startswith("measure ")
+    assert html.count("</table>") == 2
+    named = replace(answer, subject=replace(answer.subject, name="<b>"))
+    assert "<b>," not in named._repr_html_()

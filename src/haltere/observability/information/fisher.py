@@ -30,7 +30,7 @@ from haltere.foundation.numbers import Numbers
 from haltere.observability.rank import exact, system
 from haltere.observability.rank.parameters import Parameters
 from haltere.observability.rank.rank import chart
-from haltere.observability.rank.subject import ObservabilityError, Subject
+from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
 from haltere.observability.rank.system import MOTION
 
 ERRORS = 12
@@ -69,7 +69,7 @@ class Noise:
 class Information:
     """The question put to flights of one vehicle: which parameters, from which sensors, what is known."""
 
-    subject: Subject
+    subject: RationalVehicle
     noise: Noise
     known: tuple[str, ...]
 

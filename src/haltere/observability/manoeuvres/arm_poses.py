@@ -14,18 +14,20 @@ small, with lengths counted in the arm's reach. Poses are blind where their own 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from os import PathLike
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.airframe import Airframe, Link
+from haltere.airframe import Airframe, Link, load_airframe
 from haltere.airframe.errors import closest
 from haltere.dynamics import Model, State
 from haltere.dynamics.regressor import regressor, regressor_names
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
+from haltere.foundation.tables import TextTable, html_lines
 from haltere.observability.rank.subject import ObservabilityError
 
 NAMES = ("payload.mass", "payload.first_moment.x", "payload.first_moment.y", "payload.first_moment.z")
@@ -40,7 +42,7 @@ _SMALL = 1e-6
 
 
 @dataclass(frozen=True)
-class Arm:
+class PoseGrid:
     """The joints that carry a link, and what they feel of a payload in it.
 
     Attributes:
@@ -64,7 +66,7 @@ class Arm:
 
 
 @dataclass(frozen=True)
-class Poses:
+class ArmPoses:
     """A set of arm poses.
 
     Attributes:
@@ -76,62 +78,117 @@ class Poses:
     sigma: dict[str, float | None]
 
 
-@dataclass(frozen=True)
-class PayloadPlan:
+@dataclass(frozen=True, repr=False)
+class ArmPosePlan:
     """Which poses to take.
 
     Attributes:
+        airframe: name of the vehicle.
         arm: the arm.
+        torque_sigma: deviation of one torque reading, N m.
         rank: of (m, h) over all poses, of 4.
-        unseen: sentences about what no pose shows.
+        unobservable: sentences about what no pose shows.
         plans: the best set of each size from one.
         blind: sentences about poses that tell less than others.
     """
 
-    arm: Arm
+    airframe: str
+    arm: PoseGrid
+    torque_sigma: float
     rank: int
-    unseen: tuple[str, ...]
-    plans: tuple[Poses, ...]
+    unobservable: tuple[str, ...]
+    plans: tuple[ArmPoses, ...]
     blind: tuple[str, ...]
+
+    @property
+    def sigma(self) -> dict[str, float | None]:
+        """Predicted deviation of the largest set by name of `NAMES`, kg and kg m; None where it says nothing."""
+        return self.plans[-1].sigma
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan in plain numbers, as `haltere design --for payload --json` prints it."""
+        return {
+            "airframe": self.airframe,
+            "link": self.arm.link,
+            "joints": list(self.arm.joints),
+            "rank": self.rank,
+            "unobservable": list(self.unobservable),
+            "blind": list(self.blind),
+            "trajectory": [
+                {"kind": "poses", "angles": plan.angles.tolist(), "predicted_sigma": plan.sigma}
+                for plan in self.plans
+            ],
+            "predicted_sigma": self.sigma,
+        }
+
+    @property
+    def sigma_table(self) -> TextTable:
+        """The angles and predicted deviations of every set."""
+        rows = []
+        for plan in self.plans:
+            poses = ("(" + ", ".join(f"{a:.0f}" for a in np.rad2deg(pose)) + ")" for pose in plan.angles)
+            rows.append((len(plan.angles), "; ".join(poses), *plan.sigma.values()))
+        known = f"torques known to {self.torque_sigma:g} N m"
+        return TextTable(
+            f"Payload on {self.arm.link} from {known}, one sigma in kg and kg m",
+            ("poses", f"angles of {', '.join(self.arm.joints)}, deg", "mass", "m x", "m y", "m z"),
+            rows,
+        )
+
+    @property
+    def remarks(self) -> list[str]:
+        """What no pose shows, and which poses show less than others, in sentences."""
+        return [*self.unobservable, *(f"blind: {sentence}" for sentence in self.blind)]
+
+    def __repr__(self) -> str:
+        return "\n".join([self.sigma_table.text(), *self.remarks])
+
+    def _repr_html_(self) -> str:
+        return self.sigma_table.html() + html_lines(self.remarks)
 
 
 @double_precision()
-def payload_plan(
-    airframe: Airframe,
+def design_arm_poses(
+    airframe: Airframe | str | PathLike[str],
     link: str | None = None,
     gripper: Sequence[float] | None = None,
-    sigma: float = SIGMA,
+    torque_sigma: float = SIGMA,
     most: int = 3,
-) -> PayloadPlan:
+) -> ArmPosePlan:
     """The best poses for a payload at the end of an arm.
 
     Args:
-        airframe: the vehicle with its arm.
+        airframe: the vehicle with its arm, a name of the catalogue, or a file.
         link: that holds the payload; the outermost link of the longest chain of joints if it is not named.
         gripper: (3,) where it holds, in that link's frame, m; by default twice as far out as its centre of mass.
-        sigma: deviation of one torque reading, N m.
+        torque_sigma: deviation of one torque reading, N m.
         most: largest number of poses.
 
     Raises:
         ObservabilityError: the vehicle has no arm, or a number makes no sense.
     """
-    if not (sigma > 0.0 and np.isfinite(sigma)):
+    if not (torque_sigma > 0.0 and np.isfinite(torque_sigma)):
         raise ObservabilityError(
-            f"got a torque deviation of {sigma:g} N m, expected more than zero; try {SIGMA:g}"
+            f"got a torque deviation of {torque_sigma:g} N m, expected more than zero; try {SIGMA:g}"
         )
     if most < 1:
         raise ObservabilityError(f"got {most} poses, expected at least one; try 2")
-    arm = arm_of(airframe, link, gripper)
+    airframe = load_airframe(airframe)
+    arm = grid_of_poses(airframe, link, gripper)
     whole = arm.scaled.reshape(-1, 4)
     _, values, basis = np.linalg.svd(whole)
     rank = int(np.sum(values > _SMALL * values[0]))
-    plans = _best_sets(arm, basis[:rank], sigma, most)
-    return PayloadPlan(arm, rank, _unseen(basis[rank:]), plans, _blind(arm))
+    plans = _best_sets(arm, basis[:rank], torque_sigma, most)
+    return ArmPosePlan(
+        airframe.name, arm, torque_sigma, rank, _unobservable(basis[rank:]), plans, _blind(arm)
+    )
 
 
 @double_precision()
-def arm_of(airframe: Airframe, link: str | None = None, gripper: Sequence[float] | None = None) -> Arm:
-    """The arm of a vehicle over a grid of poses; arguments as those of `payload_plan`."""
+def grid_of_poses(
+    airframe: Airframe, link: str | None = None, gripper: Sequence[float] | None = None
+) -> PoseGrid:
+    """The arm of a vehicle over a grid of poses; arguments as those of `design_arm_poses`."""
     holder = _holder(airframe, link)
     chain = _chain(airframe, holder)
     point = 2.0 * np.asarray(holder.com) if gripper is None else np.asarray(gripper, float)
@@ -155,7 +212,7 @@ def arm_of(airframe: Airframe, link: str | None = None, gripper: Sequence[float]
     Y[:, :, 0] += Y[:, :, 1:] @ point
     outer = [np.linalg.norm(one.joint.origin) for one in chain[1:]]
     reach = float(sum(outer) + np.linalg.norm(point)) or 1.0
-    return Arm(holder.name, tuple(one.name for one in chain), poses, Y, reach)
+    return PoseGrid(holder.name, tuple(one.name for one in chain), poses, Y, reach)
 
 
 def _holder(airframe: Airframe, link: str | None) -> Link:
@@ -198,7 +255,7 @@ def _grid(limits: Sequence[tuple[float, float]]) -> Numbers:
         step *= 1.5
 
 
-def _best_sets(arm: Arm, seen: Numbers, sigma: float, most: int) -> tuple[Poses, ...]:
+def _best_sets(arm: PoseGrid, seen: Numbers, sigma: float, most: int) -> tuple[ArmPoses, ...]:
     """The best set of each size, counting the directions (r, 4) that some pose shows.
 
     All pairs are tried; a larger set has the best one added, then exchanges of one pose as long as they help.
@@ -214,7 +271,7 @@ def _best_sets(arm: Arm, seen: Numbers, sigma: float, most: int) -> tuple[Poses,
         )
         chosen = _exchanged(matrices, chosen)
         whole = arm.scaled[chosen].reshape(-1, 4)
-        plans.append(Poses(arm.poses[chosen], sigmas(arm, whole.T @ whole / sigma**2)))
+        plans.append(ArmPoses(arm.poses[chosen], sigmas(arm, whole.T @ whole / sigma**2)))
     return tuple(plans)
 
 
@@ -239,7 +296,7 @@ def _cost(matrices: Numbers, chosen: list[int]) -> float:
     return float(np.trace(np.linalg.inv(matrices[chosen].sum(0) + _VAGUE * np.eye(matrices.shape[1]))))
 
 
-def sigmas(arm: Arm, matrix: Numbers) -> dict[str, float | None]:
+def sigmas(arm: PoseGrid, matrix: Numbers) -> dict[str, float | None]:
     """Deviations of `NAMES` from an information (4, 4) about (m, h / reach)."""
     values, basis = np.linalg.eigh(matrix)
     weak = values <= _SMALL**2 * max(values[-1], 1e-300)
@@ -252,7 +309,7 @@ def sigmas(arm: Arm, matrix: Numbers) -> dict[str, float | None]:
     return found
 
 
-def _unseen(directions: Numbers) -> tuple[str, ...]:
+def _unobservable(directions: Numbers) -> tuple[str, ...]:
     """What no pose shows, from an orthonormal basis (k, 4)."""
     sentences = []
     for direction in directions:
@@ -264,7 +321,7 @@ def _unseen(directions: Numbers) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _blind(arm: Arm) -> tuple[str, ...]:
+def _blind(arm: PoseGrid) -> tuple[str, ...]:
     """Poses without a trace of the mass, and poses whose joints all feel the same."""
     scaled = arm.scaled
     size = np.abs(scaled).max()
@@ -275,12 +332,12 @@ def _blind(arm: Arm) -> tuple[str, ...]:
     return (
         *_grouped(arm, no_mass, "the weight has no lever, the mass does not show"),
         *_grouped(
-            arm, same, "the joints feel the same, mass and place cannot be told apart in this pose alone"
+            arm, same, "the joints feel the same, mass and position cannot be told apart in this pose alone"
         ),
     )
 
 
-def _grouped(arm: Arm, which: Numbers, reason: str) -> list[str]:
+def _grouped(arm: PoseGrid, which: Numbers, reason: str) -> list[str]:
     """Sentences: joint values at which all poses are concerned first, then the other poses one by one."""
     sentences, left = [], which.copy()
     for j, joint in enumerate(arm.joints):

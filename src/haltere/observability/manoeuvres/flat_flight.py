@@ -21,7 +21,7 @@ from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 from haltere.observability.information.fisher import RATE
 from haltere.observability.rank import exact
-from haltere.observability.rank.subject import ObservabilityError, Subject
+from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
 from haltere.trajectory import (
     Reference,
     Trajectory,
@@ -84,7 +84,7 @@ class Pilot:
     """(R, 6) least-norm squared speeds for a wrench in hover axes."""
 
     @classmethod
-    def of(cls, airframe: Airframe, subject: Subject, limits: Limits) -> "Pilot":
+    def of(cls, airframe: Airframe, subject: RationalVehicle, limits: Limits) -> "Pilot":
         """The pilot of a vehicle that can hover."""
         vehicle = VehicleNumbers.from_airframe(airframe)
         fault = hover_fault(vehicle)

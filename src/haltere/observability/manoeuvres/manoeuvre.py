@@ -1,242 +1,58 @@
-"""The manoeuvre to fly: a bounded periodic trajectory with the most information about chosen parameters.
-
-With the parameters' covariance C of a flight (`haltere.observability.information.fisher`) and the size s_j of each
-parameter, the coefficients of the trajectory minimise
-
-    A:  log sqrt(sum_j C_jj / s_j^2)        D:  log det(C) / (2 n)                                          (1)
-
-plus a penalty where a limit is exceeded, by a quasi-Newton method with exact gradients: back through the information,
-through the derivatives of the equations of motion, and through flatness. At the end the amplitudes are reduced until
-every limit is kept at every sample.
-
-`plan` says for one vehicle what to measure by hand, what to fly, and what it will be worth.
-"""
+"""The manoeuvre to fly for chosen parameters: what to measure by hand, what to fly, and the sigma to expect of it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.optimize import minimize
+import tomli_w
 
-from haltere.airframe import Airframe
-from haltere.foundation.arrays import Array, double_precision
+from haltere.airframe import Airframe, dumps, load_airframe
+from haltere.foundation.arrays import double_precision, to_numpy
+from haltere.foundation.files import check_free, write_text
+from haltere.foundation.memory import bound_programs
 from haltere.foundation.numbers import Numbers
-from haltere.observability.answer import observe
-from haltere.observability.information.excitation import excitation_of, missing
-from haltere.observability.information.fisher import RATE, Information, Noise
-from haltere.observability.manoeuvres.flat_flight import Limits, Nominal, Pilot, sampled
+from haltere.foundation.tables import TextTable, html_lines
+from haltere.observability.answer import analyse
+from haltere.observability.information.excitation import UNITS, missing
+from haltere.observability.information.fisher import Information, Noise
+from haltere.observability.manoeuvres.flat_flight import Limits, Pilot
+from haltere.observability.manoeuvres.search import Designer, Manoeuvre
 from haltere.observability.rank.parameters import Verdict
 from haltere.observability.rank.rank import Question
-from haltere.observability.rank.subject import ObservabilityError, Subject
-from haltere.observability.rank.system import MOTION, OUTPUTS
+from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
 from haltere.observability.rank.winged import refuse_wings
-from haltere.trajectory import Harmonic, Trajectory, bounded, periodic, random_lissajous
+from haltere.trajectory import Harmonic, bounded, random_lissajous
 
-CRITERIA = ("a", "d")
-_SLACK, _PENALTY, _BISECTIONS = 0.97, 300.0, 30
-_KEPT = 0.99
-"""Share of the limits at the samples, so that they are kept between them too."""
-
-
-@dataclass(frozen=True)
-class Manoeuvre:
-    """What to fly, and what to expect of it.
-
-    Attributes:
-        coefficients: (2, K, 4) sines and cosines of `haltere.trajectory.periodic`.
-        trajectory: the same as a trajectory.
-        sigma: predicted deviation by parameter, SI, for the whole flight; None where nothing is learnt.
-        use: largest share of a limit that it takes.
-        value: the criterion.
-        excitation: see `haltere.observability.information.excitation`.
-    """
-
-    coefficients: Numbers
-    trajectory: Harmonic
-    sigma: dict[str, float | None]
-    use: float
-    value: float
-    excitation: dict[str, float]
+COMPARED = 5
+"""Random Lissajous figures to compare a manoeuvre with."""
+TABLE_COLUMNS = (
+    "t",
+    "x",
+    "y",
+    "z",
+    "yaw",
+    "vx",
+    "vy",
+    "vz",
+    "yaw_rate",
+    "ax",
+    "ay",
+    "az",
+    "yaw_acceleration",
+)
 
 
-@dataclass(frozen=True)
-class Designer:
-    """The search for a manoeuvre.
-
-    Attributes:
-        information: vehicle, sensors and knowledge.
-        pilot: flatness and limits.
-        names: the parameters that matter.
-        seconds: length of the flight; it repeats the period.
-        period: s.
-        harmonics: K.
-        criterion: `a` or `d`.
-    """
-
-    information: Information
-    pilot: Pilot
-    names: tuple[str, ...]
-    seconds: float = 30.0
-    period: float = 10.0
-    harmonics: int = 12
-    criterion: str = "a"
-
-    def __post_init__(self) -> None:
-        if self.criterion not in CRITERIA:
-            raise ObservabilityError(f"criterion {self.criterion!r} is not known; choose a or d")
-        if not (np.isfinite(self.seconds) and self.seconds > 0.0):
-            raise ObservabilityError(f"got a flight of {self.seconds:g} s, expected more than zero; try 30")
-        if not self.names:
-            raise ObservabilityError("no parameter to design for; name one, such as inertia.zz")
-
-    @cached_property
-    def rows(self) -> Numbers:
-        """(n, f) gradients of the parameters, each over its size."""
-        rows = []
-        for name in self.names:
-            row = self.information.row(name)
-            if not np.any(np.abs(row) > 1e-9 * self.information.size(name)):
-                raise ObservabilityError(f"parameter {name!r} is known already; design for another one")
-            rows.append(row / self.information.size(name))
-        return np.stack(rows)
-
-    @cached_property
-    def _fly(self) -> Callable[[Array], Nominal]:
-        return jax.jit(self._nominal)
-
-    def _nominal(self, coefficients: Array) -> Nominal:
-        path = periodic(coefficients[0], coefficients[1], self.period, self.pilot.limits.centre)
-        return self.pilot.fly(sampled(path, self.period))
-
-    @cached_property
-    def _back(self) -> Callable[[Array, Nominal], Array]:
-        def back(coefficients: Array, weights: Nominal) -> Array:
-            gradient: Array = jax.vjp(self._nominal, coefficients)[1](weights)[0]
-            return gradient
-
-        return jax.jit(back)
-
-    @cached_property
-    def _criterion(self) -> Callable[[Array, Array], tuple[Array, tuple[Array, Array]]]:
-        reduced, flights = self.information.reduced, self.seconds / self.period
-        return jax.jit(jax.value_and_grad(lambda J, wxyz: self._score(flights * reduced(J, wxyz)), (0, 1)))
-
-    def _score(self, matrix: Array) -> Array:
-        """Equation (1) from an information (f, f)."""
-        rows = jnp.asarray(self.rows)
-        scale = jnp.sqrt(jnp.diagonal(matrix) + 1e-9)
-        even = matrix / scale[:, None] / scale[None, :] + 1e-12 * jnp.eye(len(scale))
-        covariance = (rows / scale) @ jnp.linalg.solve(even, (rows / scale).T)
-        by_sum: Array = 0.5 * jnp.log(jnp.trace(covariance))
-        by_volume: Array = 0.5 * jnp.linalg.slogdet(covariance)[1] / len(rows)
-        return by_sum if self.criterion == "a" else by_volume
-
-    def value_and_gradient(self, coefficients: Numbers) -> tuple[float, Numbers, float]:
-        """The criterion of equation (1) without penalty, its gradient, and the largest share of a limit."""
-        nominal = self._fly(jnp.asarray(coefficients))
-        value, weights = self._value(nominal)
-        gradient = self._back(jnp.asarray(coefficients), weights)
-        return value, np.asarray(gradient), float(jnp.max(nominal.use))
-
-    def _value(self, nominal: Nominal) -> tuple[float, Nominal]:
-        info = self.information
-        tape, J = info.linearised(np.asarray(nominal.motion), np.asarray(nominal.inputs))
-        value, (by_J, by_q) = self._criterion(jnp.asarray(J), nominal.motion[:, 6:10])
-        i, j, slots = tape.program.derivatives(range(MOTION + OUTPUTS), J.shape[2])
-        weights = np.zeros(tape.values.shape[1:])
-        np.add.at(weights, slots, np.asarray(by_J)[:, i, j].T)
-        back = info.adjoint.back(tape, weights)
-        n = nominal.inputs.shape[1]
-        motion = back[:MOTION].T.copy()
-        motion[:, 6:10] += np.asarray(by_q)
-        inputs = back[-2 * n : -n].T + back[-n:].T
-        return float(value), Nominal(jnp.asarray(motion), jnp.asarray(inputs), jnp.zeros_like(nominal.use))
-
-    def _penalised(self, flat: Numbers) -> tuple[float, Numbers]:
-        coefficients = flat.reshape(2, self.harmonics, 4)
-        nominal = self._fly(jnp.asarray(coefficients))
-        value, weights = self._value(nominal)
-        over = np.maximum(np.asarray(nominal.use) - _SLACK, 0.0)
-        samples = over.shape[0]
-        penalty = _PENALTY * float(np.sum(over**2)) / samples
-        weights = replace(weights, use=jnp.asarray(2.0 * _PENALTY * over / samples))
-        gradient = np.asarray(self._back(jnp.asarray(coefficients), weights)).reshape(-1)
-        if not np.isfinite(value) or not np.all(np.isfinite(gradient)):
-            return 1e6, np.zeros_like(flat)
-        return value + penalty, gradient
-
-    def fitted(self, coefficients: Numbers, grow: bool = False) -> Numbers:
-        """The coefficients times the largest factor, at most one unless it may grow, that keeps all limits."""
-
-        def keeps(factor: float) -> bool:
-            return float(jnp.max(self._fly(jnp.asarray(factor * coefficients)).use)) <= _KEPT
-
-        low, high = 0.0, 1.0
-        while grow and keeps(high) and high < 1e3:
-            low, high = high, 2.0 * high
-        if keeps(high):
-            return high * coefficients
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if keeps(middle) else (low, middle)
-        return low * coefficients
-
-    def random(self, rng: np.random.Generator) -> Numbers:
-        """A random multisine scaled to the limits: even spectrum of speed, random phases and shares of the axes."""
-        k = np.arange(1.0, self.harmonics + 1.0)[:, None]
-        phase = rng.uniform(0.0, 2.0 * np.pi, (self.harmonics, 4))
-        size = rng.uniform(0.0, 1.0, (self.harmonics, 4)) / k * rng.uniform(0.1, 1.0, 4)
-        return self.fitted(np.stack([size * np.cos(phase), size * np.sin(phase)]), grow=True)
-
-    def judged(self, coefficients: Numbers) -> Manoeuvre:
-        """What a manoeuvre promises."""
-        nominal = self._fly(jnp.asarray(coefficients))
-        motion, inputs = np.asarray(nominal.motion), np.asarray(nominal.inputs)
-        matrix = self.seconds / self.period * self.information.matrix(motion, inputs)
-        sigma = self.information.sigmas(matrix, self.names)
-        path = periodic(coefficients[0], coefficients[1], self.period, self.pilot.limits.centre)
-        value = float(self._score(jnp.asarray(matrix)))
-        shaken = excitation_of(motion[:, 10:13], inputs, 1.0 / RATE)
-        return Manoeuvre(coefficients, path, sigma, float(jnp.max(nominal.use)), value, shaken)
-
-    def along(self, trajectory: Trajectory) -> dict[str, float | None]:
-        """Predicted deviations of a flight along any trajectory, over `seconds`."""
-        nominal = self.pilot.fly(sampled(trajectory, self.seconds))
-        info = self.information
-        return info.sigmas(info.matrix(np.asarray(nominal.motion), np.asarray(nominal.inputs)), self.names)
-
-    def search(
-        self,
-        rng: np.random.Generator,
-        starts: int = 8,
-        iterations: int = 80,
-        progress: Callable[[str], None] | None = None,
-    ) -> Manoeuvre:
-        """The best manoeuvre found from the best of several random starts."""
-        tell = progress or (lambda _: None)
-        tell(f"trying {starts} random manoeuvres")
-        guesses = [self.judged(self.random(rng)) for _ in range(starts)]
-        best = min(guesses, key=lambda guess: guess.value)
-        tell(f"improving the best of them, {iterations} steps")
-        found = minimize(
-            self._penalised,
-            best.coefficients.reshape(-1),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": iterations, "maxcor": 20},
-        )
-        improved = self.judged(self.fitted(np.asarray(found.x).reshape(2, self.harmonics, 4)))
-        return min((best, improved), key=lambda guess: guess.value)
-
-
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class ManoeuvrePlan:
     """What to measure and to fly.
 
     Attributes:
+        airframe: the vehicle as it was asked for: its name, a file, or the airframe itself.
         designer: the question.
         manoeuvre: the answer.
         assumed: hand measurements that were added so that the parameters can be seen.
@@ -244,52 +60,187 @@ class Plan:
         findings: sentences about what stays weak.
     """
 
+    airframe: Airframe | str
     designer: Designer
     manoeuvre: Manoeuvre
     assumed: tuple[str, ...]
     lissajous: dict[str, float | None]
     findings: tuple[str, ...]
 
+    @property
+    def duration(self) -> float:
+        """Length of the flight, s."""
+        return self.designer.seconds
+
+    @property
+    def trajectory(self) -> Harmonic:
+        """What to fly, one period of it."""
+        return self.manoeuvre.trajectory
+
+    @property
+    def sigma(self) -> dict[str, float | None]:
+        """Predicted deviation by parameter, SI, for the whole flight; None where nothing is learnt."""
+        return self.manoeuvre.sigma
+
+    @property
+    def limits_used(self) -> float:
+        """Largest share of a limit that the manoeuvre takes."""
+        return self.manoeuvre.use
+
+    @property
+    def excitation(self) -> dict[str, float]:
+        """Root mean squares, see `haltere.observability.information.excitation`."""
+        return self.manoeuvre.excitation
+
+    @property
+    def relative_sigma(self) -> dict[str, float | None]:
+        """`sigma` over the size of each parameter."""
+        size = self.designer.information.size
+        return {name: None if s is None else s / size(name) for name, s in self.sigma.items()}
+
+    @double_precision()
+    def table(self, rate: float = 50.0) -> Numbers:
+        """(T, 13) `TABLE_COLUMNS` over the whole flight at `rate` in Hz: s, m, rad and their derivatives."""
+        times = jnp.arange(round(self.duration * rate) + 1) / rate
+        flat = jax.vmap(self.trajectory.derivatives)(times)
+        return np.asarray(jnp.concatenate([times[:, None], flat[:, :3].reshape(len(times), 12)], axis=1))
+
+    def scenario(self) -> dict[str, Any]:
+        """The flight as a scenario for `haltere.scenarios.scenario_flight.simulate`."""
+        return {"airframe": self.airframe, "duration": self.duration, "trajectory": self._trajectory()}
+
+    def save(self, out: str | PathLike[str], *, overwrite: bool = False) -> tuple[Path, ...]:
+        """Write `table` as OUT.csv and `scenario` as OUT.toml, beside it the airframe if it came from no file.
+
+        Raises:
+            ObservabilityError: a file exists and may not be overwritten, or cannot be written.
+        """
+        rows = (",".join(f"{x:.9g}" for x in row) for row in self.table())
+        scenario = self.scenario()
+        table, file, described = (Path(f"{fspath(out)}{end}") for end in (".csv", ".toml", "-airframe.toml"))
+        texts = {table: "\n".join([",".join(TABLE_COLUMNS), *rows]) + "\n"}
+        if isinstance(self.airframe, Airframe):
+            texts[described] = dumps(self.airframe)
+            scenario["airframe"] = described.name
+        texts[file] = tomli_w.dumps(scenario)
+        for path in texts:
+            check_free(path, overwrite, ObservabilityError)
+        for path, text in texts.items():
+            write_text(path, text, ObservabilityError)
+        return tuple(texts)
+
+    def _trajectory(self) -> dict[str, Any]:
+        sines, cosines = self.manoeuvre.coefficients.tolist()
+        return {
+            "kind": "periodic",
+            "period": self.designer.period,
+            "centre": list(self.designer.pilot.limits.centre),
+            "sines": sines,
+            "cosines": cosines,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan in plain numbers, as `haltere design --json` prints it."""
+        relative, read = self.relative_sigma, self.designer.information.noise.sigma
+        outputs = {"position": 0, "pose": 3, "imu": 7}
+        return {
+            "airframe": self.airframe.name if isinstance(self.airframe, Airframe) else self.airframe,
+            "sensors": [kind for kind, output in outputs.items() if np.isfinite(read[output])],
+            "known": list(self.designer.information.known),
+            "assumed": list(self.assumed),
+            "duration": self.duration,
+            "trajectory": self._trajectory(),
+            "predicted_sigma": {
+                name: {"sigma": sigma, "relative": relative[name], "lissajous": self.lissajous[name]}
+                for name, sigma in self.sigma.items()
+            },
+            "limits_used": self.limits_used,
+            "excitation": self.excitation,
+            "findings": list(self.findings),
+        }
+
+    @property
+    def heading(self) -> str:
+        """Vehicle, length and use of the limits in one line."""
+        name = self.airframe.name if isinstance(self.airframe, Airframe) else self.airframe
+        return (
+            f"{name}: {self.duration:g} s, repeating {self.designer.period:g} s, "
+            f"{100.0 * self.limits_used:.0f} % of the limits"
+        )
+
+    @property
+    def sigma_table(self) -> TextTable:
+        """The predicted deviation of every parameter."""
+        relative = self.relative_sigma
+        rows = [
+            (name, sigma, None if (part := relative[name]) is None else 100.0 * part, self.lissajous[name])
+            for name, sigma in self.sigma.items()
+        ]
+        return TextTable(
+            "Predicted deviation", ("parameter", "sigma", "% of value", "median Lissajous"), rows
+        )
+
+    @property
+    def remarks(self) -> list[str]:
+        """The excitation, and what stays weak, in sentences."""
+        sizes = ", ".join(f"{kind} {size:.2g} {UNITS[kind]}" for kind, size in self.excitation.items())
+        return [f"excitation, rms: {sizes}", *self.findings]
+
+    @property
+    def advice(self) -> list[str]:
+        """What to measure by hand."""
+        return [f"measure by hand: {', '.join(self.assumed)}"] if self.assumed else []
+
+    def __repr__(self) -> str:
+        return "\n".join([self.heading, *self.advice, self.sigma_table.text(), *self.remarks])
+
+    def _repr_html_(self) -> str:
+        return html_lines([self.heading, *self.advice]) + self.sigma_table.html() + html_lines(self.remarks)
+
 
 @double_precision()
-def plan(
-    airframe: Airframe,
-    sensors: Sequence[str],
+def design(
+    airframe: Airframe | str | PathLike[str],
     names: Sequence[str],
+    sensors: Sequence[str] = ("pose", "imu"),
+    *,
     known: Sequence[str] = (),
-    limits: Limits | None = None,
-    seconds: float = 30.0,
+    duration: float = 30.0,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
     criterion: str = "a",
-    rng: np.random.Generator | None = None,
     iterations: int = 60,
-    compared: int = 5,
+    seed: int = 0,
     progress: Callable[[str], None] | None = None,
-) -> Plan:
-    """Design the manoeuvre for the parameters `names` (names, beginnings of names, patterns).
+) -> ManoeuvrePlan:
+    """Design the manoeuvre that tells the most about the parameters `names` (names, beginnings of names, patterns).
 
     The deviation is predicted for the flight with everything known that `known` names; where the wanted parameters
     cannot be seen even so, the smallest hand measurements that restore them are added and named. It is compared with
     random Lissajous figures of the same length, the default flight.
 
     Args:
-        airframe: the vehicle; it must be able to hover.
-        sensors: of `pose`, `position`, `imu`.
+        airframe: the vehicle, a name of the catalogue, or a file; it must be able to hover.
         names: what is to be known.
+        sensors: of `pose`, `position`, `imu`.
         known: what is measured by hand, exactly.
+        duration: length of the flight, s.
         limits: of the manoeuvre.
-        seconds: length of the flight.
-        criterion: `a` or `d`, see equation (1).
-        rng: for starts and Lissajous figures.
+        criterion: `a` or `d`, see equation (1) of `haltere.observability.manoeuvres.search`.
         iterations: of the search.
-        compared: Lissajous figures to compare with.
+        seed: of starts and Lissajous figures.
         progress: called with a sentence before each part.
+
+    Raises:
+        HaltereError: a name or sensor is not known, the vehicle cannot hover, or no flight shows a parameter.
     """
-    rng = rng or np.random.default_rng(0)
+    bound_programs()
+    asked = airframe if isinstance(airframe, Airframe) else fspath(airframe)
+    airframe, rng = load_airframe(airframe), np.random.default_rng(seed)
     refuse_wings(airframe, "the information of a manoeuvre")
     question = Question(tuple(sensors))
-    subject = Subject.from_airframe(airframe, question.exteroceptive)
-    pilot = Pilot.of(airframe, subject, limits or Limits())
-    before = observe(subject, question, known, rng=rng)
+    subject = RationalVehicle.from_airframe(airframe, question.exteroceptive)
+    pilot = Pilot.of(airframe, subject, limits)
+    before = analyse(subject, question, known, rng=rng)
     verdicts = {finding.name: finding for finding in before.parameters}
     wanted = Information(subject, Noise.of(airframe, sensors), ()).wanted(names)
     assumed: list[str] = []
@@ -305,17 +256,18 @@ def plan(
     # What nobody asked for and nobody can see is held too: it does not touch the wanted parameters.
     held = (*before.known, *before.restore_all[0])
     information = Information(subject, Noise.of(airframe, sensors), tuple(dict.fromkeys(held)))
-    designer = Designer(information, pilot, tuple(wanted), seconds, criterion=criterion)
+    designer = Designer(information, pilot, tuple(wanted), duration, criterion=criterion)
     manoeuvre = designer.search(rng, iterations=iterations, progress=progress)
     if progress:
-        progress(f"comparing with {compared} Lissajous figures")
+        progress(f"comparing with {COMPARED} Lissajous figures")
     figures = []
-    for _ in range(compared):
+    for _ in range(COMPARED):
         key = jax.random.key(int(rng.integers(2**31)))
-        path, _note = bounded(pilot.vehicle, random_lissajous(key, seconds, centre=pilot.limits.centre))
+        path, _note = bounded(pilot.vehicle, random_lissajous(key, duration, centre=pilot.limits.centre))
         figures.append(designer.along(path))
     lissajous = {name: _median([figure[name] for figure in figures]) for name in wanted}
-    return Plan(designer, manoeuvre, tuple(assumed), lissajous, _findings(designer, manoeuvre))
+    found = replace(manoeuvre, trajectory=to_numpy(manoeuvre.trajectory))
+    return ManoeuvrePlan(asked, designer, found, tuple(assumed), lissajous, _findings(designer, found))
 
 
 def _median(values: Sequence[float | None]) -> float | None:

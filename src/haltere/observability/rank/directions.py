@@ -17,7 +17,7 @@ from haltere.algebra import modular
 from haltere.foundation.numbers import Floats, Numbers
 from haltere.observability.rank import exact
 from haltere.observability.rank.rank import ExactMatrix, FloatMatrix, chart
-from haltere.observability.rank.subject import Subject
+from haltere.observability.rank.subject import RationalVehicle
 from haltere.observability.rank.system import BASE, XYZ
 
 
@@ -38,7 +38,7 @@ class Symmetry:
     moved: Callable[[Floats, float], Floats]
 
 
-def candidates(subject: Subject, motion: Sequence[Fraction], T: Numbers) -> list[Symmetry]:
+def candidates(subject: RationalVehicle, motion: Sequence[Fraction], T: Numbers) -> list[Symmetry]:
     """All transformations (1) to (4) that the coordinates of the chart T can express.
 
     With factor s, distance d and angle e, m, i, k_f, k_m, r, n as in `haltere.observability.rank.system`:
@@ -73,11 +73,11 @@ def candidates(subject: Subject, motion: Sequence[Fraction], T: Numbers) -> list
 MOMENT_NAMES = ("inertia.xx", "inertia.yy", "inertia.zz")
 
 
-def _zero(subject: Subject) -> Numbers:
+def _zero(subject: RationalVehicle) -> Numbers:
     return np.full(subject.coordinates.errors, Fraction(0), object)
 
 
-def _mass_scale(subject: Subject) -> Symmetry:
+def _mass_scale(subject: RationalVehicle) -> Symmetry:
     c, vector = subject.coordinates, _zero(subject)
     n = len(c.rotors)
     vector[c.place["mass"]] = subject.number(33)
@@ -97,7 +97,7 @@ def _mass_scale(subject: Subject) -> Symmetry:
     return Symmetry("mass scale", text, vector, moved)
 
 
-def _leverage_scale(subject: Subject) -> Symmetry:
+def _leverage_scale(subject: RationalVehicle) -> Symmetry:
     c, vector = subject.coordinates, _zero(subject)
     n = len(c.rotors)
     for i, name in enumerate(MOMENT_NAMES):
@@ -119,7 +119,7 @@ def _leverage_scale(subject: Subject) -> Symmetry:
     return Symmetry("leverage scale", text, vector, moved)
 
 
-def _slide(subject: Subject, rotor: int) -> Symmetry:
+def _slide(subject: RationalVehicle, rotor: int) -> Symmetry:
     c, vector = subject.coordinates, _zero(subject)
     first = c.rotor_error(rotor, "position")
     vector[first : first + 3] = subject.axis(rotor)
@@ -139,7 +139,7 @@ def _cross(a: Sequence[Fraction], b: Sequence[Fraction]) -> list[Fraction]:
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 
 
-def _turn_vector(subject: Subject, z: Sequence[Fraction], axis: int, T: Numbers) -> Numbers | None:
+def _turn_vector(subject: RationalVehicle, z: Sequence[Fraction], axis: int, T: Numbers) -> Numbers | None:
     """The direction of (4); None where the chart of an axis cannot follow."""
     c, vector = subject.coordinates, _zero(subject)
     unit = exact.identity(3)[axis]
@@ -223,7 +223,10 @@ _ABSENT = {
 
 
 def named_directions(
-    subject: Subject, matrix: ExactMatrix | FloatMatrix, axes: str, floating: FloatMatrix | None = None
+    subject: RationalVehicle,
+    matrix: ExactMatrix | FloatMatrix,
+    axes: str,
+    floating: FloatMatrix | None = None,
 ) -> list[Direction]:
     """As many independent directions as the null space has dimensions.
 
@@ -259,7 +262,7 @@ def named_directions(
 
 
 def respecting(
-    subject: Subject, directions: Sequence[Direction], known: Numbers, axes: str
+    subject: RationalVehicle, directions: Sequence[Direction], known: Numbers, axes: str
 ) -> list[Direction]:
     """Those directions, and combinations of them, along which the known quantities (m, 37 + 7N) do not change.
 
@@ -342,7 +345,7 @@ class _Span:
         return grown
 
 
-def _absent(subject: Subject, place: int, unit: Numbers, axes: str) -> Direction:
+def _absent(subject: RationalVehicle, place: int, unit: Numbers, axes: str) -> Direction:
     members = _members(subject, exact.floats(unit), axes)
     name = members[0][0] if members else f"{subject.coordinates.entries[place][:-2]}.azimuth"
     group = name.rsplit(".", 1)[0]
@@ -354,7 +357,7 @@ def _absent(subject: Subject, place: int, unit: Numbers, axes: str) -> Direction
     return Direction("absent", members or ((name, 1.0),), text, unit)
 
 
-def _members(subject: Subject, vector: Numbers, axes: str) -> tuple[tuple[str, float], ...]:
+def _members(subject: RationalVehicle, vector: Numbers, axes: str) -> tuple[tuple[str, float], ...]:
     """Names and shares of all that moves, in the vehicle's own units."""
     c = subject.coordinates
     units = np.asarray(c.error_units(*subject.units()))
@@ -377,7 +380,7 @@ def _members(subject: Subject, vector: Numbers, axes: str) -> tuple[tuple[str, f
 
 
 def _remaining(
-    subject: Subject, floating: FloatMatrix, rank: int, found: Sequence[Direction], axes: str
+    subject: RationalVehicle, floating: FloatMatrix, rank: int, found: Sequence[Direction], axes: str
 ) -> list[Direction]:
     """A sparse basis of what the null space has beyond the directions found, in floating-point numbers."""
     units = np.asarray(subject.coordinates.error_units(*subject.units()))

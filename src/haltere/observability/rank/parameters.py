@@ -24,7 +24,7 @@ from haltere.foundation.numbers import Numbers
 from haltere.observability.rank import exact
 from haltere.observability.rank.directions import Direction
 from haltere.observability.rank.rank import ExactMatrix, FloatMatrix, chart
-from haltere.observability.rank.subject import ObservabilityError, Subject
+from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
 from haltere.observability.rank.system import XYZ
 
 
@@ -56,7 +56,7 @@ class Parameter:
 class Parameters:
     """All parameters of a vehicle by name."""
 
-    def __init__(self, subject: Subject, motion: Sequence[Fraction], axes: str) -> None:
+    def __init__(self, subject: RationalVehicle, motion: Sequence[Fraction], axes: str) -> None:
         self.subject = subject
         c = subject.coordinates
         self._width = c.errors
@@ -164,7 +164,7 @@ class Menu:
     units: Numbers
 
     @classmethod
-    def of(cls, subject: Subject, parameters: Parameters, directions: Sequence[Direction]) -> "Menu":
+    def of(cls, subject: RationalVehicle, parameters: Parameters, directions: Sequence[Direction]) -> "Menu":
         """The menu of this vehicle; measurements that say nothing about the directions are left out."""
         units = np.asarray(subject.coordinates.error_units(*subject.units()))
         basis = np.stack([exact.floats(d.vector) / units for d in directions], axis=1)
@@ -247,7 +247,7 @@ def _spans(rows: Numbers, wanted: Numbers) -> bool:
     return bool(np.linalg.norm(rows.T @ weights - wanted) < 1e-7)
 
 
-def _measurable(subject: Subject, parameters: Parameters) -> list[Parameter]:
+def _measurable(subject: RationalVehicle, parameters: Parameters) -> list[Parameter]:
     """What a user can measure with scales, ruler and spirit level, the easiest first."""
     c = subject.coordinates
     names = ["mass"]

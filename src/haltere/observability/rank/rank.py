@@ -30,7 +30,7 @@ from haltere.algebra import modular
 from haltere.algebra.series import Field, Reals, Residues, SingularPointError, Tape
 from haltere.foundation.numbers import Numbers
 from haltere.observability.rank import exact, system
-from haltere.observability.rank.subject import ObservabilityError, Subject
+from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
 from haltere.observability.rank.system import MOTION
 
 
@@ -50,7 +50,7 @@ class Excitation:
 
     @classmethod
     def drawn(
-        cls, subject: Subject, field: Field, points: int, order: int, rng: np.random.Generator
+        cls, subject: RationalVehicle, field: Field, points: int, order: int, rng: np.random.Generator
     ) -> "Excitation":
         """Random motion and inputs, all of order one: give real numbers a vehicle in its own units."""
         n = len(subject.spin)
@@ -66,7 +66,7 @@ class Excitation:
 
 
 def output_jacobian(
-    subject: Subject, field: Field, excitation: Excitation, *, frozen: bool = False
+    subject: RationalVehicle, field: Field, excitation: Excitation, *, frozen: bool = False
 ) -> Numbers:
     """(order + 1, points, 13, 40 + 8N) of equation (2), by the numbers z, before constraints.
 
@@ -116,14 +116,14 @@ def _through(outer: Sequence[Numbers], inner: Sequence[Numbers], field: Field) -
     return field.reduced(total)
 
 
-def in_own_units(subject: Subject) -> Subject:
+def in_own_units(subject: RationalVehicle) -> RationalVehicle:
     """The vehicle in units of its own, so that floating-point numbers of one computation are of one size."""
     units = subject.coordinates.number_units(*subject.units())[MOTION:]
     constants = (x / Fraction(unit) for x, unit in zip(subject.constants, units, strict=True))
     return replace(subject, constants=tuple(constants))
 
 
-def chart(subject: Subject, motion: exact.Vector, axes: str) -> Numbers:
+def chart(subject: RationalVehicle, motion: exact.Vector, axes: str) -> Numbers:
     """(40 + 8N, 37 + 7N) rational derivatives of z by the error state.
 
     Rotations are perturbed on the right, q exp(d / 2). An axis has its tangent's two directions (`sphere`) or the
@@ -268,7 +268,7 @@ def points_for(rotors: int) -> int:
 
 
 def exact_matrices(
-    subject: Subject, questions: Sequence[Question], rng: np.random.Generator
+    subject: RationalVehicle, questions: Sequence[Question], rng: np.random.Generator
 ) -> list[ExactMatrix]:
     """The best of several independent draws for each question; questions share what they can."""
     best: list[ExactMatrix | None] = [None] * len(questions)
@@ -294,7 +294,11 @@ def exact_matrices(
 
 
 def _draw(
-    subject: Subject, questions: Sequence[Question], field: Residues, order: int, rng: np.random.Generator
+    subject: RationalVehicle,
+    questions: Sequence[Question],
+    field: Residues,
+    order: int,
+    rng: np.random.Generator,
 ) -> list[ExactMatrix]:
     excitation = Excitation.drawn(subject, field, points_for(len(subject.spin)), order, rng)
     jacobians = {
@@ -376,7 +380,7 @@ class FloatMatrix:
 
 
 def float_matrix(
-    subject: Subject, question: Question, rng: np.random.Generator, rows: Numbers | None = None
+    subject: RationalVehicle, question: Question, rng: np.random.Generator, rows: Numbers | None = None
 ) -> FloatMatrix:
     """The observability matrix in 64-bit numbers, with rational rows (m, 37 + 7N) for what is known."""
     field, scaled = Reals(), in_own_units(subject)
@@ -408,13 +412,13 @@ def equilibrated(motion: exact.Vector, matrix: Numbers, units: Numbers) -> Float
     return FloatMatrix(motion, matrix, scale, values, basis.T)
 
 
-def determined_quaternions(matrix: ExactMatrix | FloatMatrix, subject: Subject) -> int:
+def determined_quaternions(matrix: ExactMatrix | FloatMatrix, subject: RationalVehicle) -> int:
     """How many of the three quaternions the sensors determine at least in part."""
     blind = set(matrix.blind())
     return sum(not {error, error + 1, error + 2} <= blind for _, error in subject.coordinates.rotations)
 
 
-def counted(matrix: ExactMatrix | FloatMatrix, subject: Subject, norms: str) -> int:
+def counted(matrix: ExactMatrix | FloatMatrix, subject: RationalVehicle, norms: str) -> int:
     """The rank among 40 + 7N states: equation (1)."""
     if norms not in NORMS:
         raise ObservabilityError(f"norms {norms!r} are not known; choose from {', '.join(NORMS)}")

@@ -30,7 +30,7 @@ class ObservabilityError(HaltereError):
 
 
 @dataclass(frozen=True)
-class Subject:
+class RationalVehicle:
     """All constant numbers of z as rationals.
 
     Attributes:
@@ -146,7 +146,7 @@ class Subject:
         strength = float(np.mean(exact.floats([self.number(first + i) for i in range(n)]))) or 1.0
         return mass, length, float(np.sqrt(moment / (mass * gravity * length))), mass * gravity / n / strength
 
-    def with_numbers(self, changes: dict[int, Fraction]) -> "Subject":
+    def with_numbers(self, changes: dict[int, Fraction]) -> "RationalVehicle":
         """The same with other constants, by their places in z."""
         constants = list(self.constants)
         for place, value in changes.items():

@@ -33,7 +33,7 @@ from haltere.observability.rank.rank import (
     points_for,
     sensor_rows,
 )
-from haltere.observability.rank.subject import ObservabilityError, Subject
+from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
 from haltere.observability.rank.system import MOTION
 
 _STEPS, _SAMPLES_EVERY, _PIECES = 40, 4, 5
@@ -109,7 +109,7 @@ def _wrench(airframe: Airframe, wxyz_BM: exact.Vector, com_B: exact.Vector) -> C
 
 
 def winged_matrix(
-    subject: Subject, airframe: Airframe, question: Question, rng: np.random.Generator
+    subject: RationalVehicle, airframe: Airframe, question: Question, rng: np.random.Generator
 ) -> FloatMatrix:
     """The observability matrix of a vehicle with wings, in floating-point numbers alone."""
     air = _air(airframe, subject.wxyz_BM, subject.com_B)
@@ -163,7 +163,7 @@ def _physical(motion: exact.Vector, units: Numbers) -> exact.Vector:
     return tuple(x * exact.decimal(unit) for x, unit in zip(motion, units[:MOTION], strict=True))
 
 
-def winged(subject: Subject) -> Callable[[Question, np.random.Generator], FloatMatrix] | None:
+def winged(subject: RationalVehicle) -> Callable[[Question, np.random.Generator], FloatMatrix] | None:
     """The way to the matrix of this vehicle, or None if it has neither wings nor drag."""
     if subject.airframe is None or not has_wings(subject.airframe):
         return None

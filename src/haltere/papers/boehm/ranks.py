@@ -7,7 +7,7 @@ rank must not exceed (it is the rank itself: a larger one would be wrong). `note
 import numpy as np
 
 from haltere.airframe import Airframe, from_catalogue
-from haltere.observability import Question, Subject, counted, exact_matrices, observe
+from haltere.observability import Question, RationalVehicle, analyse, counted, exact_matrices
 from haltere.observability.answer import Observability
 from haltere.observability.rank.parameters import Parameters, Verdict
 from haltere.papers.tables import PaperRow, PaperTable
@@ -60,7 +60,7 @@ def rank_rows(seed: int = 0) -> list[PaperRow]:
     """Ranks of vehicles without symmetry, for all sensor sets and 1, 4, 6 and 8 rotors."""
     rows = []
     for n in ROTORS:
-        subject = Subject.generic(n, np.random.default_rng([seed, n]))
+        subject = RationalVehicle.generic(n, np.random.default_rng([seed, n]))
         questions = [Question(sensors, frozen=frozen) for _, sensors, frozen, _ in SETS]
         questions.append(Question(("imu",)))
         matrices = exact_matrices(subject, questions, np.random.default_rng([seed, n, 1]))
@@ -79,18 +79,18 @@ def rank_rows(seed: int = 0) -> list[PaperRow]:
 def hummingbird_rows(seed: int = 0) -> list[PaperRow]:
     """Ranks of the Hummingbird: as printed, with the sphere's tangent, and the chain of hand measurements."""
     airframe = from_catalogue("hummingbird")
-    subject = Subject.from_airframe(airframe)
+    subject = RationalVehicle.from_airframe(airframe)
     both = ("pose", "imu")
     rows = []
     known: list[str] = []
     for (name, measured, printed), expected in zip(CHAIN, EXPECTED_CHAIN, strict=True):
         known += [measured] if measured else []
-        rank = observe(subject, Question(both, "spherical"), known, rng=np.random.default_rng(seed)).rank
+        rank = analyse(subject, Question(both, "spherical"), known, rng=np.random.default_rng(seed)).rank
         note = "the paper's angles, as printed" if printed else "between the two numbers that the paper gives"
         rows.append(
             _row(f"known so far: {name}" if measured else "nothing known", printed, rank, expected, note)
         )
-    sphere = observe(subject, Question(both), rng=np.random.default_rng(seed)).rank
+    sphere = analyse(subject, Question(both), rng=np.random.default_rng(seed)).rank
     rows.append(
         _row(
             "axis as 2-D tangent",
@@ -105,17 +105,17 @@ def hummingbird_rows(seed: int = 0) -> list[PaperRow]:
         _row(
             "inertia xx not yy",
             57,
-            observe(uneven, Question(both, "spherical"), rng=np.random.default_rng(seed)).rank,
+            analyse(uneven, Question(both, "spherical"), rng=np.random.default_rng(seed)).rank,
             58,
             "J4, the yaw of the principal axes, exists only because inertia xx = yy",
         )
     )
-    tilted = Subject.from_airframe(tilted_hummingbird(airframe))
+    tilted = RationalVehicle.from_airframe(tilted_hummingbird(airframe))
     rows.append(
         _row(
             "rotors tilted by 20 degrees",
             None,
-            observe(tilted, Question(both, "spherical"), rng=np.random.default_rng(seed)).rank,
+            analyse(tilted, Question(both, "spherical"), rng=np.random.default_rng(seed)).rank,
             61,
             "62 less J4: the experiment of Fig. 6 needs q_MP,z too",
         )
@@ -140,9 +140,9 @@ def short_rows(seed: int = 0) -> list[PaperRow]:
     """What mass and all distances between rotors leave open, for few rotors."""
     rows = []
     for n, left in ((1, 2), (2, 2), (3, 1), (4, 0)):
-        subject = Subject.generic(n, np.random.default_rng([seed, n]))
+        subject = RationalVehicle.generic(n, np.random.default_rng([seed, n]))
         known = ["mass", *(["distance"] if n > 1 else [])]
-        result = observe(subject, Question(("pose", "imu")), known, rng=np.random.default_rng(seed))
+        result = analyse(subject, Question(("pose", "imu")), known, rng=np.random.default_rng(seed))
         note = f"N + 1 = {n + 1} lengths are open, {n * (n - 1) // 2} distances exist"
         open_directions = len(result.directions)
         rows.append(_row(f"unobservable with mass and distances, N = {n}", None, open_directions, left, note))
@@ -155,10 +155,10 @@ def label_rows(seed: int = 0) -> list[PaperRow]:
     rows = []
     for name, sensors, frozen, _ in SETS:
         question = Question(sensors, "spherical", frozen)
-        subject = Subject.generic(
+        subject = RationalVehicle.generic(
             4, np.random.default_rng(subject_seed.integers(2**32)), question.exteroceptive
         )
-        result = observe(subject, question, rng=np.random.default_rng(seed))
+        result = analyse(subject, question, rng=np.random.default_rng(seed))
         for (symbol, _), printed, ours in zip(GROUPS, TABLE_1[name], labels(result), strict=True):
             note = "as printed" if ours == printed else _difference(symbol)
             rows.append(PaperRow(f"{name}: {symbol}", "label", ours, None, printed, {"note": note}))

@@ -8,9 +8,9 @@ from haltere.airframe import from_catalogue
 from haltere.airframe.equipment import equipped
 from haltere.flight import Channel, Flight
 from haltere.foundation import HaltereError
-from haltere.observability import Question, Subject, information_of_flight, observe
+from haltere.observability import Question, RationalVehicle, analyse, observe_flight
 from haltere.observability.information.excitation import UNITS, WEAK, excitation, excitation_of, missing
-from haltere.observability.information.recorded import flown
+from haltere.observability.information.filter_flight import prepare_flight
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def still(lively):
 
 def test_hovering_lacks_excitation_and_says_which(lively, still):
     moving, hovering = (
-        information_of_flight(vehicle(), flight, names=("inertia", "imu.position"), known=KNOWN)
+        observe_flight(vehicle(), flight, names=("inertia", "imu.position"), known=KNOWN)
         for flight in (lively, still)
     )
     assert [told.verdict for told in moving.parameters[:3]] == ["observable"] * 3
@@ -51,13 +51,13 @@ def test_hovering_lacks_excitation_and_says_which(lively, still):
 
 def test_what_no_flight_shows_is_told_apart_from_what_this_one_does_not(lively):
     names = ("inertia.zz", "rotors.front.position.z", "imu.gyro_bias.x")
-    zz, z, bias = information_of_flight(vehicle(), lively, names=names).parameters
+    zz, z, bias = observe_flight(vehicle(), lively, names=names).parameters
     assert (zz.verdict, zz.sigma) == ("combination", None)
     assert "measure" in zz.missing
     assert "mass" in zz.missing
     assert z.verdict == "unobservable"
     assert bias.verdict == "observable"
-    general = observe(Subject.from_airframe(vehicle()), Question(("pose", "imu")))
+    general = analyse(RationalVehicle.from_airframe(vehicle()), Question(("pose", "imu")))
     verdicts = {f.name: f.verdict for f in general.parameters}
     assert [verdicts[name] for name in names] == ["combination", "unobservable", "observable"]
 
@@ -65,7 +65,9 @@ def test_what_no_flight_shows_is_told_apart_from_what_this_one_does_not(lively):
 def test_fewer_sensors_tell_less(lively):
     names = ("inertia.xx", "rotors.left.thrust_coefficient")
     sigma = {
-        sensors: [t.sigma for t in information_of_flight(vehicle(), lively, sensors, names, KNOWN).parameters]
+        sensors: [
+            t.sigma for t in observe_flight(vehicle(), lively, sensors, names=names, known=KNOWN).parameters
+        ]
         for sensors in (("pose", "imu"), ("pose",), ("imu",))
     }
     for fewer in (("pose",), ("imu",)):
@@ -75,12 +77,12 @@ def test_fewer_sensors_tell_less(lively):
 def test_a_log_without_imu_or_pose_is_used_as_far_as_it_goes(lively):
     blind = lively.without("imu.accel").without("imu.gyro")
     (sigma,) = (
-        t.sigma for t in information_of_flight(vehicle(), blind, ("pose",), NAMES[:1], KNOWN).parameters
+        t.sigma for t in observe_flight(vehicle(), blind, ("pose",), names=NAMES[:1], known=KNOWN).parameters
     )
     assert 0.0 < sigma < 0.01
     lost = lively.without("pose.position").without("pose.wxyz")
     (sigma,) = (
-        t.sigma for t in information_of_flight(vehicle(), lost, ("imu",), NAMES[:1], KNOWN).parameters
+        t.sigma for t in observe_flight(vehicle(), lost, ("imu",), names=NAMES[:1], known=KNOWN).parameters
     )
     assert 0.0 < sigma < 0.01
 
@@ -88,14 +90,14 @@ def test_a_log_without_imu_or_pose_is_used_as_far_as_it_goes(lively):
 def test_position_begins_with_the_attitude_that_was_estimated(lively):
     estimate = lively["pose.wxyz"].renamed("estimate.wxyz")
     flight = lively.without("pose.wxyz").with_channel(estimate)
-    ready = flown(vehicle(), flight, ("position", "imu"))
+    ready = prepare_flight(vehicle(), flight, ("position", "imu"))
     np.testing.assert_allclose(ready.first["attitude"], lively["pose.wxyz"].values[0], atol=1e-12)
     assert not np.asarray(ready.frames.pose_valid[:, 3:]).any()
     assert np.asarray(ready.frames.pose_valid[:, :3]).any()
 
 
 def test_position_alone_finds_its_first_attitude(lively):
-    ready = flown(vehicle(), lively.without("pose.wxyz"), ("position", "imu"))
+    ready = prepare_flight(vehicle(), lively.without("pose.wxyz"), ("position", "imu"))
     shown = lively["pose.wxyz"].values[0]
     assert 2.0 * np.arccos(np.abs(shown @ np.asarray(ready.first["attitude"]))) < np.deg2rad(5.0)
 
@@ -118,20 +120,20 @@ def renamed_rotors(flight, *names):
 )
 def test_what_is_missing_in_a_log_is_one_line(lively, change, sensors, said):
     with pytest.raises(HaltereError, match=said) as error:
-        flown(vehicle(), change(lively), sensors)
+        prepare_flight(vehicle(), change(lively), sensors)
     assert "\n" not in str(error.value)
 
 
 def test_rotors_of_a_log_are_taken_in_the_order_of_the_file(lively):
-    ready = flown(vehicle(), renamed_rotors(lively, "m1", "m2", "m3", "m4"), ("pose", "imu"))
+    ready = prepare_flight(vehicle(), renamed_rotors(lively, "m1", "m2", "m3", "m4"), ("pose", "imu"))
     assert "rotors m1, m2, m3, m4 of the log are taken as front, left, back, right" in ready.notes
-    plain = flown(vehicle(), lively, ("pose", "imu"))
+    plain = prepare_flight(vehicle(), lively, ("pose", "imu"))
     np.testing.assert_array_equal(ready.frames.steps.speeds, plain.frames.steps.speeds)
 
 
 def test_wings_are_refused(lively):
     with pytest.raises(HaltereError, match="wings"):
-        information_of_flight(from_catalogue("hong-fixed-wing"), lively)
+        observe_flight(from_catalogue("hong-fixed-wing"), lively)
 
 
 def test_what_the_file_leaves_out_is_assumed_and_said():

@@ -6,7 +6,7 @@ from scipy import stats
 
 from haltere.airframe import from_catalogue
 from haltere.observability import ObservabilityError
-from haltere.observability.manoeuvres.arm_poses import NAMES, arm_of, payload_plan, sigmas
+from haltere.observability.manoeuvres.arm_poses import NAMES, design_arm_poses, grid_of_poses, sigmas
 
 L1, L2, G = 0.0733, 0.1055, 9.81  # [Schmitz] Listing 1
 SIGMA = 0.01
@@ -14,7 +14,7 @@ SIGMA = 0.01
 
 @pytest.fixture(scope="module")
 def found():
-    return payload_plan(from_catalogue("quad-arm"), sigma=SIGMA)
+    return design_arm_poses(from_catalogue("quad-arm"), torque_sigma=SIGMA)
 
 
 def by_hand(pose):
@@ -32,7 +32,7 @@ def test_torques_are_levers_times_weight(found):
 
 def test_what_no_pose_shows_is_named(found):
     assert found.rank == 3
-    assert found.unseen == ("no pose shows payload.first_moment.y",)
+    assert found.unobservable == ("no pose shows payload.first_moment.y",)
     assert all(plan.sigma["payload.first_moment.y"] is None for plan in found.plans)
 
 
@@ -92,8 +92,8 @@ def test_predicted_sigma_is_the_spread_of_simulated_estimates(found):
 
 
 def test_a_gripper_elsewhere_moves_the_mass_column():
-    arm = arm_of(from_catalogue("quad-arm"), "forearm", (0.0, 0.0, 0.0))
-    end = arm_of(from_catalogue("quad-arm"))
+    arm = grid_of_poses(from_catalogue("quad-arm"), "forearm", (0.0, 0.0, 0.0))
+    end = grid_of_poses(from_catalogue("quad-arm"))
     np.testing.assert_allclose(arm.rows[:, :, 0] - L2 * arm.rows[:, :, 3], end.rows[:, :, 0], atol=1e-12)
 
 
@@ -103,12 +103,12 @@ def test_a_gripper_elsewhere_moves_the_mass_column():
         ("hummingbird", {}, "no arm"),
         ("hong-tilt-rotor", {}, "no arm"),
         ("quad-arm", {"link": "forarm"}, "forearm"),
-        ("quad-arm", {"sigma": 0.0}, "more than zero"),
+        ("quad-arm", {"torque_sigma": 0.0}, "more than zero"),
         ("quad-arm", {"most": 0}, "at least one"),
         ("quad-arm", {"gripper": (0.0, np.nan, 0.0)}, "finite"),
     ],
 )
 def test_nonsense_is_one_line(name, options, said):
     with pytest.raises(ObservabilityError, match=said) as error:
-        payload_plan(from_catalogue(name), **options)
+        design_arm_poses(from_catalogue(name), **options)
     assert "\n" not in str(error.value)

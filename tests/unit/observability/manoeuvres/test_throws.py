@@ -6,12 +6,12 @@ import pytest
 from haltere.airframe import from_catalogue
 from haltere.observability import ObservabilityError
 from haltere.observability.information.fisher import RATE, Noise
-from haltere.observability.manoeuvres.throws import throw_plans, throws_about
+from haltere.observability.manoeuvres.throws import design_throws, judge_throws
 
 
 @pytest.fixture(scope="module")
 def plans():
-    return throw_plans(from_catalogue("hummingbird"), 12.0)
+    return design_throws("hummingbird", 12.0).plans
 
 
 def test_more_throws_are_better_and_tumble(plans):
@@ -23,7 +23,7 @@ def test_more_throws_are_better_and_tumble(plans):
 
 def test_a_constant_spin_by_hand():
     """About z: r_x and r_y are seen with gain w^2 and r_z not at all."""
-    thrown = throws_about(from_catalogue("hummingbird"), ("z", "z"), 12.0)
+    thrown = judge_throws(from_catalogue("hummingbird"), ("z", "z"), 12.0)
     sigma = Noise.of(from_catalogue("hummingbird"), ("imu",)).sigma[7]
     expected = sigma / 12.0**2 / np.sqrt(2 * 0.8 * RATE)
     assert thrown.sigma["imu.position.x"] == pytest.approx(expected, rel=0.03)
@@ -35,4 +35,4 @@ def test_a_constant_spin_by_hand():
 def test_nonsense_is_told():
     for rate in (0.0, -1.0, np.inf):
         with pytest.raises(ObservabilityError, match="rad/s"):
-            throw_plans(from_catalogue("hummingbird"), rate)
+            design_throws(from_catalogue("hummingbird"), rate)

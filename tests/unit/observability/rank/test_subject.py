@@ -7,7 +7,7 @@ import pytest
 
 from haltere.airframe import catalogue_names, from_catalogue
 from haltere.dynamics import Compact, Model
-from haltere.observability import ObservabilityError, Subject
+from haltere.observability import ObservabilityError, RationalVehicle
 from haltere.observability.rank import exact
 
 NAMES = catalogue_names()
@@ -15,7 +15,7 @@ NAMES = catalogue_names()
 
 @pytest.mark.parametrize("name", NAMES)
 def test_quaternions_and_axes_have_unit_length_exactly(name):
-    subject = Subject.from_airframe(from_catalogue(name))
+    subject = RationalVehicle.from_airframe(from_catalogue(name))
     for first in (16, 23):
         assert sum(subject.number(first + i) ** 2 for i in range(4)) == 1
     for rotor in range(len(subject.spin)):
@@ -25,7 +25,7 @@ def test_quaternions_and_axes_have_unit_length_exactly(name):
 @pytest.mark.parametrize("name", ["hexa-tilted", "hong-tilt-rotor"])
 def test_mass_properties_are_those_of_the_dynamics(name):
     airframe = from_catalogue(name)
-    subject = Subject.from_airframe(airframe)
+    subject = RationalVehicle.from_airframe(airframe)
     G = np.asarray(Compact.from_model(Model.from_airframe(airframe)).inertia)
     mass, com = G[0, 0], exact.floats(subject.com_B)
     R = exact.floats(exact.rotation(subject.wxyz_BM))
@@ -38,7 +38,7 @@ def test_mass_properties_are_those_of_the_dynamics(name):
 
 
 def test_symmetry_of_the_file_stays_exact():
-    subject = Subject.from_airframe(from_catalogue("x500"))
+    subject = RationalVehicle.from_airframe(from_catalogue("x500"))
     assert subject.number(34) == subject.number(35)
     assert subject.axis(0) == (0, 0, 1)
 
@@ -61,15 +61,15 @@ def test_decimal_numbers_are_taken_at_their_word():
 def test_a_vehicle_without_rotors_is_refused():
     bare = from_catalogue("hummingbird").model_copy(update={"rotors": ()})
     with pytest.raises(ObservabilityError, match="no rotors"):
-        Subject.from_airframe(bare)
+        RationalVehicle.from_airframe(bare)
 
 
 def test_blades_are_averaged_over_a_turn():
     """Two-bladed rotors: in the flight they turn, so x and y of a symmetric vehicle stay alike."""
-    subject = Subject.from_airframe(from_catalogue("quad-arm"))
+    subject = RationalVehicle.from_airframe(from_catalogue("quad-arm"))
     turned = [
         r.model_copy(update={"inertia": (r.inertia[1], r.inertia[0], *r.inertia[2:])})
         for r in subject.airframe.rotors
     ]
-    other = Subject.from_airframe(subject.airframe.model_copy(update={"rotors": tuple(turned)}))
+    other = RationalVehicle.from_airframe(subject.airframe.model_copy(update={"rotors": tuple(turned)}))
     assert subject.constants == other.constants
