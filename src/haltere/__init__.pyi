@@ -6,7 +6,9 @@ from haltere.estimation.payload.filter import PayloadFilter as PayloadFilter
 from haltere.estimation.vehicle.filter import VehicleFilter as VehicleFilter
 from haltere.flight.flight import Flight as Flight
 from haltere.foundation.errors import HaltereError as HaltereError
+from haltere.gate.checked_export import export as export
 from haltere.identification.comparison import compare as compare
+from haltere.identification.fleet import identify_fleet as identify_fleet
 from haltere.identification.pipeline import identify as identify
 from haltere.identification.result import Identification as Identification
 from haltere.logs.registry import read as read

@@ -106,13 +106,17 @@ def test_a_bad_log_stops_no_other(folder, capsys, tmp_path):
     assert (out / "fleet.json").exists()
 
 
-def test_a_fleet_of_bad_logs_is_an_error(capsys, tmp_path):
-    from haltere.cli.fleet import collected, table, unique
+def test_a_fleet_of_bad_logs_is_an_error(folder, capsys, monkeypatch, tmp_path):
+    from haltere.identification import fleet
 
-    assert unique(["a", "b", "a", "a"]) == ["a", "b", "a-2", "a-3"]
-    content, results = collected([tmp_path / "a.ulg"], ["a"], tmp_path, {0: "is empty"})
-    assert results == []
-    assert table(content)[1][0][-1] == "is empty"
+    bad = folder / "bad.mcap"
+    lost = fleet.Fleet((fleet.FleetMember(bad, None, "is empty"),) * 2)
+    monkeypatch.setattr(fleet, "identify_fleet", lambda *_, **__: lost)
+    code, out, err = call(capsys, "identify", bad, bad, "--out", tmp_path / "fleet", "--json")
+    assert (code, out) == (1, "")
+    assert "none of 2 logs could be identified" in err
+    assert "is empty" in err
+    assert lost.table().rows[0][-1] == "is empty"
 
 
 def test_a_log_without_pose_waits_for_no_compiler(folder, tmp_path):

@@ -22,20 +22,14 @@ def compare(
     names differ. Exit 0 whether they differ or not.
     """
     prepare_jax()
-    with progress(f"comparing {a} and {b}"):
-        from haltere.cli.export import subject_of
-        from haltere.identification.comparison import compare as compared
+    from haltere.identification.comparison import compare
 
-        rows = compared(subject_of(a), subject_of(b))
-    apart = [row for row in rows if row.differs]
+    with progress(f"comparing {a} and {b}"):
+        comparison = compare(a, b)
     if json:
-        emit_json({"a": a, "b": b, "rows": [row.to_dict() for row in rows], "different": len(apart)})
+        emit_json(comparison.to_dict())
         return
-    shown = rows if everything else apart
-    if shown:
-        lines = [
-            (r.name, r.a, r.b, None if r.relative is None else 100.0 * r.relative, r.deviations)
-            for r in shown
-        ]
-        emit_table(f"{a} and {b}", ("number", "A", "B", "difference / %", "in sigma"), lines)
-    typer.echo(f"{len(apart)} of {len(rows)} numbers differ")
+    table = comparison.table(everything)
+    if table.rows:
+        emit_table(table.title, table.columns, table.rows)
+    typer.echo(comparison.sentence)

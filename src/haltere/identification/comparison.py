@@ -1,27 +1,35 @@
 """Two vehicles beside each other: airframes, results, or one of each.
 
-With values a, b and deviations s_a, s_b of a number (none for what is given), its difference in deviations is
+With values a, b and deviations s_a, s_b of a number (none for those of an airframe file), its difference in
+deviations is
 
     z = (b - a) / sqrt(s_a^2 + s_b^2)                                                                     (1)
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
 
+from haltere.airframe import Airframe
 from haltere.foundation.jsonable import fields_to_jsonable
-from haltere.identification.described import DescribedVehicle
+from haltere.foundation.tables import TextTable, make_dataframe
+from haltere.identification.result import Identification
 
-APART = 3.0
+if TYPE_CHECKING:
+    from haltere.identification.described import DescribedVehicle
+
+LIMIT = 3.0
 """z from which two numbers differ."""
 SAME = 1e-9
-"""Relative difference below which given numbers are the same."""
+"""Relative difference below which exact numbers are the same."""
+Comparable: TypeAlias = Union["DescribedVehicle", Identification, Airframe, str, PathLike[str]]
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One number of both vehicles."""
 
     name: str
@@ -35,46 +43,110 @@ class Row:
 
     @property
     def differs(self) -> bool:
-        """Whether the two are apart: by more than chance, or at all where both are given."""
+        """Whether the two differ: by more than chance, or at all where both are exact."""
         if self.difference is None or self.relative is None:
             return True
-        return abs(self.deviations) > APART if self.deviations is not None else abs(self.relative) > SAME
+        return abs(self.deviations) > LIMIT if self.deviations is not None else abs(self.relative) > SAME
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         return fields_to_jsonable(self) | {"differs": self.differs}
 
 
-def compare(a: DescribedVehicle, b: DescribedVehicle) -> list[Row]:
-    """A row for each number that at least one of the two has, in the order of `a`; rotors go by name, else by place."""
-    there = renamed(b, a.rotors)
-    sigma = renamed_keys(b.sigma, b.rotors, a.rotors)
-    names = list(dict.fromkeys([*a.numbers, *there]))
-    return [_row(n, a.numbers.get(n), there.get(n), a.sigma.get(n), sigma.get(n)) for n in names]
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """The numbers of two vehicles, called `a` and `b`; `rows` holds all, `different` those that differ."""
+
+    a: str
+    b: str
+    rows: tuple[ComparisonRow, ...]
+
+    @property
+    def different(self) -> tuple[ComparisonRow, ...]:
+        """The numbers that differ."""
+        return tuple(row for row in self.rows if row.differs)
+
+    def __repr__(self) -> str:
+        return f"{self.table().text()}\n{self.sentence}" if self.different else self.sentence
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+    @property
+    def sentence(self) -> str:
+        """How many numbers differ."""
+        return f"{len(self.different)} of {len(self.rows)} numbers differ"
+
+    def table(self, everything: bool = False) -> TextTable:
+        """A row for each number that differs, or for all."""
+        rows = [
+            (r.name, r.a, r.b, None if r.relative is None else 100.0 * r.relative, r.deviations)
+            for r in (self.rows if everything else self.different)
+        ]
+        return TextTable(f"{self.a} and {self.b}", ("number", "A", "B", "difference / %", "in sigma"), rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data; `different` counts the numbers that differ."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "rows": [r.to_dict() for r in self.rows],
+            "different": len(self.different),
+        }
+
+    def to_dataframe(self) -> Any:
+        """All numbers as a pandas data frame, by name.
+
+        Raises:
+            HaltereError: pandas is not installed.
+        """
+        columns = ("name", "a", "b", "difference", "relative", "deviations", "differs")
+        return make_dataframe(columns, [tuple(r.to_dict().values()) for r in self.rows], "name")
 
 
-def renamed(subject: DescribedVehicle, rotors: tuple[str, ...]) -> dict[str, float]:
-    """The numbers with rotors called as in `rotors`, if the names differ and the count does not."""
-    return renamed_keys(subject.numbers, subject.rotors, rotors)
+def compare(a: Comparable, b: Comparable) -> Comparison:
+    """Compare two vehicles, number by number.
+
+    There is a row for each number that at least one of the two has, in the order of `a`. Rotors go by name, or by their
+    order where the names differ.
+
+    Args:
+        a: A result or its `result.json`; or an airframe, its file or its name in the catalogue.
+        b: Likewise.
+    """
+    from haltere.identification.described import describe  # noqa: PLC0415 - JAX takes a second to import
+
+    first, second = describe(a), describe(b)
+    numbers = rename_rotors(second.numbers, second.rotors, first.rotors)
+    sigma = rename_rotors(second.sigma, second.rotors, first.rotors)
+    rows = [
+        _row(n, first.numbers.get(n), numbers.get(n), first.sigma.get(n), sigma.get(n))
+        for n in dict.fromkeys([*first.numbers, *numbers])
+    ]
+    return Comparison(_label(a, first), _label(b, second), tuple(rows))
 
 
-def renamed_keys(table: Mapping[str, float], old: tuple[str, ...], new: tuple[str, ...]) -> dict[str, float]:
+def rename_rotors(table: Mapping[str, float], old: tuple[str, ...], new: tuple[str, ...]) -> dict[str, float]:
     """The table with its rotors' names replaced in order; as it is where they are the same or not as many."""
     if set(old) == set(new) or len(old) != len(new):
         return dict(table)
     called = dict(zip(old, new, strict=True))
     changed = {}
     for name, value in table.items():
-        parts = name.split(".")
-        if parts[0] == "rotors" and len(parts) > 2:
-            parts[1] = called.get(parts[1], parts[1])
-        changed[".".join(parts)] = value
+        words = name.split(".")
+        if words[0] == "rotors" and len(words) > 2:
+            words[1] = called.get(words[1], words[1])
+        changed[".".join(words)] = value
     return changed
 
 
-def _row(name: str, a: float | None, b: float | None, s_a: float | None, s_b: float | None) -> Row:
+def _label(vehicle: Comparable, described: "DescribedVehicle") -> str:
+    return fspath(vehicle) if isinstance(vehicle, str | PathLike) else described.name
+
+
+def _row(name: str, a: float | None, b: float | None, s_a: float | None, s_b: float | None) -> ComparisonRow:
     if a is None or b is None:
-        return Row(name, a, b, None, None, None)
-    size, spread = max(abs(a), abs(b)), float(np.hypot(s_a or 0.0, s_b or 0.0))
+        return ComparisonRow(name, a, b, None, None, None)
+    size, sigma = max(abs(a), abs(b)), float(np.hypot(s_a or 0.0, s_b or 0.0))
     relative = (b - a) / size if size > 0.0 else 0.0
-    return Row(name, a, b, b - a, relative, (b - a) / spread if spread > 0.0 else None)
+    return ComparisonRow(name, a, b, b - a, relative, (b - a) / sigma if sigma > 0.0 else None)

@@ -20,19 +20,21 @@ by least squares over 0..1; a curve of kind "quadratic" without idle speed has t
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Self
 
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.airframe import Airframe
+from haltere.airframe import Airframe, load_airframe
 from haltere.airframe.fields import tensor
 from haltere.dynamics import Model
 from haltere.dynamics.rigid import at_rest
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Floats
-from haltere.identification.result import Identification, Parameter, ResultError
+from haltere.identification.result import Identification, Parameter, ResultError, read_result
 
 SIX = ("xx", "yy", "zz", "xy", "xz", "yz")
 XYZ = ("x", "y", "z")
@@ -102,6 +104,21 @@ class DescribedVehicle:
         return cls(
             name, rotors, numbers, curves, sigma, _open_directions(result.parameters), airframe, result
         )
+
+
+def describe(vehicle: DescribedVehicle | Identification | Airframe | str | PathLike[str]) -> DescribedVehicle:
+    """What is known of a vehicle.
+
+    Args:
+        vehicle: A result or its `result.json`; or an airframe, its file or its name in the catalogue.
+    """
+    if isinstance(vehicle, DescribedVehicle):
+        return vehicle
+    if isinstance(vehicle, str | PathLike) and Path(vehicle).suffix.lower() == ".json":
+        vehicle = read_result(Path(vehicle))
+    if isinstance(vehicle, Identification):
+        return DescribedVehicle.from_result(vehicle)
+    return DescribedVehicle.from_airframe(load_airframe(vehicle))
 
 
 def _is_positioned(name: str, airframe: Airframe | None) -> bool:

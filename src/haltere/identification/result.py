@@ -179,10 +179,12 @@ class Parameters:
         Raises:
             HaltereError: pandas is not installed.
         """
-        rows = [
-            (p.name, p.value, p.sigma, *p.interval, p.unit, p.verdict, p.partners, p.fix) for p in self._all
-        ]
-        return make_dataframe(FRAME_COLUMNS, rows, "name")
+        return make_dataframe(FRAME_COLUMNS, map(frame_row, self._all), "name")
+
+
+def frame_row(p: Parameter) -> tuple[Any, ...]:
+    """The cells of a parameter in a data frame, in the order of `FRAME_COLUMNS`."""
+    return (p.name, p.value, p.sigma, *p.interval, p.unit, p.verdict, p.partners, p.fix)
 
 
 @dataclass(frozen=True, eq=False)

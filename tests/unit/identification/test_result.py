@@ -147,7 +147,7 @@ def test_a_data_frame_has_a_row_for_each_parameter(monkeypatch: pytest.MonkeyPat
     )
     RESULT.to_dataframe()
     assert seen["i"] == "name"
-    assert dict(zip(seen["c"], seen["r"][1], strict=True)) == {
+    assert dict(zip(seen["c"], list(seen["r"])[1], strict=True)) == {
         "name": "rotors.m1.time_constant",
         "value": 0.02,
         "sigma": 0.001,
