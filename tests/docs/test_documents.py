@@ -5,6 +5,7 @@ are listed below and only checked for their usage.
 """
 
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,7 @@ PARSERS = [
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_code_in_a_document_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", "examples")
     Path("state.json").write_text(
         "{}", encoding="utf-8"
     )  # the vehicle at rest, unless the document says more

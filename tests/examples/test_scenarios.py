@@ -16,7 +16,7 @@ FILES = sorted(FOLDER.glob("*.toml"))
 
 
 def test_there_are_examples():
-    assert [file.stem for file in FILES] == ["hexa_level", "lissajous", "payload", "throw", "wind"]
+    assert [file.stem for file in FILES] == ["figure", "hexa_level", "lissajous", "payload", "throw", "wind"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

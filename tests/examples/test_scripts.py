@@ -1,0 +1,34 @@
+"""Every script in `examples/` is short, runs, and does what its first sentence says."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
+SCRIPTS = sorted(FOLDER.glob("*.py"))
+
+
+def run(name, folder, monkeypatch, capsys):
+    """Run a script as a user does, and return what it prints and the names that it leaves."""
+    monkeypatch.setattr(sys, "argv", [str(FOLDER / f"{name}.py"), str(folder)])
+    names = runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+    return capsys.readouterr().out, names
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_has_at_most_forty_lines(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 40
+
+
+def test_my_log(tmp_path, monkeypatch, capsys):
+    out, names = run("my_log", tmp_path, monkeypatch, capsys)
+    assert "imu.gyro" in out
+    assert names["thrust"].value == pytest.approx(8.55e-6, abs=3.0 * names["thrust"].sigma)
+    assert (tmp_path / "identified" / "report.html").exists()
+
+
+def test_throw(tmp_path, monkeypatch, capsys):
+    _, names = run("throw", tmp_path, monkeypatch, capsys)
+    assert names["found"].position == pytest.approx([0.019, -0.0093, 0.003], abs=1.5e-3)
