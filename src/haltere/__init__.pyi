@@ -13,6 +13,8 @@ from haltere.identification.pipeline import identify as identify
 from haltere.identification.result import Identification as Identification
 from haltere.logs.registry import read as read
 from haltere.observability.answer import observe as observe
+from haltere.observability.information.recorded import observe_flight as observe_flight
+from haltere.observability.manoeuvres.manoeuvre import design as design
 from haltere.scenarios.scenario_flight import simulate as simulate
 
 PUBLIC: dict[str, str]

@@ -268,6 +268,17 @@ class Airframe(AirframePart):
             [self.body.mass, *(link.mass for link in self.links), *(rotor.mass for rotor in self.rotors)]
         )
 
+    def summary(self) -> dict[str, Any]:
+        """The vehicle in a few words: total mass in kg, and the names of its rotors, links and sensors."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "mass": self.total_mass,
+            "rotors": [rotor.name for rotor in self.rotors],
+            "links": [link.name for link in self.links],
+            "sensors": [sensor.name for _, group in self._sensor_groups() for sensor in group],
+        }
+
     def link_order(self) -> tuple[int, ...]:
         """Indices of `links` so that parents come before children, each branch in one run."""
         return depth_first(self.links)

@@ -1,14 +1,12 @@
-"""`haltere airframe list|show|check|import`: the catalogue, whether a file is sound, and descriptions by others."""
+"""`haltere airframe list|show|check|import`: the catalogue, whether a file is valid, and descriptions by others."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from haltere.cli.options import OverwriteFlag
 from haltere.cli.output import JsonFlag, emit_json, emit_table
-
-if TYPE_CHECKING:
-    from haltere.airframe import Airframe
 
 app = typer.Typer(
     help="List, show, check and import descriptions of vehicles.",
@@ -18,28 +16,12 @@ app = typer.Typer(
 )
 
 
-def summary(airframe: "Airframe") -> dict[str, Any]:
-    """The vehicle in a few words: whole mass in kg, and the names of its rotors, links and sensors."""
-    return {
-        "name": airframe.name,
-        "description": airframe.description,
-        "mass": airframe.total_mass,
-        "rotors": [rotor.name for rotor in airframe.rotors],
-        "links": [link.name for link in airframe.links],
-        "sensors": [
-            *(sensor.name for sensor in airframe.imu),
-            *(sensor.name for sensor in airframe.pose),
-            *(sensor.name for sensor in airframe.position),
-        ],
-    }
-
-
 @app.command("list", epilog="Example: haltere airframe list --json")
 def list_(json: JsonFlag = False) -> None:
     """List the catalogue: vehicles with the source of each value."""
     from haltere.airframe import catalogue_names, from_catalogue
 
-    vehicles = [{**summary(from_catalogue(name)), "name": name} for name in catalogue_names()]
+    vehicles = [{**from_catalogue(name).summary(), "name": name} for name in catalogue_names()]
     if json:
         emit_json({"airframes": vehicles})
         return
@@ -60,7 +42,7 @@ def show(
 
     airframe = load_airframe(name)
     if json:
-        emit_json({**summary(airframe), "airframe": airframe.model_dump(exclude_none=True)})
+        emit_json({**airframe.summary(), "airframe": airframe.model_dump(exclude_none=True)})
     else:
         typer.echo(catalogue_text(name) if name in catalogue_names() else dumps(airframe), nl=False)
 
@@ -75,7 +57,7 @@ def check(
     """Validate an airframe file; exit 1 if it has a fault."""
     from haltere.airframe import load, load_airframe
 
-    vehicle = summary(load(file) if Path(file).is_file() else load_airframe(file))
+    vehicle = (load(file) if Path(file).is_file() else load_airframe(file)).summary()
     if json:
         emit_json(vehicle)
         return
@@ -93,7 +75,7 @@ def import_(
         Path | None,
         typer.Option("--out", help="The airframe file to write; stdout if left out.", metavar="FILE"),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+    overwrite: OverwriteFlag = False,
     mass: Annotated[float | None, typer.Option("--mass", help="kg, if the file has none.")] = None,
     inertia: Annotated[
         str | None, typer.Option("--inertia", help="xx,yy,zz in kg m2, if the file has none.")
@@ -125,8 +107,8 @@ def import_(
     if out is not None:
         save(airframe, out, overwrite)
     if json:
-        found = airframe.model_dump(exclude_none=True)
-        emit_json({**summary(airframe), "notes": notes, "file": out, "airframe": found})
+        content = airframe.model_dump(exclude_none=True)
+        emit_json({**airframe.summary(), "notes": notes, "file": out, "airframe": content})
         return
     for note in notes:
         typer.echo(f"note: {note}", err=True)

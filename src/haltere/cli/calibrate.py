@@ -1,10 +1,11 @@
 """`haltere calibrate`: constants of hardware from known references."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from haltere.cli.options import ArmOption, MapOption, OverwriteFlag
 from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
 
 EXAMPLE = "Example: haltere calibrate servo weights.csv --airframe quad-arm --out servos.json"
@@ -31,20 +32,13 @@ def servo(
             metavar="DATA",
         ),
     ],
-    airframe: Annotated[
-        str, typer.Option("--airframe", help="The vehicle with its arm.", metavar="NAME_OR_FILE")
-    ] = "quad-arm",
-    mapping: Annotated[
-        Path | None,
-        typer.Option("--map", help="For CSV and ROS bags: which columns are which.", metavar="FILE"),
-    ] = None,
+    airframe: ArmOption = "quad-arm",
+    mapping: MapOption = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Write the calibration here, for `haltere payload`.", metavar="FILE"),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an existing file of --out.")
-    ] = False,
+    overwrite: OverwriteFlag = False,
     json: JsonFlag = False,
 ) -> None:
     """Find the friction of an arm's servos from a few known weights, with uncertainties.
@@ -53,39 +47,20 @@ def servo(
     each.
     """
     prepare_jax()
+    from haltere.identification.payload.reading import calibrate_servos
+    from haltere.logs import read
+
     with progress(f"reading {data}"):
-        result = _calibrated(data, airframe, mapping, out, overwrite)
+        calibration = calibrate_servos(read(data, mapping=mapping), airframe)
+        result = calibration.to_dict()
+        if out is not None:
+            result["file"] = calibration.save(out, overwrite=overwrite)
     if json:
         emit_json(result)
         return
     rows = [(p["name"], p["unit"], p["value"], p["sigma"], p["verdict"]) for p in result["parameters"]]
     emit_table(f"Servo constants from {data}", ("parameter", "unit", "value", "sigma", "verdict"), rows)
-    masses = ", ".join(f"{1000.0 * mass:g} g" for mass in result["masses"])
+    masses = ", ".join(f"{1000.0 * mass:g} g" for mass in calibration.masses)
     typer.echo(f"weights: {masses}; mean misfit {max(result['residual']):.2g} N m")
-    for note in result["notes"]:
+    for note in calibration.notes:
         typer.echo(f"note: {note}")
-
-
-def _calibrated(
-    data: Path, vehicle: str, mapping: Path | None, out: Path | None, overwrite: bool
-) -> dict[str, Any]:
-    from haltere.airframe import load_airframe
-    from haltere.estimation.payload.model import ArmBelief
-    from haltere.identification.payload.calibration import calibrate as fit
-    from haltere.identification.payload.calibration import parameters, save_calibration
-    from haltere.identification.payload.reading import arm_log, weighings
-    from haltere.logs import read
-
-    airframe = load_airframe(vehicle)
-    log = arm_log(read(data, mapping=mapping), airframe)
-    records, masses = weighings(log)
-    found = fit(ArmBelief.from_airframe(airframe), records, masses)
-    result: dict[str, Any] = {
-        "parameters": [one.to_dict() for one in parameters(found)],
-        "masses": masses,
-        "residual": found.residual.tolist(),
-        "notes": list(log.notes),
-    }
-    if out is not None:
-        result["file"] = save_calibration(out, found.belief, airframe.name, overwrite)
-    return result

@@ -29,7 +29,7 @@ def demo(
         emit_json(result)
         return
     parameters = [p for p in result["parameters"] if p["name"] in result["truth"]]
-    told = [p for p in parameters if p["verdict"] in ("identified", "weak") and p["sigma"]]
-    inside = sum(abs(p["value"] - result["truth"][p["name"]]) <= 1.96 * p["sigma"] for p in told)
-    typer.echo(f"{len(told)} numbers identified; {inside} intervals of 95 % hold the truth")
+    known = [p for p in parameters if p["verdict"] in ("identified", "weak") and p["sigma"]]
+    inside = sum(abs(p["value"] - result["truth"][p["name"]]) <= 1.96 * p["sigma"] for p in known)
+    typer.echo(f"{len(known)} numbers identified; {inside} intervals of 95 % hold the truth")
     typer.echo(f"wrote {out}; open it in a browser")

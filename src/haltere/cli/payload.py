@@ -2,14 +2,12 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from haltere.cli.options import ArmOption, MapOption
 from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
-
-if TYPE_CHECKING:
-    from haltere.estimation.payload.state import PayloadEstimate
 
 EXAMPLE = "Example: haltere payload --simulate --mass 0.273 --pose 45,45 --json"
 
@@ -48,9 +46,7 @@ def payload(
         bool,
         typer.Option("--uncalibrated", help="With --simulate: no calibration with known weights before."),
     ] = False,
-    airframe: Annotated[
-        str, typer.Option("--airframe", help="With FLIGHT: the vehicle with its arm.", metavar="NAME_OR_FILE")
-    ] = "quad-arm",
+    airframe: ArmOption = "quad-arm",
     calibration: Annotated[
         Path | None,
         typer.Option(
@@ -70,12 +66,7 @@ def payload(
     effort: Annotated[
         EffortName, typer.Option("--effort", help="With FLIGHT: what joints.effort is.")
     ] = EffortName.TORQUE,
-    mapping: Annotated[
-        Path | None,
-        typer.Option(
-            "--map", help="With FLIGHT, for CSV and ROS bags: which columns are which.", metavar="FILE"
-        ),
-    ] = None,
+    mapping: MapOption = None,
     report: Annotated[
         Path | None,
         typer.Option("--report", help="Write a page with pictures of it here.", metavar="FILE.html"),
@@ -90,6 +81,10 @@ def payload(
     """
     if (flight is None) == (not simulate):
         raise typer.BadParameter("give a log, or --simulate", param_hint="FLIGHT")
+    try:
+        angles = [[float(word) for word in one.split(",")] for one in pose or ["45,45"]]
+    except ValueError:
+        raise typer.BadParameter("give two angles in degrees, such as 45,45", param_hint="--pose") from None
     prepare_jax()
     if report is not None:
         from haltere.report.page import check_replaceable
@@ -97,107 +92,32 @@ def payload(
         check_replaceable(report)
     with progress("estimating the payload") as say:
         if flight is None:
-            result = _simulated(mass, pose or ["45,45"], offset, seed, still, uncalibrated, report)
+            from haltere.papers.schmitz.trial import trial
+
+            grip = trial(mass, angles, offset, seed, motion=not still, calibration=not uncalibrated)
+            result = grip.to_dict()
+            if report is not None:
+                result["report"] = grip.report(report)
         else:
+            from haltere.identification.payload.reading import estimate_payload
+            from haltere.logs import read
+
             say(f"reading {flight}")
-            result = _logged(flight, airframe, calibration, place, inertia, effort.value, mapping, report)
+            reading = estimate_payload(
+                read(flight, mapping=mapping),
+                airframe,
+                calibration=calibration,
+                beside_gripper=place,
+                rotating_base=inertia,
+                effort=effort.value,
+            )
+            result = reading.to_dict()
+            if report is not None:
+                result["report"] = reading.report(report, f"Payload in {flight.name}")
     if json:
         emit_json(result)
         return
     _show(result)
-
-
-def _simulated(
-    mass: float,
-    poses: list[str],
-    offset: float,
-    seed: int,
-    still: bool,
-    uncalibrated: bool,
-    page: Path | None,
-) -> dict[str, Any]:
-    from haltere.papers.schmitz.trial import trial
-
-    try:
-        angles = [[float(word) for word in one.split(",")] for one in poses]
-    except ValueError:
-        raise typer.BadParameter("give two angles in degrees, such as 45,45", param_hint="--pose") from None
-    found = trial(mass, angles, offset, seed, motion=not still, calibration=not uncalibrated)
-    result = {
-        **_told(found.estimate),
-        "settled": float(found.found.settled),
-        "paper_mass": found.paper,
-        "findings": [f.to_dict() for f in found.findings],
-        "events": [],
-        "truth": found.truth,
-        "notes": [],
-    }
-    if page is not None:
-        from haltere.report.payload import page as drawn
-
-        result["report"] = str(drawn(found.story, "A simulated grip").write(page))
-    return result
-
-
-def _logged(
-    flight: Path,
-    vehicle: str,
-    calibration: Path | None,
-    place: bool,
-    inertia: bool,
-    effort: Any,
-    mapping: Path | None,
-    page: Path | None,
-) -> dict[str, Any]:
-    from haltere.airframe import load_airframe
-    from haltere.estimation.payload.model import ArmBelief, DriftBudget
-    from haltere.identification.payload.calibration import load_calibration
-    from haltere.identification.payload.reading import read_payload
-    from haltere.logs import read
-
-    airframe = load_airframe(vehicle)
-    belief = ArmBelief.from_airframe(airframe)
-    if calibration is not None:
-        belief = load_calibration(calibration, belief).drifted(DriftBudget())
-    found = read_payload(
-        read(flight, mapping=mapping), airframe, belief, beside=place, turned=inertia, effort=effort
-    )
-    result = {
-        **_told(found.estimate, found.trusted),
-        "findings": [f.to_dict() for f in found.findings],
-        "events": [vars(event) for event in found.course.events],
-        "notes": list(found.log.notes),
-    }
-    if page is not None:
-        from haltere.report.payload import Story
-        from haltere.report.payload import page as drawn
-
-        result["report"] = str(drawn(Story.of_log(found), f"Payload in {flight.name}").write(page))
-    return result
-
-
-def _told(estimate: "PayloadEstimate", trusted: bool = True) -> dict[str, Any]:
-    """What is said of an estimate; of readings with faults nothing but that."""
-    import numpy as np
-
-    mass, sigma = float(estimate.mass), float(estimate.sigma)
-    seen = trusted and bool(estimate.observable)
-    placed, spun = seen and bool(estimate.place_observable), seen and bool(estimate.inertia_observable)
-    center = np.asarray(estimate.center_of_mass).tolist()
-    return {
-        "mass": mass if seen else None,
-        "sigma": sigma if seen else None,
-        "interval": [mass - 1.96 * sigma, mass + 1.96 * sigma] if seen else [None, None],
-        "center_of_mass": center if seen else None,
-        "center_sigma": np.sqrt(np.diag(estimate.center_cov)).tolist(),
-        "observable": seen,
-        "place_observable": placed,
-        "inertia": float(estimate.inertia) if spun else None,
-        "inertia_sigma": float(estimate.inertia_sigma) if spun else None,
-        "inertia_observable": spun,
-        "held": bool(estimate.held),
-        "strain": float(estimate.strain),
-    }
 
 
 def _show(result: dict[str, Any]) -> None:

@@ -5,22 +5,18 @@ from typing import Annotated
 
 import typer
 
+from haltere.cli.options import FlightArgument, MapOption
 from haltere.cli.output import JsonFlag, emit_json, progress
 
 EXAMPLE = "Example: haltere plot flight.ulg --out plot.html"
 
 
 def plot(
-    flight: Annotated[
-        Path, typer.Argument(help="A log: MCAP, ULog, Blackbox, uSD, .bin, ROS bag or CSV.", metavar="FLIGHT")
-    ],
+    flight: FlightArgument,
     out: Annotated[Path, typer.Option("--out", help="The HTML file to write.", metavar="FILE")] = Path(
         "plot.html"
     ),
-    mapping: Annotated[
-        Path | None,
-        typer.Option("--map", help="For CSV and ROS bags: which columns are which.", metavar="FILE"),
-    ] = None,
+    mapping: MapOption = None,
     json: JsonFlag = False,
 ) -> None:
     """Draw the signals of a log into one HTML file that needs no network."""

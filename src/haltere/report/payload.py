@@ -47,7 +47,7 @@ class Story:
     @classmethod
     def of_log(cls, found: PayloadReading) -> "Story":
         """Of a log."""
-        course = found.course
+        course = found.history
         x = found.filter.posterior(course.belief)[0]
         values = (course.time, course.mass, course.sigma, course.held)
         return cls(

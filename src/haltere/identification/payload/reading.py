@@ -1,20 +1,23 @@
 """What hangs on an arm, from a log: servo readings, their faults, grips and releases, and the payload at the end."""
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.airframe import Airframe
+from haltere.airframe import Airframe, load_airframe
 from haltere.doctor.arm import payload_faults
 from haltere.doctor.finding import Finding
 from haltere.dynamics.servo import Servos
 from haltere.estimation.payload.events import Watched, watched
 from haltere.estimation.payload.filter import PayloadFilter
-from haltere.estimation.payload.model import ArmBelief
+from haltere.estimation.payload.model import ArmBelief, DriftBudget
 from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import BESIDE, TURNED, PayloadEstimate, PayloadSettings
@@ -22,10 +25,19 @@ from haltere.flight import Channel, Flight
 from haltere.flight.resampling import interpolate_columns
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.constants import STANDARD_GRAVITY
+from haltere.foundation.jsonable import fields_to_jsonable, to_jsonable
 from haltere.foundation.numbers import Numbers
+from haltere.identification.payload.calibration import (
+    ServoCalibration,
+    calibrate,
+    load_calibration,
+    parameters,
+    save_calibration,
+)
 from haltere.lie import so3
 
 Effort = Literal["torque", "share"]
+REPORT = "haltere.report.payload"
 FINE = 0.003
 """rad: encoders finer than this count 4096 steps to a turn, others 1024 over 300 degrees."""
 FEWEST = 10
@@ -99,10 +111,10 @@ def arm_log(flight: Flight, airframe: Airframe, effort: Effort = "torque") -> Ar
 
 
 def _angles(
-    flight: Flight, joints: Sequence[str], servos: Servos, plain: str, steps: str
+    flight: Flight, joints: Sequence[str], servos: Servos, name: str, steps: str
 ) -> tuple[Channel, Numbers]:
-    if f"joints.{plain}" in flight:
-        channel = flight[f"joints.{plain}"]
+    if f"joints.{name}" in flight:
+        channel = flight[f"joints.{name}"]
         return channel, _columns(channel, joints)
     if f"joints.{steps}" in flight:
         channel = flight[f"joints.{steps}"]
@@ -110,7 +122,7 @@ def _angles(
         middle = np.where(resolution < FINE, 2048.0, 512.0)
         return channel, (_columns(channel, joints) - middle) * resolution
     raise PayloadError(
-        f"no channel 'joints.{plain}' or 'joints.{steps}' in this flight; log the servos' positions, or name them "
+        f"no channel 'joints.{name}' or 'joints.{steps}' in this flight; log the servos' positions, or name them "
         "in a mapping file (--map)"
     )
 
@@ -198,56 +210,143 @@ def weighings(log: ArmLog) -> tuple[list[ArmRecord], list[float]]:
 
 @dataclass(frozen=True, eq=False)
 class PayloadReading:
-    """What a log says.
+    """The payload of an arm over a log, and at its end.
 
     Attributes:
         log: the servos' reports on one clock.
-        filter: the estimator with what it was told of the arm.
+        filter: the estimator with what is known of the arm.
         signals: regression rows of the reports.
-        course: what was held when.
+        history: what was held when.
         findings: what is wrong with the reports.
     """
 
     log: ArmLog
     filter: PayloadFilter
     signals: ArmSignals
-    course: Watched
+    history: Watched
     findings: tuple[Finding, ...]
 
     @property
     def estimate(self) -> PayloadEstimate:
         """At the end."""
-        return self.filter.estimate(self.course.belief)
+        return self.filter.estimate(self.history.belief)
 
     @property
     def trusted(self) -> bool:
         """Whether no fault spoils the numbers; an arm that hangs straight down makes them unobservable, not wrong."""
         return all(finding.kind == "arm-straight-down" for finding in self.findings)
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data: the estimate at the end, findings, events and notes."""
+        return {
+            **estimate_to_dict(self.estimate, self.trusted),
+            "findings": to_jsonable(self.findings),
+            "events": [fields_to_jsonable(event) for event in self.history.events],
+            "notes": list(self.log.notes),
+        }
+
+    def report(self, path: str | PathLike[str], title: str = "Payload") -> Path:
+        """Write its page as one HTML file; replaces only what haltere has written."""
+        pages = importlib.import_module(REPORT)  # stands in a layer above: looked up by name, as a plug-in
+        written: Path = pages.page(pages.Story.of_log(self), title).write(Path(path))
+        return written
+
 
 @double_precision()
-def read_payload(
+def estimate_payload(
     flight: Flight,
-    airframe: Airframe,
-    belief: ArmBelief,
+    airframe: Airframe | str | PathLike[str] = "quad-arm",
     *,
-    beside: bool = False,
-    turned: bool = False,
+    calibration: str | PathLike[str] | None = None,
+    beside_gripper: bool = False,
+    rotating_base: bool = False,
     effort: Effort = "torque",
 ) -> PayloadReading:
-    """Read what an arm held in a flight.
+    """Estimate what an arm held in a flight.
 
     Args:
         flight: with the channels of `arm_log`.
-        airframe: the vehicle with its arm.
-        belief: what is known of its servos by now.
-        beside: whether the weight may hang beside the gripper.
-        turned: whether the base turned to and fro while the joints swept, so that the own inertia can be told.
+        airframe: the vehicle with its arm, its file or its name in the catalogue.
+        calibration: a file of `save_calibration`; the airframe's servos and their usual tolerances if None.
+        beside_gripper: whether the weight may hang beside the gripper.
+        rotating_base: whether the base rotated to and fro while the joints swept, so that the payload's own inertia
+            can be estimated.
         effort: what `joints.effort` is.
     """
-    log = arm_log(flight, airframe, effort)
-    settings = TURNED if turned else PayloadSettings()
-    filter_ = PayloadFilter(belief, replace(settings, place=BESIDE.place) if beside else settings)
+    vehicle = load_airframe(airframe)
+    belief = ArmBelief.from_airframe(vehicle)
+    if calibration is not None:
+        belief = load_calibration(calibration, belief).drifted(DriftBudget())
+    log = arm_log(flight, vehicle, effort)
+    settings = TURNED if rotating_base else PayloadSettings()
+    filter_ = PayloadFilter(belief, replace(settings, place=BESIDE.place) if beside_gripper else settings)
     signals = filter_.signals(log.record)
-    course = watched(filter_, log.record, signals)
-    return PayloadReading(log, filter_, signals, course, payload_faults(belief, log.record))
+    history = watched(filter_, log.record, signals)
+    return PayloadReading(log, filter_, signals, history, payload_faults(belief, log.record))
+
+
+def estimate_to_dict(estimate: PayloadEstimate, trusted: bool = True) -> dict[str, Any]:
+    """An estimate as plain data; of readings with faults it says only that nothing is observable."""
+    mass, sigma = float(estimate.mass), float(estimate.sigma)
+    observable = trusted and bool(estimate.observable)
+    positioned = observable and bool(estimate.place_observable)
+    rotated = observable and bool(estimate.inertia_observable)
+    return {
+        "mass": mass if observable else None,
+        "sigma": sigma if observable else None,
+        "interval": [mass - 1.96 * sigma, mass + 1.96 * sigma] if observable else [None, None],
+        "center_of_mass": np.asarray(estimate.center_of_mass).tolist() if observable else None,
+        "center_sigma": np.sqrt(np.diag(estimate.center_cov)).tolist(),
+        "observable": observable,
+        "place_observable": positioned,
+        "inertia": float(estimate.inertia) if rotated else None,
+        "inertia_sigma": float(estimate.inertia_sigma) if rotated else None,
+        "inertia_observable": rotated,
+        "held": bool(estimate.held),
+        "strain": float(estimate.strain),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class ArmCalibration:
+    """Servo constants of a vehicle's arm from a log with known weights.
+
+    Attributes:
+        vehicle: name of its airframe.
+        servos: constants and residuals.
+        masses: kg, the known weights.
+        notes: what had to be assumed.
+    """
+
+    vehicle: str
+    servos: ServoCalibration
+    masses: tuple[float, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "parameters": [p.to_dict() for p in parameters(self.servos)],
+            "masses": list(self.masses),
+            "residual": self.servos.residual.tolist(),
+            "notes": list(self.notes),
+        }
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the file that `estimate_payload` takes as its `calibration`."""
+        return save_calibration(path, self.servos.belief, self.vehicle, overwrite)
+
+
+@double_precision()
+def calibrate_servos(flight: Flight, airframe: Airframe | str | PathLike[str] = "quad-arm") -> ArmCalibration:
+    """Find the constants of an arm's servos from a log of it sweeping with nothing and with known weights.
+
+    Args:
+        flight: with the channels of `arm_log`, `payload.mass` among them.
+        airframe: the vehicle with its arm, its file or its name in the catalogue.
+    """
+    vehicle = load_airframe(airframe)
+    log = arm_log(flight, vehicle)
+    records, masses = weighings(log)
+    servos = calibrate(ArmBelief.from_airframe(vehicle), records, masses)
+    return ArmCalibration(vehicle.name, servos, tuple(masses), log.notes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from haltere.estimation.payload.filter import PayloadFilter
 from haltere.estimation.payload.record import PayloadError
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import BESIDE, PayloadBelief, PayloadEstimate
+from haltere.identification.payload.reading import estimate_to_dict
 from haltere.papers.schmitz.bench import draw
 from haltere.papers.schmitz.runs import run_of
 from haltere.papers.schmitz.series import (
@@ -24,7 +26,7 @@ from haltere.papers.schmitz.series import (
     paper_masses,
     series_record,
 )
-from haltere.report.payload import Story
+from haltere.report.payload import Story, page
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,22 @@ class Trial:
     def estimate(self) -> PayloadEstimate:
         """At the end."""
         return self.found.last
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data: the estimate at the end beside the truth."""
+        return {
+            **estimate_to_dict(self.estimate),
+            "settled": float(self.found.settled),
+            "paper_mass": self.paper,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "events": [],
+            "truth": self.truth,
+            "notes": [],
+        }
+
+    def report(self, path: Path) -> Path:
+        """Write its page as one HTML file."""
+        return page(self.story, "A simulated grip").write(path)
 
 
 def trial(
