@@ -14,7 +14,7 @@ from haltere import logs
 from haltere.estimation.throw.thrust_axis import thrust_axis
 from haltere.identification.methods.throw.motors import log_motors
 from haltere.identification.methods.throw.rows import log_rows, predicted
-from haltere.identification.methods.throw.signals import thrown_window
+from haltere.identification.methods.throw.signals import find_throw
 
 SIMULATED = ["throw_sim/LOG00158.BFL", "throw_sim/LOG00165.BFL"]
 REAL = [f"throw_real/LOG00{n}.BFL" for n in (257, 262, 267, 272)]
@@ -40,7 +40,7 @@ def test_simulated_throw_against_its_truth(recorded, name):
     file = recorded(name, "effectiveness rows against exact truth")
     truth = json.loads(file.with_suffix(".truth.json").read_text())
     flight = read(file)
-    rows = log_rows(flight, *thrown_window(flight))
+    rows = log_rows(flight, *find_throw(flight))
     T, true = FRD @ rows.torque, np.array([truth[f"{k}_per_w2"] for k in ("roll", "pitch", "yaw")])
     assert off((FRD @ rows.force)[2], np.array(truth["thrust_effectiveness_z_per_w2"])) < 2.5
     assert off(T[0], true[0]) < 7.5  # 6.5 as the median over logs was asked
@@ -62,7 +62,7 @@ def test_simulated_throws_as_a_median_over_logs(recorded):
         file = recorded(name, "effectiveness rows against exact truth, median over logs")
         truth = json.loads(file.with_suffix(".truth.json").read_text())
         flight = read(file)
-        rows = log_rows(flight, *thrown_window(flight))
+        rows = log_rows(flight, *find_throw(flight))
         T, true = FRD @ rows.torque, np.array([truth[f"{k}_per_w2"] for k in ("roll", "pitch", "yaw")])
         scale = np.sum(T[:2] * true[:2]) / np.sum(true[:2] ** 2)
         errors.append(
@@ -82,7 +82,7 @@ def test_simulated_motors(recorded, name):
     file = recorded(name, "time constants of motors against exact truth")
     truth = json.loads(file.with_suffix(".truth.json").read_text())
     flight = read(file)
-    start, _ = thrown_window(flight)
+    start, _ = find_throw(flight)
     found = log_motors(flight, start, start + 3.0)
     errors = np.abs([m.time_constant - t for m, t in zip(found, truth["motor_time_constant_s"], strict=True)])
     # 0.5 ms was asked; the clock of these logs runs 1.2 % fast (free spin-downs), which is 0.35 ms of it.
@@ -97,7 +97,7 @@ def test_scatter_over_real_throws(recorded):
     found = []
     for name in REAL:
         flight = read(recorded(name, "scatter of what is learnt over throws of one vehicle"))
-        found.append(log_rows(flight, *thrown_window(flight)))
+        found.append(log_rows(flight, *find_throw(flight)))
 
     def scatter(values):
         return 100.0 * np.std(values, axis=0, ddof=1) / np.abs(np.mean(values, axis=0))
@@ -120,7 +120,7 @@ def test_time_constants_of_real_throws(recorded):
     found = []
     for name in REAL:
         flight = read(recorded(name, "scatter of the time constant over throws of one vehicle"))
-        start, _ = thrown_window(flight)
+        start, _ = find_throw(flight)
         found.append([m.time_constant for m in log_motors(flight, start, start + 3.0)])
     assert np.std(found, axis=0, ddof=1).max() < 1.7e-3  # 1.3 ms was asked, 1.4 is reached
     assert np.all(np.abs(np.mean(found, axis=0) - 22e-3) < 1.5e-3)
@@ -129,7 +129,7 @@ def test_time_constants_of_real_throws(recorded):
 @pytest.mark.slow
 def test_held_out_seconds_are_predicted_better_than_by_the_authors(recorded):
     flight = read(recorded(REAL[2], "predicted angular acceleration on held-out seconds"))
-    rows = log_rows(flight, thrown_window(flight)[0], 16.0)
+    rows = log_rows(flight, find_throw(flight)[0], 16.0)
     measured, ours = predicted(rows, flight, 17.0, 30.0)
     theirs_rows = type(rows)(
         rows.force, FRD @ AUTHORS, np.zeros((3, 4)), rows.place, rows.delay, rows.lag, rows.residual

@@ -20,7 +20,8 @@ from haltere.doctor.diagnosis import diagnose
 from haltere.flight import Channel, write_mcap
 from haltere.flight.window import IdentifyError
 from haltere.identification.known import Known
-from haltere.identification.pipeline import identify, mounted, turn_of
+from haltere.identification.methods.vehicle_method import applied_rotation, as_logged
+from haltere.identification.pipeline import identify
 from haltere.logs import read
 
 WINGED = ("hong-fixed-wing", "hong-tilt-wing")
@@ -286,9 +287,9 @@ def test_an_imu_turned_against_its_file_is_left_to_the_filter(degrees):
         turned = turned.with_channel(replace(flight[name], values=flight[name].values @ M))
     diagnosis = diagnose(turned, airframe)
     assert diagnosis.kinds() == ("imu-rotated",)
-    found = turn_of(diagnosis, ())
+    found = applied_rotation(diagnosis, ())
     np.testing.assert_allclose(found, M, atol=0.05)
-    raw, meant = mounted(diagnosis.mended, airframe, found)
+    raw, meant = as_logged(diagnosis.mended, airframe, found)
     np.testing.assert_allclose(raw["imu.gyro"].values, turned["imu.gyro"].values, atol=1e-12)
     near = M if degrees > 25.0 else np.eye(3)
     np.testing.assert_allclose(matrix(meant.imu[0].wxyz), near, atol=0.05)

@@ -9,6 +9,7 @@ n_i, spin sign e_i, thrust coefficient k_i, drag ratio d_i and speeds w_i:
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -38,6 +39,40 @@ class RigidAirframe:
     """(3,): from the centre of mass to the IMU, m."""
     names: tuple[str, ...]
 
+    @classmethod
+    def from_airframe(cls, airframe: Airframe) -> Self:
+        """Reduce an airframe, with its joints at zero."""
+        bodies = [(airframe.body.mass, np.array(airframe.body.com, float), tensor(airframe.body.inertia))]
+        places = {"body": np.zeros(3)}
+        for index in airframe.link_order():
+            link = airframe.links[index]
+            places[link.name] = places[link.parent] + np.array(link.joint.origin, float)
+            bodies.append((link.mass, places[link.name] + np.array(link.com, float), tensor(link.inertia)))
+        rotors = airframe.rotors
+        centres = [places[r.link] + np.array(r.position, float) for r in rotors]
+        for rotor, centre in zip(rotors, centres, strict=True):
+            if rotor.mass:
+                bodies.append((rotor.mass, centre + np.array(rotor.com, float), tensor(rotor.inertia)))
+        mass = sum(m for m, _, _ in bodies)
+        com = sum((m * c for m, c, _ in bodies), np.zeros(3)) / mass
+        inertia = np.zeros((3, 3))
+        for m, c, own in bodies:
+            d = c - com
+            inertia += own + m * (d @ d * np.eye(3) - np.outer(d, d))
+        axes = np.array([np.array(r.axis, float) / np.linalg.norm(r.axis) for r in rotors]).reshape(-1, 3)
+        k = np.array([r.thrust_coefficient for r in rotors])
+        spin = np.array([r.spin_sign for r in rotors])
+        ratio = np.array([r.torque_ratio for r in rotors])
+        arms = np.array(centres).reshape(-1, 3) - com
+        yaw = -(spin * ratio * k)[:, None] * axes
+        torques = k[:, None] * np.cross(arms, axes) + yaw
+        imu = airframe.imu[0] if airframe.imu else None
+        lever = np.array(imu.position, float) + places[imu.link] - com if imu else np.zeros(3)
+        turn = matrix_from_wxyz(imu.wxyz) if imu else np.eye(3)
+        pose = np.array(airframe.pose[0].wxyz if airframe.pose else (1.0, 0.0, 0.0, 0.0), float)
+        names = tuple(r.name for r in rotors)
+        return cls(mass, inertia, torques.T, yaw.T, (k[:, None] * axes).T, turn, pose, lever, names)
+
     def accelerations(self, squares: Floats) -> Floats:
         """(T, 3) angular acceleration in rad/s2, without eq. (2)'s w x I w, of squared speeds (T, R)."""
         return np.asarray(np.linalg.solve(self.inertia, self.torques @ squares.T).T)
@@ -45,37 +80,3 @@ class RigidAirframe:
     def specific_forces(self, squares: Floats) -> Floats:
         """(T, 3) specific force at the centre of mass in m/s2 of squared speeds (T, R)."""
         return np.asarray(squares @ self.forces.T / self.mass)
-
-
-def nominal_of(airframe: Airframe) -> RigidAirframe:
-    """Return the numbers of an airframe."""
-    bodies = [(airframe.body.mass, np.array(airframe.body.com, float), tensor(airframe.body.inertia))]
-    places = {"body": np.zeros(3)}
-    for index in airframe.link_order():
-        link = airframe.links[index]
-        places[link.name] = places[link.parent] + np.array(link.joint.origin, float)
-        bodies.append((link.mass, places[link.name] + np.array(link.com, float), tensor(link.inertia)))
-    rotors = airframe.rotors
-    centres = [places[r.link] + np.array(r.position, float) for r in rotors]
-    for rotor, centre in zip(rotors, centres, strict=True):
-        if rotor.mass:
-            bodies.append((rotor.mass, centre + np.array(rotor.com, float), tensor(rotor.inertia)))
-    mass = sum(m for m, _, _ in bodies)
-    com = sum((m * c for m, c, _ in bodies), np.zeros(3)) / mass
-    inertia = np.zeros((3, 3))
-    for m, c, own in bodies:
-        d = c - com
-        inertia += own + m * (d @ d * np.eye(3) - np.outer(d, d))
-    axes = np.array([np.array(r.axis, float) / np.linalg.norm(r.axis) for r in rotors]).reshape(-1, 3)
-    k = np.array([r.thrust_coefficient for r in rotors])
-    spin = np.array([r.spin_sign for r in rotors])
-    ratio = np.array([r.torque_ratio for r in rotors])
-    arms = np.array(centres).reshape(-1, 3) - com
-    yaw = -(spin * ratio * k)[:, None] * axes
-    torques = k[:, None] * np.cross(arms, axes) + yaw
-    imu = airframe.imu[0] if airframe.imu else None
-    lever = np.array(imu.position, float) + places[imu.link] - com if imu else np.zeros(3)
-    turn = matrix_from_wxyz(imu.wxyz) if imu else np.eye(3)
-    pose = np.array(airframe.pose[0].wxyz if airframe.pose else (1.0, 0.0, 0.0, 0.0), float)
-    names = tuple(r.name for r in rotors)
-    return RigidAirframe(mass, inertia, torques.T, yaw.T, (k[:, None] * axes).T, turn, pose, lever, names)

@@ -45,10 +45,12 @@ def identify(
     """
     from haltere.foundation.files import free_folder
     from haltere.identification.known import parse_known
-    from haltere.identification.pipeline import METHODS
+    from haltere.identification.methods.registry import method_names
 
-    if method not in METHODS:
-        raise typer.BadParameter(f"{method!r}; give one of {', '.join(METHODS)}", param_hint="--method")
+    if method not in method_names():
+        raise typer.BadParameter(
+            f"{method!r}; give one of {', '.join(method_names())}", param_hint="--method"
+        )
     options = {"known": parse_known(known or []), "method": method, "apply": apply or []}
     stem = (flight[0].stem or "flight") if len(flight) == 1 else "fleet"
     folder = out or free_folder(f"{stem}-identified")

@@ -22,7 +22,7 @@ from itertools import product
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.rigid import RigidAirframe, nominal_of
+from haltere.airframe.rigid import RigidAirframe
 from haltere.doctor.finding import Finding, Mend, Undecided, mapped, scaled, turned
 from haltere.doctor.motion import (
     DOWN,
@@ -290,7 +290,7 @@ def check_imu(
     flight: Flight, airframe: Airframe | None, measures: dict[str, float]
 ) -> Iterator[Finding | Undecided]:
     """Yield what is wrong with units and axes."""
-    nominal = nominal_of(airframe) if airframe is not None else None
+    nominal = RigidAirframe.from_airframe(airframe) if airframe is not None else None
     moved = motion(flight)
     if moved is None:
         return

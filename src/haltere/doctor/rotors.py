@@ -16,7 +16,7 @@ from math import factorial
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.rigid import RigidAirframe, nominal_of
+from haltere.airframe.rigid import RigidAirframe
 from haltere.doctor.effect import EffectFit, flying
 from haltere.doctor.finding import Finding, Undecided, reordered, scaled
 from haltere.doctor.motion import SmoothedMotion, finite_rows, in_body, motion, smooth
@@ -37,7 +37,7 @@ def check_rotors(
     flight: Flight, airframe: Airframe | None, measures: dict[str, float]
 ) -> Iterator[Finding | Undecided]:
     """Yield what is wrong with the rotors."""
-    nominal = nominal_of(airframe) if airframe is not None and airframe.rotors else None
+    nominal = RigidAirframe.from_airframe(airframe) if airframe is not None and airframe.rotors else None
     speed, command = (_usable(flight, name) for name in BOTH)
     if speed is None and command is None:
         yield Undecided("rotors", "there is neither rotor speed nor motor command", "log both")

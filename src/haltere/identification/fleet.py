@@ -19,7 +19,8 @@ from haltere.foundation.files import check_folder, write_folder
 from haltere.foundation.jsonable import to_jsonable
 from haltere.foundation.tables import TextTable, make_dataframe
 from haltere.identification.known import check_known
-from haltere.identification.pipeline import METHODS, identify
+from haltere.identification.methods.registry import method_names
+from haltere.identification.pipeline import identify
 from haltere.identification.result import FRAME_COLUMNS, RESULT_FILES, Identification, frame_row, read_result
 from haltere.logs import Mapping as ChannelMapping
 from haltere.logs import load_mapping, read
@@ -208,8 +209,8 @@ def _options(
     mapping: ChannelMapping | str | PathLike[str] | None,
 ) -> dict[str, Any]:
     """What a worker needs beside its log, as JSON knows it; checked here, so that a slip is one error, not many."""
-    if method not in METHODS:
-        raise IdentifyError(f"method {method!r}; give one of {', '.join(METHODS)}")
+    if method not in method_names():
+        raise IdentifyError(f"method {method!r}; give one of {', '.join(method_names())}")
     if mapping is not None and not isinstance(mapping, ChannelMapping):
         mapping = load_mapping(mapping)
     return {

@@ -12,7 +12,7 @@ from haltere.flight import Channel, Flight, nanoseconds
 from haltere.flight.window import IdentifyError
 from haltere.identification.methods.absolute import moments_of, physical, swirl_of
 from haltere.identification.methods.airframe import with_numbers
-from haltere.identification.methods.throw.method import throw_window
+from haltere.identification.methods.throw.signals import find_throw
 from haltere.identification.pipeline import identify
 from haltere.identification.result import Parameter
 
@@ -80,10 +80,10 @@ def test_a_throw_begins_in_free_fall():
             Channel("rotors.speed", nanoseconds(t), 1000 * command, "rad/s", ""),
         )
 
-    start, end = throw_window(flight(force))
+    start, end = find_throw(flight(force))
     assert start == pytest.approx(1.95, abs=0.01)
     assert 5.0 < end < 6.0
-    assert throw_window(flight(np.tile([0, 0, 9.81], (len(t), 1)))) is None
+    assert find_throw(flight(np.tile([0, 0, 9.81], (len(t), 1)))) is None
 
 
 def test_damaged_logs_are_refused_or_judged():

@@ -18,8 +18,8 @@ import numpy as np
 from scipy import optimize
 
 from haltere.airframe import Airframe
-from haltere.airframe.rigid import nominal_of
-from haltere.flight.window import Excerpt
+from haltere.airframe.rigid import RigidAirframe
+from haltere.flight.window import FlightWindow
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known, of_rotors
@@ -49,14 +49,14 @@ I_UNIT = "kg m2"
 def absolute(
     found: list[Parameter],
     notes: list[str],
-    part: Excerpt,
+    window: FlightWindow,
     rows: RotorRows,
     airframe: Airframe | None,
     known: Mapping[str, Known],
     exact_force: bool,
 ) -> None:
     """Add mass, thrust coefficients and inertia to `found`, with what they need, and sentences to `notes`."""
-    names = part.names
+    names = window.rotor_names
     coefficients = of_rotors(known, names, "thrust_coefficient")
     mass = known.get("mass")
     floor = FLOOR_EXACT if exact_force else FLOOR_REAL
@@ -104,20 +104,20 @@ def absolute(
         fix = "give --known mass=... (weighed) or --known rotors.*.thrust_coefficient=... (thrust stand)"
         found.append(Parameter.combination("mass", "kg", paths, fix))
         found += [Parameter.combination(path, K_UNIT, ("mass",), fix) for path in paths]
-    _inertia(found, notes, part, rows, airframe, known, k, scale)
+    _inertia(found, notes, window, rows, airframe, known, k, scale)
 
 
 def _inertia(
     found: list[Parameter],
     notes: list[str],
-    part: Excerpt,
+    window: FlightWindow,
     rows: RotorRows,
     airframe: Airframe | None,
     known: Mapping[str, Known],
     k: Floats | None,
     scale: float,
 ) -> None:
-    names = part.names
+    names = window.rotor_names
     moments: dict[str, tuple[float, float]] = {}
     for axis, moment in enumerate(("xx", "yy", "zz")):
         name = f"inertia.{moment}"
@@ -168,7 +168,7 @@ def arms_of(
         return np.asarray(np.abs([g.value for g in given]) * signs[axis])
     if airframe is None or len(airframe.rotors) != len(names):
         return None
-    drawn = nominal_of(airframe)
+    drawn = RigidAirframe.from_airframe(airframe)
     arms = drawn.torques[axis] / np.linalg.norm(drawn.forces, axis=0)
     stated = axis < 2 or all(r.torque_ratio > 0.0 for r in airframe.rotors)
     return np.asarray(arms) if stated and np.isfinite(arms).all() and np.ptp(arms) > PLACE else None

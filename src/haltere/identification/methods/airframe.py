@@ -19,6 +19,7 @@ import numpy as np
 from haltere.airframe import Airframe, AirframeError, Body, Curve, Imu, Rotor
 from haltere.airframe.fields import Six, tensor
 from haltere.foundation.numbers import Floats
+from haltere.identification.methods.base import MethodInput, MethodResult
 from haltere.identification.result import Parameter
 
 MOMENTS = ("inertia.xx", "inertia.yy", "inertia.zz")
@@ -97,6 +98,15 @@ def told_airframe(name: str, parameters: Iterable[Parameter], curves: Mapping[st
     if not sure.issuperset(rows):
         parts["description"] = "made of what the log told alone; numbers that it says are weak are rough"
     return airframe_from_ratios(name, known["mass"], (xx, yy, zz, xy, xz, yz), rotors, **parts)
+
+
+def with_airframe(result: MethodResult, given: MethodInput) -> MethodResult:
+    """The result with the airframe that its parameters make: the nominal one changed, or a new one."""
+    if given.airframe is None:
+        result.airframe = told_airframe(given.source, result.parameters, result.curves)
+    else:
+        result.airframe = with_numbers(given.airframe, result.parameters, result.curves, result.notes)
+    return result
 
 
 def validated(airframe: Airframe, changes: Mapping[str, Any], notes: list[str]) -> Airframe | None:

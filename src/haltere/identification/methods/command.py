@@ -7,12 +7,21 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.flight.filters import low_pass
-from haltere.flight.window import Excerpt, IdentifyError
+from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known, of_rotors
 from haltere.identification.methods.absolute import I_UNIT, K_UNIT, arms_of, nominal_mass, physical
+from haltere.identification.methods.airframe import with_airframe
+from haltere.identification.methods.base import (
+    AXES,
+    EXCITE_AXIS,
+    HeldOut,
+    Method,
+    MethodInput,
+    MethodResult,
+    predict_accelerations,
+)
 from haltere.identification.methods.command_fit import (
     CLEAR,
     CommandResponse,
@@ -26,7 +35,6 @@ from haltere.identification.methods.command_fit import (
     predicted,
     pulled,
 )
-from haltere.identification.methods.effectiveness import AXES, LIVELY, SLOW, Told
 from haltere.identification.methods.effectiveness_fit import ROWS
 from haltere.identification.result import Parameter, Prediction
 
@@ -40,10 +48,12 @@ LAG_FLOOR = 0.12
 """Relative, of a lag: motors speed up faster than they slow down."""
 
 
-def identify_commands(part: Excerpt, airframe: Airframe | None, known: Mapping[str, Known]) -> Told:
+def identify_commands(
+    window: FlightWindow, airframe: Airframe | None, known: Mapping[str, Known]
+) -> MethodResult:
     """What a log without rotor speeds tells."""
-    told = Told()
-    signals = moved(part)
+    told = MethodResult()
+    signals = moved(window)
     made = grid(signals)
     found = forms(signals, made)
     if not found:
@@ -51,10 +61,10 @@ def identify_commands(part: Excerpt, airframe: Airframe | None, known: Mapping[s
             "no motor model explains what the accelerometer reads; see whether it moves in flight: haltere plot"
         )
     halves = _halves(signals, made)
-    told.parameters += _motors(part, found, halves)
-    told.parameters += _authority(part, signals, found, halves, known)
-    _absolute(told, part, found, halves, airframe, known)
-    told.predictions += _predictions(part, signals, made)
+    told.parameters += _motors(window, found, halves)
+    told.parameters += _authority(window, signals, found, halves, known)
+    _absolute(told, window, found, halves, airframe, known)
+    told.predictions += _predictions(window, signals, made)
     best = found[0]
     told.fit.update(
         cutoff=signals.cutoff,
@@ -102,13 +112,13 @@ def _halves(signals: LowPassedCommands, made: dict[Node, CommandResponse]) -> li
     return found if all(found) else []
 
 
-def _motors(part: Excerpt, found: list[Form], halves: list[list[Form]]) -> list[Parameter]:
+def _motors(window: FlightWindow, found: list[Form], halves: list[list[Form]]) -> list[Parameter]:
     numbers, sigma = _both(found, halves, lambda f: [f.curve, f.time_constant, f.delay])
     # Dead time and lag look alike where nothing but motion shows them; some of it is the sensors' filters.
     floor = np.array([0.12, np.hypot(LAG_FLOOR * numbers[1], numbers[2]), 0.003 + 0.5 * numbers[2]])
     sigma = np.hypot(sigma, floor)
     parameters = []
-    for rotor in part.names:
+    for rotor in window.rotor_names:
         path = f"rotors.{rotor}"
         parameters += [
             Parameter.measured(f"{path}.curve", float(numbers[0]), float(sigma[0]), "1", LOG),
@@ -119,7 +129,7 @@ def _motors(part: Excerpt, found: list[Form], halves: list[list[Form]]) -> list[
 
 
 def _authority(
-    part: Excerpt,
+    window: FlightWindow,
     signals: LowPassedCommands,
     found: list[Form],
     halves: list[list[Form]],
@@ -131,8 +141,8 @@ def _authority(
     lift_sigma = np.hypot(lift_sigma, np.maximum(FLOOR, 0.15) * lift)
     turns_sigma = np.hypot(turns_sigma, FLOOR * np.max(np.abs(turns), axis=1, keepdims=True))
     share = _clear(found)
-    top = of_rotors(known, part.names, "max_speed")
-    for i, rotor in enumerate(part.names):
+    top = of_rotors(known, window.rotor_names, "max_speed")
+    for i, rotor in enumerate(window.rotor_names):
         numbers = {"fz": (lift[i], lift_sigma[i], share[0], "m/s2")}
         for k, row in enumerate("pqr"):
             numbers[row] = (turns[k, i], turns_sigma[k, i], share[1 + k], "rad/s2")
@@ -140,7 +150,7 @@ def _authority(
             name = f"rotors.{rotor}.authority.{row}"
             enough = row == "fz" or explained >= CLEAR
             axis = AXES["pqr".index(row)] if row != "fz" else "thrust"
-            fix = LIVELY.format(axis)
+            fix = EXCITE_AXIS.format(axis)
             parameters.append(
                 Parameter.measured(name, float(value), float(sigma), unit, fix)
                 if enough
@@ -178,14 +188,14 @@ def _authority(
 
 
 def _absolute(
-    told: Told,
-    part: Excerpt,
+    told: MethodResult,
+    window: FlightWindow,
     found: list[Form],
     halves: list[list[Form]],
     airframe: Airframe | None,
     known: Mapping[str, Known],
 ) -> None:
-    names = part.names
+    names = window.rotor_names
     mass, firm = nominal_mass(airframe, known)
     paths = tuple(f"rotors.{r}.thrust_coefficient" for r in names)
     fix = "give --known mass=... (weighed)"
@@ -221,7 +231,7 @@ def _absolute(
             continue
         arms = arms_of(names, axis, airframe, known, signs)
         if share[1 + axis] < CLEAR:
-            told.parameters.append(Parameter.unobservable(name, I_UNIT, LIVELY.format(AXES[axis])))
+            told.parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE_AXIS.format(AXES[axis])))
         elif mass is None or arms is None:
             last = ("position.y", "position.x", "torque_ratio")[axis]
             partners = ("mass", *(f"rotors.{r}.{last}" for r in names))
@@ -273,27 +283,39 @@ def _moment(
 
 
 def _predictions(
-    part: Excerpt, signals: LowPassedCommands, made: dict[Node, CommandResponse]
+    window: FlightWindow, signals: LowPassedCommands, made: dict[Node, CommandResponse]
 ) -> list[Prediction]:
     """What the forms of the early part say of the late one."""
-    early, late = (signals.good & side for side in (signals.time < part.split, signals.time >= part.split))
+    early, late = (
+        signals.good & side for side in (signals.time < window.split, signals.time >= window.split)
+    )
     if early.sum() < 2.0 * signals.rate or late.sum() < 0.3 * signals.rate:
         return []
     best = forms(signals, made, early, damped=True)
-    time = signals.time[late]
-    force, turn = np.zeros(len(signals.time)), np.zeros((len(signals.time), 3))
+    force, turn = np.zeros((len(signals.time), 3)), np.zeros((len(signals.time), 3))
     more = motion_terms(signals)
     for form in best:
         u = made[form.node].squares
-        force += form.weight * pulled(form, signals, made[form.node])
+        force[:, 2] += form.weight * pulled(form, signals, made[form.node])
         turn += form.weight * np.stack([predicted(form, u, more[k], k) for k in range(3)], axis=1)
-    found = [Prediction("imu.accel.z", "m/s2", time, signals.force[late, 2], force[late])]
     told = _clear(best)
-    for k, axis in enumerate("xyz"):
-        if told[1 + k] < CLEAR:
-            continue
-        measured, computed = (x[:, k] - low_pass(x[:, k], signals.rate, SLOW) for x in (signals.turn, turn))
-        found.append(
-            Prediction(f"angular_acceleration.{axis}", "rad/s2", time, measured[late], computed[late])
-        )
-    return found
+    return predict_accelerations(
+        HeldOut(signals.time, late, signals.rate),
+        (signals.force, force),
+        (signals.turn, turn),
+        force_axes=(2,),
+        angular_axes=[k for k in range(3) if not told[1 + k] < CLEAR],
+    )
+
+
+def _needs(given: MethodInput) -> str:
+    if given.window.commands is None or given.window.accel is None:
+        return "the log has no motor commands; log the motor outputs"
+    return ""
+
+
+def _run(given: MethodInput) -> MethodResult:
+    return with_airframe(identify_commands(given.body_window(), given.airframe, given.known), given)
+
+
+COMMAND = Method("command", "the model of motor commands", _needs, _run)

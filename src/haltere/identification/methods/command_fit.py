@@ -28,7 +28,7 @@ from scipy import signal
 from haltere.flight.filters import fill_gaps, low_pass, shift
 from haltere.flight.resampling import runs_of_true
 from haltere.flight.rotations import lever_matrices
-from haltere.flight.window import Excerpt, IdentifyError
+from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.regression import force_law as laws
@@ -107,34 +107,34 @@ class Form:
         return self.curve, self.time_constant, self.delay, self.sag
 
 
-def moved(part: Excerpt) -> LowPassedCommands:
+def moved(window: FlightWindow) -> LowPassedCommands:
     """The signals of (2)."""
-    if part.commands is None or part.accel is None:
+    if window.commands is None or window.accel is None:
         raise IdentifyError("the log has no motor commands; log the motor outputs")
-    rate = part.rate
-    changes = np.any(np.diff(part.commands, axis=0) != 0.0, axis=1)
-    fresh = max(float(changes[part.good[1:]].mean()) * rate, 1.0)
+    rate = window.rate
+    changes = np.any(np.diff(window.commands, axis=0) != 0.0, axis=1)
+    fresh = max(float(changes[window.valid[1:]].mean()) * rate, 1.0)
     cutoff = float(min(CUTOFF, 0.2 * rate, max(0.3 * fresh, 2.0)))
     step = max(int(rate / (8.0 * cutoff)), 1)
-    count = len(part.time) // step * step
+    count = len(window.time) // step * step
 
     def mean(x: Floats) -> Floats:
         return np.asarray(x[:count].reshape(-1, step, *x.shape[1:]).mean(axis=1))
 
-    rates = low_pass(fill_gaps(part.gyro), rate, cutoff)
+    rates = low_pass(fill_gaps(window.gyro), rate, cutoff)
     turn = np.gradient(rates, 1.0 / rate, axis=0)
-    force = low_pass(fill_gaps(part.accel), rate, cutoff)
+    force = low_pass(fill_gaps(window.accel), rate, cutoff)
     edge = max(int(0.4 * rate / cutoff), 1)
-    good = np.convolve(~part.good, np.ones(2 * edge + 1), mode="same") < 0.5
+    good = np.convolve(~window.valid, np.ones(2 * edge + 1), mode="same") < 0.5
     good[:edge] = good[-edge:] = False
     voltage = None
-    if part.voltage is not None:
-        slow = mean(part.voltage) / np.mean(part.voltage[part.good])
+    if window.voltage is not None:
+        slow = mean(window.voltage) / np.mean(window.voltage[window.valid])
         voltage = slow if np.ptp(slow[good[:count:step]]) > SWAY else None
-    commands = np.clip(np.nan_to_num(part.commands), 0.0, 1.5)
+    commands = np.clip(np.nan_to_num(window.commands), 0.0, 1.5)
     return LowPassedCommands(
         rate / step,
-        mean(part.time),
+        mean(window.time),
         mean(commands),
         voltage,
         mean(rates),

@@ -6,63 +6,55 @@ import numpy as np
 from scipy import linalg
 
 from haltere.airframe import Airframe
-from haltere.airframe.rigid import nominal_of
-from haltere.flight.filters import fill_gaps, low_pass
-from haltere.flight.window import Excerpt
+from haltere.airframe.rigid import RigidAirframe
+from haltere.flight.filters import fill_gaps
+from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known
 from haltere.identification.methods.absolute import absolute, inertia_ratios, thrust_to_weight
+from haltere.identification.methods.airframe import with_airframe
+from haltere.identification.methods.base import (
+    AXES,
+    EXCITE_AXIS,
+    HeldOut,
+    Method,
+    MethodInput,
+    MethodResult,
+    predict_accelerations,
+)
 from haltere.identification.methods.effectiveness_fit import ROWS, TELLING, RotorRows, rotor_rows
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression.motors import MotorFit
 from haltere.identification.result import Covariance, Parameter, Prediction
 
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
-LIVELY = "fly livelier about {}: sharp sticks or a chirp of 1 to 8 Hz for 20 s"
-SLOW = 1.0
-"""Hz, below which angular accelerations are not compared."""
-AXES = ("roll", "pitch", "yaw")
-
-
-class Told:
-    """Parameters, predictions and figures of one method."""
-
-    def __init__(self) -> None:
-        self.parameters: list[Parameter] = []
-        self.predictions: list[Prediction] = []
-        self.fit: dict[str, object] = {}
-        self.notes: list[str] = []
-        self.airframe: Airframe | None = None
-        self.curves: dict[str, str] = {}
-        """Kind of the curve of commands by rotor, where it is not "kappa" for all."""
-        self.covariance: Covariance | None = None
 
 
 def identify_rotors(
-    part: Excerpt, airframe: Airframe | None, known: Mapping[str, Known], exact_force: bool
-) -> Told:
+    window: FlightWindow, airframe: Airframe | None, known: Mapping[str, Known], exact_force: bool
+) -> MethodResult:
     """What a log with rotor speeds tells.
 
     Args:
-        part: The flying part of the log.
+        window: The flying part of the log.
         airframe: What the vehicle is meant to be, if that is known.
         known: Numbers that were measured otherwise.
         exact_force: Whether the specific force was made of gravity and a pose, so that its scale is right.
     """
-    told = Told()
-    drawn = nominal_of(airframe) if airframe is not None else None
+    told = MethodResult()
+    drawn = RigidAirframe.from_airframe(airframe) if airframe is not None else None
     rows = rotor_rows(
-        part,
+        window,
         place_drawn=drawn.lever if drawn is not None and airframe is not None and airframe.imu else None,
         leaning=drawn is not None and _lean(drawn.forces),
     )
-    told.parameters += effectiveness(part, rows)
-    told.parameters += motor_parameters(part.names, rows.motors, part.rate)
+    told.parameters += effectiveness(window, rows)
+    told.parameters += motor_parameters(window.rotor_names, rows.motors, window.rate)
     told.parameters += places(rows)
     told.parameters += [*inertia_ratios(rows), thrust_to_weight(rows)]
-    absolute(told.parameters, told.notes, part, rows, airframe, known, exact_force)
-    told.covariance = effectiveness_covariance(part, rows, told.parameters)
-    told.predictions += _predictions(part, rows)
+    absolute(told.parameters, told.notes, window, rows, airframe, known, exact_force)
+    told.covariance = effectiveness_covariance(window, rows, told.parameters)
+    told.predictions += _predictions(window, rows)
     told.fit.update(
         cutoff=rows.cutoff,
         rotor_speed_delay=rows.delay[0],
@@ -72,7 +64,7 @@ def identify_rotors(
         both_ways_sigma={name: float(x) for name, x in zip(ROWS, rows.both_ways, strict=True)},
         motors=[
             {"name": n, "rms": f.residual, "explained": f.explained}
-            for n, f in zip(part.names, rows.motors, strict=False)
+            for n, f in zip(window.rotor_names, rows.motors, strict=False)
         ],
     )
     return told
@@ -83,13 +75,13 @@ def _lean(forces: Floats) -> bool:
     return bool(np.any(np.hypot(forces[0], forces[1]) > laws.UPRIGHT * np.abs(forces[2])))
 
 
-def effectiveness(part: Excerpt, rows: RotorRows) -> list[Parameter]:
+def effectiveness(window: FlightWindow, rows: RotorRows) -> list[Parameter]:
     """The rows of every rotor as parameters."""
     found = []
     table = np.concatenate([rows.force, rows.torque])
-    lift = tuple(f"rotors.{r}.effectiveness.fz" for r in part.names)
+    lift = tuple(f"rotors.{r}.effectiveness.fz" for r in window.rotor_names)
     sure = _total(rows)
-    for i, rotor in enumerate(part.names):
+    for i, rotor in enumerate(window.rotor_names):
         for k, row in enumerate(ROWS):
             name = f"rotors.{rotor}.effectiveness.{row}"
             value, sigma = float(table[k, i]), float(rows.sigma[k, i])
@@ -102,29 +94,33 @@ def effectiveness(part: Excerpt, rows: RotorRows) -> list[Parameter]:
                     )
                 )  # fmt: skip
             elif k >= 3 and rows.told[k] < TELLING:
-                found.append(Parameter.unobservable(name, UNITS[k], LIVELY.format(AXES[k - 3])))
+                found.append(Parameter.unobservable(name, UNITS[k], EXCITE_AXIS.format(AXES[k - 3])))
             else:
                 axis = AXES[k - 3] if k >= 3 else "all axes"
-                found.append(Parameter.measured(name, value, sigma, UNITS[k], LIVELY.format(axis)))
+                found.append(Parameter.measured(name, value, sigma, UNITS[k], EXCITE_AXIS.format(axis)))
         for k, row in enumerate(("p", "q", "r")):
             name = f"rotors.{rotor}.effectiveness.{row}_dot"
             value, sigma = float(rows.spin[k, i]), float(rows.sigma[6 + k, i])
             if rows.told[3 + k] < TELLING or not np.isfinite(value):
                 found.append(
-                    Parameter.unobservable(name, "1", "log at 200 Hz or more and " + LIVELY.format(AXES[k]))
+                    Parameter.unobservable(
+                        name, "1", "log at 200 Hz or more and " + EXCITE_AXIS.format(AXES[k])
+                    )
                 )
             else:
-                found.append(Parameter.measured(name, value, sigma, "1", LIVELY.format(AXES[k])))
+                found.append(Parameter.measured(name, value, sigma, "1", EXCITE_AXIS.format(AXES[k])))
     return found
 
 
-def effectiveness_covariance(part: Excerpt, rows: RotorRows, told: list[Parameter]) -> Covariance | None:
+def effectiveness_covariance(
+    window: FlightWindow, rows: RotorRows, told: list[Parameter]
+) -> Covariance | None:
     """Of the rows fz, p, q and r that the log tells; errors of different rows are taken for independent."""
     sure = {p.name for p in told if p.verdict in ("identified", "weak")}
     names: list[str] = []
     blocks = []
     for row, cov in zip(("fz", "p", "q", "r"), (rows.cov_lift, *rows.cov_turn), strict=True):
-        each = [f"rotors.{rotor}.effectiveness.{row}" for rotor in part.names]
+        each = [f"rotors.{rotor}.effectiveness.{row}" for rotor in window.rotor_names]
         if sure.issuperset(each):
             names += each
             blocks.append(cov)
@@ -200,38 +196,43 @@ def places(rows: RotorRows) -> list[Parameter]:
     return found
 
 
-def _predictions(part: Excerpt, whole: RotorRows) -> list[Prediction]:
+def _predictions(window: FlightWindow, whole: RotorRows) -> list[Prediction]:
     """What the rows of the early part say of the late one."""
-    early = part.early()
-    late = part.late()
-    if early.flown < 1.0 or late.flown < 0.3 or part.speeds is None:
+    early = window.early()
+    late = window.late()
+    if early.flight_seconds < 1.0 or late.flight_seconds < 0.3 or window.rotor_speeds is None:
         return []
     rows = rotor_rows(early, whole)
-    found = laws.low_passed(late, fill_gaps(part.speeds), None, rows.cutoff, rows.delay[0], rows.lag)
+    found = laws.low_passed(late, fill_gaps(window.rotor_speeds), None, rows.cutoff, rows.delay[0], rows.lag)
     if found.good.sum() < 20:
         return []
-    good, time = found.good, found.time[found.good]
-    predicted: list[Prediction] = []
     force = found.squares @ rows.force.T + found.levers @ rows.place + np.append(rows.bias, 0.0)
-    for k, axis in enumerate("xyz"):
-        if k < 2 and whole.told[k] < TELLING:
-            continue
-        predicted.append(Prediction(f"imu.accel.{axis}", "m/s2", time, found.force[good, k], force[good, k]))
     turn = found.turned.squares @ rows.torque.T + found.turned.rises @ np.nan_to_num(rows.spin).T
     turn = turn + _swirl(found.rates) * rows.swirl[0]
     turn[:, :2] += found.rates[:, 1::-1] * rows.across
-    for k, axis in enumerate("xyz"):
-        if whole.told[3 + k] < TELLING:
-            continue
-        # Slow torques are the air's, and the rotors answer them: what is faster is compared.
-        measured, made = (_fast(x[:, k], found.rate)[good] for x in (found.turn, turn))
-        predicted.append(Prediction(f"angular_acceleration.{axis}", "rad/s2", time, measured, made))
-    return predicted
-
-
-def _fast(values: Floats, rate: float) -> Floats:
-    return np.asarray(values - low_pass(values, rate, SLOW))
+    return predict_accelerations(
+        HeldOut(found.time, found.good, found.rate),
+        (found.force, force),
+        (found.turn, turn),
+        [k for k in range(3) if k == 2 or not whole.told[k] < TELLING],
+        [k for k in range(3) if not whole.told[3 + k] < TELLING],
+    )
 
 
 def _swirl(rates: Floats) -> Floats:
     return np.stack([rates[:, 1] * rates[:, 2], rates[:, 0] * rates[:, 2], rates[:, 0] * rates[:, 1]], axis=1)
+
+
+def _needs(given: MethodInput) -> str:
+    return (
+        "" if given.window.rotor_speeds is not None else "the log has no rotor speeds; use --method command"
+    )
+
+
+def _run(given: MethodInput) -> MethodResult:
+    exact_force = "pose.acceleration" in given.flight
+    result = identify_rotors(given.body_window(), given.airframe, given.known, exact_force)
+    return with_airframe(result, given)
+
+
+EFFECTIVENESS = Method("effectiveness", "the effectiveness of the rotors", _needs, _run)

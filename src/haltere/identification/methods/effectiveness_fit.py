@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from haltere.flight.filters import apply_lag, fill_gaps, wiener_mix
-from haltere.flight.window import Excerpt
+from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression.force_law import LowPassed
@@ -82,42 +82,42 @@ class RotorRows:
 
 
 def rotor_rows(
-    part: Excerpt,
+    window: FlightWindow,
     whole: "RotorRows | None" = None,
     place_drawn: Floats | None = None,
     leaning: bool = False,
 ) -> RotorRows:
-    """The rows of an excerpt with rotor speeds.
+    """The rows of a window with rotor speeds.
 
     Args:
-        part: The excerpt.
+        window: The flying part of the log.
         whole: Whose motors, delays and lags are taken, if it is given.
         place_drawn: (3,) of the IMU as drawn, m, if that is known.
         leaning: Whether rotors are drawn that lean.
     """
-    assert part.speeds is not None
-    speeds = fill_gaps(part.speeds)
-    m = part.rotors
-    cutoff = min(CUTOFF, 0.2 * part.rate)
+    assert window.rotor_speeds is not None
+    speeds = fill_gaps(window.rotor_speeds)
+    m = window.rotor_count
+    cutoff = min(CUTOFF, 0.2 * window.rate)
     fits: tuple[MotorFit, ...] = ()
     if whole is not None:
         fits = whole.motors
-    elif part.commands is not None:
-        fits = tuple(motor_fits(part, speeds))
+    elif window.commands is not None:
+        fits = tuple(motor_fits(window, speeds))
     made = _made(fits)
     if made is not None:
-        speeds = wiener_mix(speeds, made, part.rate)
+        speeds = wiener_mix(speeds, made, window.rate)
     if whole is not None:
         delay, lag = whole.delay, whole.lag
     else:
-        late_by = speed_delay(part, speeds, made, cutoff, DELAYS, leaning)
+        late_by = speed_delay(window, speeds, made, cutoff, DELAYS, leaning)
         delay = late_by.value, late_by.turn
-        lag = _lag(laws.low_passed(part, speeds, None, cutoff, delay[0], 0.0))
-    dots = part.rate >= laws.QUICK
+        lag = _lag(laws.low_passed(window, speeds, None, cutoff, delay[0], 0.0))
+    dots = window.rate >= laws.QUICK
     near = (place_drawn, laws.REACH if place_drawn is None else DRAWN)
     regressions = []
     for scale in SPREAD if whole is None else (1.0,):
-        found = laws.low_passed(part, speeds, made, scale * cutoff, delay[0], lag)
+        found = laws.low_passed(window, speeds, made, scale * cutoff, delay[0], lag)
         regressions.append((found, *_rows(found, dots, near, leaning)))
     found, rows, turns, place, place_sigma = regressions[len(regressions) // 2]
     without = (
@@ -125,7 +125,7 @@ def rotor_rows(
         if made is not None
         else rows
     )
-    late = laws.low_passed(part, speeds, made, cutoff, delay[0] + delay[1], lag) if whole is None else found
+    late = laws.low_passed(window, speeds, made, cutoff, delay[0] + delay[1], lag) if whole is None else found
     later = _rows(late, dots, (place, 1e-6), leaning)[0]
     table = _table(rows, m, dots)
     moved = np.array([_table(each[1], m, dots) for each in regressions])
@@ -146,7 +146,7 @@ def rotor_rows(
     # What rotors do against gusts looks like less authority. Forward regression gives R2 of what backward regression
     # gives, and the truth lies between, anywhere: seen from the end where the row is, 1/sqrt 3 of the distance.
     largest = np.max(np.abs(table[3:6]), axis=1)
-    sigma[3:6] = np.hypot(sigma[3:6], (largest * beyond(part, turns, cutoff) / np.sqrt(3.0))[:, None])
+    sigma[3:6] = np.hypot(sigma[3:6], (largest * beyond(window, turns, cutoff) / np.sqrt(3.0))[:, None])
     # An IMU off its place feels torque as force, f = w' x r, and the rows of the force take it.
     for k, (a, b) in enumerate(((1, 2), (2, 0), (0, 1))):
         taken = (table[3 + a] * place_sigma[b]) ** 2 + (table[3 + b] * place_sigma[a]) ** 2

@@ -15,17 +15,20 @@ import numpy as np
 from haltere.airframe import Airframe, Imu, PoseSensor
 from haltere.dynamics import Model
 from haltere.estimation import VehicleEstimate, VehicleFilter
+from haltere.estimation.vehicle.alignment import AlignmentError
 from haltere.estimation.vehicle.coordinates import Effect
-from haltere.flight import Channel, Flight
-from haltere.flight.filters import fill_gaps, low_pass, white_noise
-from haltere.flight.window import Excerpt, IdentifyError
-from haltere.foundation import HaltereError
+from haltere.estimation.vehicle.frames import FlightFaultError
+from haltere.estimation.vehicle.prior import PriorError
+from haltere.flight import Channel, Flight, FlightError
+from haltere.flight.filters import fill_gaps, white_noise
+from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known
 from haltere.identification.methods.airframe import with_numbers
-from haltere.identification.methods.effectiveness import SLOW, Told, identify_rotors
+from haltere.identification.methods.base import HeldOut, MethodResult, predict_accelerations
+from haltere.identification.methods.effectiveness import identify_rotors
 from haltere.identification.methods.vehicle_airframe import assembled, axes_of, principal_frame
 from haltere.identification.methods.vehicle_parameters import vehicle_covariance, vehicle_parameters
 from haltere.identification.regression import force_law as laws
@@ -60,33 +63,33 @@ CUTOFF = 20.0
 
 @double_precision()
 def identify_vehicle(
-    flight: Flight, part: Excerpt, airframe: Airframe, known: Mapping[str, Known], method: str
-) -> Told:
+    flight: Flight, window: FlightWindow, airframe: Airframe, known: Mapping[str, Known], method: str
+) -> MethodResult:
     """What filter or batch smoother tell.
 
     Args:
         flight: With `imu.*`, `rotors.speed` and `pose.position`.
-        part: The flying part of it.
+        window: The flying part of it.
         airframe: The prior.
         known: Numbers measured otherwise.
         method: `filter`, or `batch` for the smoother over the whole flight with the filter beside it.
     """
     bound_programs()
-    told = Told()
+    told = MethodResult()
     held = _held(airframe, flight, told.notes)
-    nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, part, airframe)
+    nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, window, airframe)
     plain = _filter(nominal, {}, held)
     hands, notes = _hands(plain.chart.names, known)
     told.notes += notes
     vehicle = _filter(nominal, hands, held) if hands else plain
-    split = part.split - float(part.time[part.good][0])
+    split = window.split - float(window.time[window.valid][0])
     try:
         online = vehicle.estimate(recorded, split)
-    except HaltereError as error:
+    except (AlignmentError, FlightError, FlightFaultError, PriorError) as error:
         raise IdentifyError(f"the vehicle filter cannot start: {error}") from None
     if _strange(online):
         # A prior far off: what needs none tells mass, thrust and inertia about, and the filter begins there.
-        quick = identify_rotors(part, airframe, known, exact_force=False)
+        quick = identify_rotors(window, airframe, known, exact_force=False)
         near = with_numbers(airframe, quick.parameters, {}, []) or airframe
         vehicle, online = _fitted(_filter(equipped(near, flight, []), hands, held), online, recorded, split)
         told.notes.append(WIDENED)
@@ -108,7 +111,7 @@ def identify_vehicle(
     told.airframe = assembled(airframe, final, told.notes)
     told.fit[PRINCIPAL] = principal_frame(airframe, values_of(final))[0].tolist()
     told.fit.update(pose_residuals=online.fit.pose, imu_residuals=online.fit.imu, rejected=online.rejected)
-    told.predictions += _predictions(online, part)
+    told.predictions += _predictions(online, window)
     return told
 
 
@@ -220,9 +223,9 @@ def _noise(channel: Channel) -> float:
     return float(np.max(white_noise(channel.values[channel.finite])))
 
 
-def _flying(flight: Flight, part: Excerpt, airframe: Airframe) -> Flight:
+def _flying(flight: Flight, window: FlightWindow, airframe: Airframe) -> Flight:
     """The part of the flight from the first to the last good sample, rotors named as in the airframe."""
-    inside = part.time[part.good]
+    inside = window.time[window.valid]
     names = tuple(rotor.name for rotor in airframe.rotors)
     speed = flight["rotors.speed"]
     if speed.values.shape[1] != len(names):
@@ -257,15 +260,15 @@ def _grown(estimate: VehicleEstimate) -> float:
     return float(np.sqrt(max(estimate.fit.pose, estimate.fit.imu, 1.0)))
 
 
-def _predictions(online: VehicleEstimate, part: Excerpt) -> list[Prediction]:
+def _predictions(online: VehicleEstimate, window: FlightWindow) -> list[Prediction]:
     """What the filter believed after the early part says of the late one, in principal axes."""
-    late, chart = part.late(), online.chart
-    if online.early is None or late.flown < 0.5 or part.speeds is None:
+    late, chart = window.late(), online.chart
+    if online.early is None or late.flight_seconds < 0.5 or window.rotor_speeds is None:
         return []
     early = replace(online, belief=online.early)
     p, axes = values_of(early), early.thrust_axes()[0]
-    cutoff = min(CUTOFF, 0.2 * part.rate)
-    found = laws.low_passed(late, fill_gaps(part.speeds), None, cutoff, 0.0, 0.0)
+    cutoff = min(CUTOFF, 0.2 * window.rate)
+    found = laws.low_passed(late, fill_gaps(window.rotor_speeds), None, cutoff, 0.0, 0.0)
     R = np.asarray(axes_of(p["imu_rotation"]))
     rates, turn = found.rates @ R.T, found.turn @ R.T
     thrust = p["thrust_coefficient"][:, None] * axes
@@ -278,18 +281,9 @@ def _predictions(online: VehicleEstimate, part: Excerpt) -> list[Prediction]:
     force = (
         found.squares @ thrust / p["mass"][0] + np.cross(turn, arm) + np.cross(rates, np.cross(rates, arm))
     )
-    measured = found.force @ R.T
-    time, good = found.time[found.good], found.good
-    predicted = [
-        Prediction(f"imu.accel.{a}", "m/s2", time, measured[good, k], force[good, k])
-        for k, a in enumerate("xyz")
-    ]
-    for k, a in enumerate("xyz"):
-        both = [x[:, k] - low_pass(x[:, k], found.rate, SLOW) for x in (turn, made)]
-        predicted.append(
-            Prediction(f"angular_acceleration.{a}", "rad/s2", time, both[0][good], both[1][good])
-        )
-    return predicted
+    return predict_accelerations(
+        HeldOut(found.time, found.good, found.rate), (found.force @ R.T, force), (turn, made)
+    )
 
 
 def values_of(estimate: VehicleEstimate) -> dict[str, Floats]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from haltere.flight.filters import apply_lag, fill_gaps, low_pass, shift
 from haltere.flight.rotations import lever_matrices
-from haltere.flight.window import Excerpt
+from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.regression.regression import (
     BAND,
@@ -96,19 +96,19 @@ class LowPassed:
 
 
 def low_passed(
-    part: Excerpt, speeds: Floats, made: Floats | None, cutoff: float, delay: float, lag: float
+    window: FlightWindow, speeds: Floats, made: Floats | None, cutoff: float, delay: float, lag: float
 ) -> LowPassed:
     """The signals of (1).
 
     Args:
-        part: The excerpt.
+        window: The flying part of the log.
         speeds: (N, m) rad/s, filled where missing.
         made: (N, m) rad/s, as the commands make them, or None.
         cutoff: Hz.
         delay: By how much the speeds come late, s.
         lag: Time constant of a PT2 that the accelerometer has passed, s.
     """
-    rate = part.rate
+    rate = window.rate
     step = max(int(rate / (6.0 * cutoff)), 1)
 
     def rotor(values: Floats) -> tuple[TorqueSignals, Floats]:
@@ -119,11 +119,11 @@ def low_passed(
         turned = TorqueSignals(squares, rises, swept, speeds - speeds.mean(axis=0)).every(step)
         return turned, apply_lag(squares, lag, rate)[::step]
 
-    gyro, accel = fill_gaps(part.gyro), fill_gaps(part.accel if part.accel is not None else part.gyro)
+    gyro, accel = fill_gaps(window.gyro), fill_gaps(window.accel if window.accel is not None else window.gyro)
     rates = low_pass(gyro, rate, cutoff)
     turn = np.gradient(rates, 1.0 / rate, axis=0)
     edge = max(int(0.4 * rate / cutoff), 1)
-    bad = np.convolve(~part.good, np.ones(2 * edge + 1), mode="same") > 0.5
+    bad = np.convolve(~window.valid, np.ones(2 * edge + 1), mode="same") > 0.5
     good = ~bad
     good[:edge] = good[-edge:] = False
     pick = slice(None, None, step)
@@ -132,7 +132,7 @@ def low_passed(
     return LowPassed(
         rate=rate / step,
         cutoff=cutoff,
-        time=part.time[pick],
+        time=window.time[pick],
         rates=rates[pick],
         turn=turn[pick],
         force=low_pass(accel, rate, cutoff)[pick],

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import optimize, signal
 
 from haltere.flight.filters import shift
-from haltere.flight.window import Excerpt
+from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats
 
 TAUS = (0.003, 0.01, 0.025, 0.05, 0.1)
@@ -74,11 +74,11 @@ class MotorFit:
         return float(self.curve[1] / (self.curve[1] + self.curve[2]))
 
 
-def motor_fits(part: Excerpt, speeds: Floats) -> list[MotorFit]:
-    """Every motor of an excerpt with commands; `speeds` (N, m) rad/s without gaps."""
-    assert part.commands is not None
-    commands = np.clip(np.nan_to_num(part.commands), 0.0, None)
-    return [_motor(part, d, w) for d, w in zip(commands.T, speeds.T, strict=True)]
+def motor_fits(window: FlightWindow, speeds: Floats) -> list[MotorFit]:
+    """Every motor of a window with commands; `speeds` (N, m) rad/s without gaps."""
+    assert window.commands is not None
+    commands = np.clip(np.nan_to_num(window.commands), 0.0, None)
+    return [_motor(window, d, w) for d, w in zip(commands.T, speeds.T, strict=True)]
 
 
 def driven(d: Floats, tau: float, dead: float, rate: float) -> Floats:
@@ -109,11 +109,11 @@ def _solved(B: Floats, w: Floats) -> tuple[Floats, float]:
     return curve, float(np.sum(weight * left**2) / np.sum(weight))
 
 
-def _motor(part: Excerpt, d: Floats, w: Floats) -> MotorFit:
+def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
     # A slower clock is quicker and loses nothing of a lag; commands are averaged so that none is skipped.
-    step = max(int(part.rate / FASTEST), 1)
+    step = max(int(window.rate / FASTEST), 1)
     count = len(d) // step * step
-    rate, good = part.rate / step, part.good[:count:step]
+    rate, good = window.rate / step, window.valid[:count:step]
     slow_d, slow_w = d[:count].reshape(-1, step).mean(axis=1), w[:count].reshape(-1, step).mean(axis=1)
 
     def cost(tau: float, dead: float, chosen: NDArray[np.intp]) -> float:
@@ -150,7 +150,7 @@ def _motor(part: Excerpt, d: Floats, w: Floats) -> MotorFit:
         float(np.sqrt(left)),
         1.0 - left / variance if variance > 0.0 else 0.0,
         (float(np.percentile(slow_d[good], 0.5)), float(np.percentile(slow_d[good], 99.5))),
-        driven(d, tau, dead, part.rate) @ curve,
+        driven(d, tau, dead, window.rate) @ curve,
     )
 
 

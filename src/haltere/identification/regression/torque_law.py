@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haltere.flight.filters import low_pass, parabola_minimum, shift, white_noise
-from haltere.flight.window import Excerpt
+from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression.force_law import (
@@ -130,19 +130,19 @@ def torque_rows(found: LowPassed, dots: bool, leaning: bool = False) -> list[Tor
     return [*(torque_row(found, axis, dots, belief) for axis in (0, 1)), yaw]
 
 
-def beyond(part: Excerpt, rows: list[TorqueRow], cutoff: float) -> Floats:
+def beyond(window: FlightWindow, rows: list[TorqueRow], cutoff: float) -> Floats:
     """(3,) how much there is of what neither rotors nor gyro noise explain, in that which rotors explain.
 
     Args:
-        part: The excerpt.
+        window: The flying part of the log.
         rows: Of its signals.
         cutoff: Of their low-pass, Hz.
     """
-    pulse = np.zeros((max(int(8.0 * part.rate / cutoff), 50), 1))
+    pulse = np.zeros((max(int(8.0 * window.rate / cutoff), 50), 1))
     pulse[len(pulse) // 2] = 1.0
-    answer = low_pass(pulse, part.rate, cutoff)[:, 0]
-    gains = [row.whitening.gain(answer, round(part.rate / row.rate)) for row in rows]
-    noise = np.array(gains) * white_noise(part.gyro[part.good])
+    answer = low_pass(pulse, window.rate, cutoff)[:, 0]
+    gains = [row.whitening.gain(answer, round(window.rate / row.rate)) for row in rows]
+    noise = np.array(gains) * white_noise(window.gyro[window.valid])
     moved = np.maximum(1.0 - noise**2 / np.maximum([row.rms**2 for row in rows], 1e-300), 0.0)
     left = np.clip(moved * (1.0 - np.array([row.explained for row in rows])), 0.0, 0.9)
     return np.asarray(left / (1.0 - left))
@@ -178,7 +178,12 @@ class SpeedDelay:
 
 
 def speed_delay(
-    part: Excerpt, speeds: Floats, made: Floats | None, cutoff: float, delays: Floats, leaning: bool = False
+    window: FlightWindow,
+    speeds: Floats,
+    made: Floats | None,
+    cutoff: float,
+    delays: Floats,
+    leaning: bool = False,
 ) -> SpeedDelay:
     """By how much the rotor speeds (N, m) come late against gyro and accelerometer, near one of `delays`, s.
 
@@ -190,12 +195,12 @@ def speed_delay(
     Rotors that lean turn the vehicle about roll and pitch as they speed up, which looks like speeds that come early:
     if they are `leaning`, that has no bound.
     """
-    begin = _searched(part, speeds, cutoff, delays, leaning)
-    dots = part.rate >= laws.QUICK
+    begin = _searched(window, speeds, cutoff, delays, leaning)
+    dots = window.rate >= laws.QUICK
     value = begin.value
     for _ in range(ROUNDS):
-        found = low_passed(part, speeds, made, cutoff, value, 0.0)
-        turn, force = _by_gyro(part, found, dots, leaning), _by_accelerometer(found)
+        found = low_passed(window, speeds, made, cutoff, value, 0.0)
+        turn, force = _by_gyro(window, found, dots, leaning), _by_accelerometer(found)
         apart = max(abs(turn[0] - force[0]) - float(np.hypot(turn[1], force[1])), 0.0) / np.sqrt(3.0)
         variance = np.array([turn[1] ** 2, force[1] ** 2 + SENSORS**2 + apart**2])
         shift = float(np.sum(np.array([turn[0], force[0]]) / variance) / np.sum(1.0 / variance))
@@ -206,14 +211,14 @@ def speed_delay(
     return SpeedDelay(value, sigma, float(np.sqrt(sigma**2 + apart**2)))
 
 
-def _by_gyro(part: Excerpt, found: LowPassed, dots: bool, leaning: bool) -> tuple[float, float]:
+def _by_gyro(window: FlightWindow, found: LowPassed, dots: bool, leaning: bool) -> tuple[float, float]:
     """How much later the rows of torque want the speeds, and its deviation, s."""
     m = found.squares.shape[1]
     place = 2 * m if dots else m
     rows = torque_rows(found, dots, leaning)
     again = [torque_row(found, axis, dots, row.belief, row) for axis, row in enumerate(rows)]
     shift, sigma = np.array([(row.value[place], row.sigma[place]) for row in again]).T
-    sigma = np.hypot(sigma, ANSWER * beyond(part, rows, found.cutoff))
+    sigma = np.hypot(sigma, ANSWER * beyond(window, rows, found.cutoff))
     mean = float(np.sum(shift / sigma**2) / np.sum(1.0 / sigma**2))
     worse = max(float(np.sum(((shift - mean) / sigma) ** 2)) / (len(rows) - 1), 1.0)
     return mean, float(np.sqrt(worse / np.sum(1.0 / sigma**2)))
@@ -232,14 +237,16 @@ def _by_accelerometer(found: LowPassed) -> tuple[float, float]:
     return float(row.value[-1]), float(row.sigma[-1])
 
 
-def _searched(part: Excerpt, speeds: Floats, cutoff: float, delays: Floats, leaning: bool) -> SpeedDelay:
+def _searched(
+    window: FlightWindow, speeds: Floats, cutoff: float, delays: Floats, leaning: bool
+) -> SpeedDelay:
     """The delay of a grid that leaves least."""
     left = []
-    base = low_passed(part, speeds, None, cutoff, 0.0, 0.0)
-    filtered = low_pass(speeds**2, part.rate, cutoff)
-    every = max(round(part.rate / base.rate), 1)
+    base = low_passed(window, speeds, None, cutoff, 0.0, 0.0)
+    filtered = low_pass(speeds**2, window.rate, cutoff)
+    every = max(round(window.rate / base.rate), 1)
     for delay in delays:
-        squares = shift(filtered, float(delay), part.rate)[::every]
+        squares = shift(filtered, float(delay), window.rate)[::every]
         beside = [base.turned.rises] if leaning else []
         rows = []
         for axis in (0, 1):
@@ -252,7 +259,7 @@ def _searched(part: Excerpt, speeds: Floats, cutoff: float, delays: Floats, lean
     step = float(delays[1] - delays[0])
     if not 0 < int(np.argmin(total)) < len(total) - 1:
         return SpeedDelay(float(delays[int(np.argmin(total))]), 2.0 * step, 2.0 * step)
-    independent = max(part.flown * cutoff, 4.0)
+    independent = max(window.flight_seconds * cutoff, 4.0)
 
     def spread(bend: float) -> float:
         return float(step * np.sqrt(2.0 / (max(bend, 1e-12) * independent)))

@@ -5,7 +5,7 @@ import pytest
 from scipy import signal
 from tests.unit.identification.made_vehicle import draw, record
 
-from haltere.flight.window import IdentifyError, excerpt
+from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.identification.regression.force_law import regress
 from haltere.identification.regression.motors import motor_fits
 
@@ -57,8 +57,8 @@ def test_blocks_know_of_correlated_residuals():
 def test_motors(seed):
     rng = np.random.default_rng(seed)
     truth = draw(rng)
-    part = excerpt(record(rng, truth, 6.0))
-    for fit in motor_fits(part, part.speeds):
+    window = FlightWindow.from_flight(record(rng, truth, 6.0))
+    for fit in motor_fits(window, window.rotor_speeds):
         assert fit.time_constant == pytest.approx(truth.tau, abs=1.5e-3)
         assert fit.delay == pytest.approx(truth.dead, abs=1.5e-3)
         assert fit.top == pytest.approx(truth.top, rel=0.03)
@@ -69,8 +69,8 @@ def test_what_is_too_short_is_refused():
     rng = np.random.default_rng(5)
     flight = record(rng, draw(rng), 1.0)
     with pytest.raises(IdentifyError, match="of flight"):
-        excerpt(flight)
+        FlightWindow.from_flight(flight)
     with pytest.raises(IdentifyError, match=r"no imu\.accel"):
-        excerpt(flight.without("imu.accel"))
+        FlightWindow.from_flight(flight.without("imu.accel"))
     with pytest.raises(IdentifyError, match="neither rotor speeds nor motor commands"):
-        excerpt(flight.without("rotors.command").without("rotors.speed"))
+        FlightWindow.from_flight(flight.without("rotors.command").without("rotors.speed"))

@@ -13,15 +13,17 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.flight import Flight
 from haltere.flight.filters import fill_gaps
-from haltere.flight.window import HELD_OUT, Excerpt
-from haltere.foundation.constants import STANDARD_GRAVITY
+from haltere.flight.window import HELD_OUT, FlightWindow
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known
 from haltere.identification.methods.absolute import absolute
-from haltere.identification.methods.effectiveness import Told, effectiveness, effectiveness_covariance, places
+from haltere.identification.methods.airframe import with_airframe
+from haltere.identification.methods.base import IMU_ROTATED, Method, MethodInput, MethodResult
+from haltere.identification.methods.effectiveness import effectiveness, effectiveness_covariance, places
 from haltere.identification.methods.effectiveness_fit import RotorRows
 from haltere.identification.methods.throw.motors import LogMotor, log_motors
 from haltere.identification.methods.throw.rows import CUTOFF, LogRows, log_rows, predicted
+from haltere.identification.methods.throw.signals import find_throw
 from haltere.identification.regression import force_law as laws
 from haltere.identification.result import Parameter, Prediction
 
@@ -29,87 +31,59 @@ FLOORS = np.array([0.03, 0.03, 0.05, 0.05, 0.06, 0.08, 0.06, 0.06, 0.05])
 """fx fy fz p q r p_dot q_dot r_dot: of the largest number of the row (of fz and r_dot for those across)."""
 SPIN_UP = 3.0
 """s after the excitation begins: motors are fitted there."""
-DRIVEN = 0.2
-STILL = 0.05
-"""Commands beyond the one drive a rotor, below the other it stands."""
-LASTING = 0.03
-"""s, that one rotor is driven alone in an excitation."""
-FALLING = 0.75
-"""Of gravity: below it nothing but gravity acts."""
 PLACE = 0.003
 """m, of an IMU found from the force of its place."""
 
 
-def throw_window(flight: Flight) -> tuple[float, float] | None:
-    """Start and end, s since the first sample, of a throw that the motors end; None if the log holds none."""
-    if not all(name in flight for name in ("rotors.command", "rotors.speed", "imu.accel", "imu.gyro")):
-        return None
-    command, accel = flight["rotors.command"], flight["imu.accel"]
-    if command.values.ndim != 2 or not np.array_equal(command.time, flight["imu.gyro"].time):
-        return None
-    time, d = command.seconds(flight.start), np.nan_to_num(command.values)
-    # The motors are excited one after the other: nothing that flies already does that.
-    alone = (d.max(axis=1) > DRIVEN) & ((d > STILL).sum(axis=1) == 1)
-    length = max(round(LASTING * command.rate), 2)
-    runs = np.flatnonzero(np.convolve(alone, np.ones(length), "valid") > length - 0.5)
-    if not len(runs):
-        return None
-    start = float(time[runs[0]])
-    stamps = accel.seconds(flight.start)
-    before = (stamps > start - 0.15) & (stamps < start + 0.01)
-    force = np.linalg.norm(accel.values[before], axis=1)
-    if before.sum() < 20 or not np.nanmedian(force) < FALLING * STANDARD_GRAVITY:
-        return None
-    flying = np.flatnonzero((d > STILL).all(axis=1))
-    end = float(time[flying[-1]]) if len(flying) else float(time[-1])
-    begin = max(start - 0.05, float(time[0]))
-    return (begin, min(end, begin + 10.0) - 0.3) if end - begin > 1.3 else None
-
-
 def identify_throw(
     flight: Flight,
-    part: Excerpt,
-    window: tuple[float, float],
+    window: FlightWindow,
+    throw_span: tuple[float, float],
     airframe: Airframe | None,
     known: Mapping[str, Known],
     turned: bool,
-) -> Told:
+) -> MethodResult:
     """What a throw tells; `turned` if the IMU is turned against the body."""
-    told = Told()
-    start, end = window
+    told = MethodResult()
+    start, end = throw_span
     found = log_rows(flight, start, end, turned=turned)
     motors = log_motors(flight, start, min(start + SPIN_UP, end))
-    rows = as_rows(part, found, start, end)
-    told.parameters += effectiveness(part, rows)
-    told.parameters += _motors(part.names, motors)
+    rows = as_rows(window, found, start, end)
+    told.parameters += effectiveness(window, rows)
+    told.parameters += _motors(window.rotor_names, motors)
     told.parameters += places(rows)
-    absolute(told.parameters, told.notes, part, rows, airframe, known, exact_force=False)
-    told.covariance = effectiveness_covariance(part, rows, told.parameters)
+    absolute(told.parameters, told.notes, window, rows, airframe, known, exact_force=False)
+    told.covariance = effectiveness_covariance(window, rows, told.parameters)
     split = end - HELD_OUT * (end - start)
     if end - split > 1.0:
         early = log_rows(flight, start, split, turned=turned)
         told.predictions += _predictions(flight, early, split, end)
-    told.curves = {n: motor.kind for n, motor in zip(part.names, motors, strict=True)}
+    told.curves = {n: motor.kind for n, motor in zip(window.rotor_names, motors, strict=True)}
     told.fit.update(
         start=start,
         end=end,
         rotor_speed_delay=found.delay,
         accelerometer_lag=found.lag,
-        motors=[{"name": n, "rms": m.residual} for n, m in zip(part.names, motors, strict=True)],
+        motors=[{"name": n, "rms": m.residual} for n, m in zip(window.rotor_names, motors, strict=True)],
     )
     return told
 
 
-def as_rows(part: Excerpt, found: LogRows, start: float, end: float) -> RotorRows:
+def as_rows(window: FlightWindow, found: LogRows, start: float, end: float) -> RotorRows:
     """The rows of a throw with deviations, as those of a flight."""
-    assert part.speeds is not None
-    inside = (part.time >= start) & (part.time <= end)
-    finite = np.isfinite(part.gyro).all(axis=1) & np.isfinite(part.speeds).all(axis=1)
+    assert window.rotor_speeds is not None
+    inside = (window.time >= start) & (window.time <= end)
+    finite = np.isfinite(window.gyro).all(axis=1) & np.isfinite(window.rotor_speeds).all(axis=1)
     whole = laws.low_passed(
-        replace(part, good=inside & finite), fill_gaps(part.speeds), None, CUTOFF, found.delay, found.lag
+        replace(window, valid=inside & finite),
+        fill_gaps(window.rotor_speeds),
+        None,
+        CUTOFF,
+        found.delay,
+        found.lag,
     )
-    flown = laws.low_passed(part, fill_gaps(part.speeds), None, CUTOFF, found.delay, found.lag)
-    m = part.rotors
+    flown = laws.low_passed(window, fill_gaps(window.rotor_speeds), None, CUTOFF, found.delay, found.lag)
+    m = window.rotor_count
     table = np.concatenate([found.force, found.torque, found.spin])
     size = np.max(np.abs(table), axis=1)
     size[[0, 1]], size[[6, 7]] = size[2], np.maximum(size[8], size[[6, 7]])
@@ -180,3 +154,20 @@ def _predictions(flight: Flight, rows: LogRows, start: float, end: float) -> lis
 def _level(values: Floats) -> Floats:
     """Slow torques are the air's: the mean is taken off."""
     return np.asarray(values - np.mean(values))
+
+
+def _needs(given: MethodInput) -> str:
+    if given.window.rotor_speeds is None or find_throw(given.flight) is None:
+        return "the log holds no throw: no free fall before the motors start; use --method auto"
+    return ""
+
+
+def _run(given: MethodInput) -> MethodResult:
+    throw_span = find_throw(given.flight)
+    assert throw_span is not None
+    rotated = IMU_ROTATED in given.diagnosis.kinds()
+    result = identify_throw(given.flight, given.window, throw_span, given.airframe, given.known, rotated)
+    return with_airframe(result, given)
+
+
+THROW = Method("throw", "the throw", _needs, _run)

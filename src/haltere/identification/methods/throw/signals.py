@@ -13,14 +13,19 @@ from scipy import signal
 from haltere.flight import Flight
 from haltere.flight.resampling import interpolate_columns, regular_rate
 from haltere.foundation import HaltereError
+from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 
-DRIVEN, STILL = 0.15, 0.05
+DRIVEN, STILL = 0.2, 0.05
 """Of full command: above the one a rotor is driven, below the other it is not."""
 LASTING = 0.03
 """s that one rotor alone is driven."""
-BEFORE, AFTER = 0.05, 0.5
+FREE_FALL = 0.75
+"""Of gravity: a specific force below it is that of a free fall."""
+BEFORE, AFTER = 0.05, 0.3
 """s that are taken from before the first rotor is driven, and left out before the rotors are stopped."""
+SHORTEST, LONGEST = 1.3, 10.0
+"""s from the first rotor driven to the last command: less is no flight, more is not looked at."""
 
 
 @dataclass(frozen=True)
@@ -70,20 +75,30 @@ def window_of(flight: Flight, start: float, end: float, accel: str = "imu.accel"
     return ThrowSignals(rate, time[inside], gyro.values[inside], force.values[inside], speeds)
 
 
-def thrown_window(flight: Flight) -> tuple[float, float]:
-    """Start and end of a recorded throw, s since the first sample, by its motor commands."""
-    command = flight["rotors.command"]
-    time, d = command.seconds(flight.start), command.values
-    rate = regular_rate(command)
+def find_throw(flight: Flight) -> tuple[float, float] | None:
+    """Start and end, s since the first sample, of a throw that the motors end; None if the log holds none.
+
+    One rotor alone is driven for `LASTING`, in free fall; the flight lasts until the last command, `LONGEST` at most.
+    """
+    if not all(name in flight for name in ("rotors.command", "rotors.speed", "imu.accel", "imu.gyro")):
+        return None
+    command, accel = flight["rotors.command"], flight["imu.accel"]
+    if command.values.ndim != 2 or not np.array_equal(command.time, flight["imu.gyro"].time):
+        return None
+    time, d = command.seconds(flight.start), np.nan_to_num(command.values)
+    # The motors are excited one after the other: nothing that flies already does that.
     alone = (d.max(axis=1) > DRIVEN) & ((d > STILL).sum(axis=1) == 1)
-    length = max(round(LASTING * rate), 1)
+    length = max(round(LASTING * command.rate), 2)
     runs = np.flatnonzero(np.convolve(alone, np.ones(length), "valid") > length - 0.5)
     if not len(runs):
-        raise HaltereError(
-            f"no rotor is driven alone for {LASTING:g} s anywhere in this log; it holds no throw with an excitation: "
-            "give start and end yourself"
-        )
-    flying = np.flatnonzero((d > STILL).all(axis=1) & (np.arange(len(d)) > runs[0]))
-    last = flying[-1] if len(flying) else runs[-1] + length
-    start, end = float(time[runs[0]]) - BEFORE, float(time[min(last, len(time) - 1)]) - AFTER
-    return max(start, float(time[0])), max(end, start + 2.0 * AFTER)
+        return None
+    start = float(time[runs[0]])
+    stamps = accel.seconds(flight.start)
+    before = (stamps > start - 0.15) & (stamps < start + 0.01)
+    force = np.linalg.norm(accel.values[before], axis=1)
+    if before.sum() < 20 or not np.nanmedian(force) < FREE_FALL * STANDARD_GRAVITY:
+        return None
+    flying = np.flatnonzero((d > STILL).all(axis=1))
+    end = float(time[flying[-1]]) if len(flying) else float(time[-1])
+    begin = max(start - BEFORE, float(time[0]))
+    return (begin, min(end, begin + LONGEST) - AFTER) if end - begin > SHORTEST else None

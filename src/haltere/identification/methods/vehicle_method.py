@@ -1,0 +1,96 @@
+"""The methods for a log with pose: vehicle filter and batch smoother; JAX is imported only when one of them runs.
+
+The doctor rotates the readings of an IMU that is rotated against the body into body axes. The vehicle filter estimates
+this rotation itself, so it gets the readings as they were logged (`as_logged`).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.airframe.rigid import RigidAirframe
+from haltere.doctor.diagnosis import Diagnosis
+from haltere.flight import Channel, Flight
+from haltere.flight.rotations import wxyz_from_matrix
+from haltere.foundation.numbers import Floats
+from haltere.identification.methods.base import IMU_ROTATED, Method, MethodInput, MethodResult
+
+SLIGHT = np.radians(25.0)
+"""Angle up to which the vehicle filter estimates such a rotation by itself."""
+SLOWEST = 90.0
+"""Lowest rate of an IMU for the vehicle filter, Hz."""
+
+
+def _needs(given: MethodInput, name: str) -> str:
+    if given.window.rotor_speeds is None:
+        return f"--method {name} needs rotor speeds and a pose; the log has no rotor speeds"
+    if given.airframe is None:
+        return f"--method {name} starts from a nominal vehicle; give --airframe"
+    return ""
+
+
+def _has_pose(given: MethodInput) -> bool:
+    """Whether a pose was measured beside a fast IMU, and neither was computed from the other."""
+    flight = given.flight
+    return (
+        "pose.position" in flight
+        and len(flight["pose.position"]) > 50
+        and "pose.acceleration" not in flight
+        and flight["imu.gyro"].rate > SLOWEST
+    )
+
+
+def _run(given: MethodInput, name: Literal["filter", "batch"]) -> MethodResult:
+    from haltere.identification.methods.vehicle import identify_vehicle  # noqa: PLC0415 - JAX takes a second to import
+
+    flight, airframe = given.flight, given.airframe
+    assert airframe is not None
+    rotation = applied_rotation(given.diagnosis, given.applied)
+    if rotation is not None:
+        flight, airframe = as_logged(flight, airframe, rotation)
+    return identify_vehicle(flight, given.window, airframe, given.known, name)
+
+
+def applied_rotation(diagnosis: Diagnosis, applied: Iterable[str]) -> Floats | None:
+    """(3, 3) by which the doctor rotated the readings of the IMU, if it did."""
+    for finding in diagnosis.findings:
+        if (
+            finding.kind == IMU_ROTATED
+            and finding.mend is not None
+            and (finding.certain or IMU_ROTATED in set(applied))
+        ):
+            rows = Channel("imu.gyro", np.arange(3, dtype=np.int64), np.eye(3), "rad/s", "imu")
+            return np.asarray(finding.mend(Flight.of(rows))["imu.gyro"].values.T)
+    return None
+
+
+def as_logged(flight: Flight, airframe: Airframe, rotation: Floats) -> tuple[Flight, Airframe]:
+    """The flight before its IMU was rotated, and the airframe with the IMU mounted so, if it is by much.
+
+    The vehicle filter estimates how the IMU is mounted, and a small rotation may as well be the pose sensor's.
+    """
+    for name in ("imu.gyro", "imu.accel"):
+        flight = flight.with_channel(replace(flight[name], values=flight[name].values @ rotation))
+    if np.trace(rotation) > 1.0 + 2.0 * np.cos(SLIGHT) or not airframe.imu:
+        return flight, airframe
+    R = RigidAirframe.from_airframe(airframe).imu_rotation @ rotation
+    imu = (airframe.imu[0].model_copy(update={"wxyz": wxyz_from_matrix(R)}), *airframe.imu[1:])
+    return flight, airframe.model_copy(update={"imu": imu})
+
+
+def _never(_: MethodInput) -> bool:
+    return False
+
+
+def _method(
+    name: Literal["filter", "batch"], title: str, suits: Callable[[MethodInput], bool], gives_way: bool
+) -> Method:
+    return Method(name, title, partial(_needs, name=name), partial(_run, name=name), suits, gives_way)
+
+
+FILTER = _method("filter", "the vehicle filter", _has_pose, gives_way=True)
+BATCH = _method("batch", "the batch smoother", _never, gives_way=False)
