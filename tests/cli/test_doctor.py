@@ -7,7 +7,7 @@ from tests.unit.doctor import faults
 from tests.unit.identification.made_flight import made
 
 from haltere.cli.app import main
-from haltere.flight import read_mcap, write_mcap
+from haltere.flight.mcap import read_mcap, write_mcap
 
 
 def call(capsys, *words):

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.identification.made_vehicle import draw, record
 
 from haltere.cli.app import main
-from haltere.flight import write_mcap
+from haltere.flight.mcap import write_mcap
 from haltere.identification.result import read_result
 
 KEYS = {"parameters", "fit", "findings", "report", "file", "method", "notes", "steps"}

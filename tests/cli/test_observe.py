@@ -7,7 +7,7 @@ import pytest
 from tests.consistency.test_recorded_information import KNOWN, measured, recorded
 
 from haltere.cli.app import main
-from haltere.flight import write_mcap
+from haltere.flight.mcap import write_mcap
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 
 from haltere.airframe import catalogue_text
 from haltere.cli.app import main
-from haltere.flight import read_mcap
+from haltere.flight.mcap import read_mcap
 
 HOVER = 'airframe = "hummingbird"\nduration = 0.1\nseed = 3\n'
 

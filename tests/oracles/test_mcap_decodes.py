@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from haltere.flight import Channel, Flight, write_mcap
+from haltere.flight import Channel, Flight
+from haltere.flight.mcap import write_mcap
 
 NAMES = ("a", "longer", "ü")
 START = 1_700_000_000_999_999_990

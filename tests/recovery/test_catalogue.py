@@ -17,7 +17,8 @@ from tests.unit.logs import writers
 
 from haltere.airframe import from_catalogue
 from haltere.doctor.diagnosis import diagnose
-from haltere.flight import Channel, write_mcap
+from haltere.flight import Channel
+from haltere.flight.mcap import write_mcap
 from haltere.flight.window import IdentifyError
 from haltere.identification.known import Known
 from haltere.identification.methods.vehicle_method import applied_rotation, as_logged

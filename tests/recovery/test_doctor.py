@@ -7,7 +7,7 @@ import pytest
 from tests.unit.doctor.faults import FAULTS
 
 from haltere.doctor.diagnosis import diagnose
-from haltere.flight import read_mcap
+from haltere.flight.mcap import read_mcap
 from haltere.scenarios.flights import fly_many
 from haltere.simulation.scenario import scenario_from_text
 

@@ -7,7 +7,8 @@ import pytest
 from tests.unit.identification.made_vehicle import NAMES, draw, record
 from tests.unit.logs import writers
 
-from haltere.flight import Channel, write_mcap
+from haltere.flight import Channel
+from haltere.flight.mcap import write_mcap
 from haltere.identification.known import Known
 from haltere.identification.pipeline import identify
 from haltere.logs import read

@@ -7,7 +7,8 @@ from tests.unit.logs import writers
 from haltere.airframe import from_catalogue
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.prior import flat
-from haltere.flight import Channel, write_mcap
+from haltere.flight import Channel
+from haltere.flight.mcap import write_mcap
 from haltere.identification.known import Known
 from haltere.identification.pipeline import identify
 from haltere.logs import read

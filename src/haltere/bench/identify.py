@@ -15,7 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from haltere.airframe import dumps, from_catalogue
-from haltere.flight import Flight, write_mcap
+from haltere.flight import Flight
+from haltere.flight.mcap import write_mcap
 from haltere.foundation import HaltereError
 from haltere.scenarios.scenario_flight import simulate
 from haltere.simulation.scenario import Scenario

@@ -3,62 +3,61 @@
 Exit 0: done. Exit 1: the input is at fault or the job failed, and one line on stderr says what and what to
 try. Exit 2: wrong usage. A traceback appears with `--debug` only, which may stand anywhere before `--`.
 
-The modules of the commands import JAX, pydantic and plotly inside their functions, so that `--help` is quick.
+A command imports only its own module, and modules import JAX, pydantic and plotly inside their functions, so that
+`--help` is quick.
 """
 
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from haltere.cli import (
-    airframe,
-    bench,
-    calibrate,
-    compare,
-    demo,
-    design,
-    doctor,
-    dynamics,
-    export,
-    identify,
-    observe,
-    payload,
-    plot,
-    reproduce,
-    simulate,
-    throw,
-)
 from haltere.foundation import HaltereError
 
 DEBUG = "--debug"
-
-app = typer.Typer(
-    name="haltere",
-    help="What a multirotor can find out about its own body.",
-    epilog="Example: haltere airframe list",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+COMMANDS = (
+    "dynamics",
+    "simulate",
+    "observe",
+    "design",
+    "reproduce",
+    "identify",
+    "doctor",
+    "compare",
+    "export",
+    "plot",
+    "throw",
+    "payload",
+    "bench",
+    "demo",
+    "airframe",
+    "calibrate",
 )
-app.add_typer(airframe.app, name="airframe")
-app.add_typer(calibrate.app, name="calibrate")
-app.command("dynamics", epilog=dynamics.EXAMPLE)(dynamics.dynamics)
-app.command("simulate", epilog=simulate.EXAMPLE)(simulate.simulate)
-app.command("observe", epilog=observe.EXAMPLE)(observe.observe)
-app.command("design", epilog=design.EXAMPLE)(design.design)
-app.command("reproduce", epilog=reproduce.EXAMPLE)(reproduce.reproduce)
-app.command("identify", epilog=identify.EXAMPLE)(identify.identify)
-app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
-app.command("compare", epilog=compare.EXAMPLE)(compare.compare)
-app.command("export", epilog=export.EXAMPLE)(export.export)
-app.command("plot", epilog=plot.EXAMPLE)(plot.plot)
-app.command("throw", epilog=throw.EXAMPLE)(throw.throw)
-app.command("payload", epilog=payload.EXAMPLE)(payload.payload)
-app.command("bench", epilog=bench.EXAMPLE)(bench.bench)
-app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
+"""Each in the module of its name: a function of that name and its `EXAMPLE`, or an `app` of commands of its own."""
+
+
+def make_app(words: list[str]) -> typer.Typer:
+    """The command line for `words`: with the one command that they call, or with all of them."""
+    app = typer.Typer(
+        name="haltere",
+        help="What a multirotor can find out about its own body.",
+        epilog="Example: haltere airframe list",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(options)
+    called = next((word for word in words if not word.startswith("-")), "")
+    for name in (called,) if called in COMMANDS else COMMANDS:
+        module = import_module(f"haltere.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name, epilog=module.EXAMPLE)(getattr(module, name))
+    return app
 
 
 def show_version(wanted: bool) -> None:
@@ -70,7 +69,6 @@ def show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of an error.")] = False,
     version: Annotated[
@@ -91,7 +89,7 @@ def main(arguments: list[str] | None = None) -> None:
     debug = DEBUG in words[:end]
     words = [word for word in words[:end] if word != DEBUG] + words[end:]
     try:
-        app(args=words, prog_name="haltere")
+        make_app(words)(args=words, prog_name="haltere")
     except Exception as error:
         if debug:
             raise

@@ -107,7 +107,7 @@ def fly_once(scenario: str, out: Path, seed: int | None, overwrite: bool) -> dic
     if not out.parent.is_dir():
         raise NotFlownError(f"{out}: there is no folder {out.parent}; make it first")
     prepare_jax()
-    from haltere.flight import write_mcap
+    from haltere.flight.mcap import write_mcap
     from haltere.scenarios.scenario_flight import simulate as fly
 
     with progress(f"preparing {scenario}") as report:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from haltere.airframe.rigid import RigidAirframe
-from haltere.flight import Channel, Flight, FlightError, common_clock, resample
+from haltere.flight import Channel, Flight, FlightError
 from haltere.flight.filters import low_pass
-from haltere.flight.resampling import interpolate_columns
+from haltere.flight.resampling import common_clock, interpolate_columns, resample
 from haltere.flight.rotations import conjugate, multiply, unwrap
 from haltere.foundation.numbers import Bools, Floats, Times
 

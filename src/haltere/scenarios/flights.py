@@ -27,7 +27,7 @@ from haltere.control import GeometricController, Integral
 from haltere.control import step as control_step
 from haltere.dynamics import Environment, State
 from haltere.dynamics.model import locked_rotors
-from haltere.flight import write_mcap
+from haltere.flight.mcap import write_mcap
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.memory import bound_programs

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from haltere.flight import Channel, FlightError, estimate_delay, nanoseconds
+from haltere.flight import Channel, FlightError, nanoseconds
+from haltere.flight.delay import estimate_delay
 
 
 def motion(rng, count=40, highest=8.0, columns=1):

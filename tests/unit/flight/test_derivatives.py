@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from haltere.flight import Channel, FlightError, angular_velocity, derivative
+from haltere.flight import Channel, FlightError
+from haltere.flight.derivatives import angular_velocity, derivative
 
 RATE = 200.0
 T = np.arange(2000) / RATE

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from haltere.flight import Butterworth, Channel, Flight, FlightError
+from haltere.flight import Channel, Flight, FlightError
+from haltere.flight.filters import Butterworth
 
 RATE = 200.0
 

@@ -3,7 +3,8 @@ import pickle
 import numpy as np
 import pytest
 
-from haltere.flight import Channel, Flight, FlightError, read_mcap
+from haltere.flight import Channel, Flight, FlightError
+from haltere.flight.mcap import read_mcap
 
 
 def channel(name, start=0, count=11, step=100_000_000):

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
-from haltere.flight import Channel, Flight, FlightError, common_clock, resample, resample_flight
+from haltere.flight import Channel, Flight, FlightError
+from haltere.flight.resampling import common_clock, resample, resample_flight
 
 MS = 1_000_000
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.unit.logs import writers
 from tests.unit.logs.conftest import make_flight
 
-from haltere.flight import Flight, write_mcap
+from haltere.flight import Flight
+from haltere.flight.mcap import write_mcap
 from haltere.foundation import HaltereError
 from haltere.logs import LogError, read
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.unit.logs import writers
 
-from haltere.flight import write_mcap
+from haltere.flight.mcap import write_mcap
 from haltere.logs import read, sniff
 
 SINGLE = 3e-6  # relative, of numbers stored with 32 bits

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from haltere.campaign.runner import CampaignInterrupted
-from haltere.flight import read_mcap
+from haltere.flight.mcap import read_mcap
 from haltere.foundation import HaltereError
 from haltere.scenarios.flights import fly_many
 from haltere.scenarios.scenario_flight import simulate

@@ -18,7 +18,8 @@ import numpy as np
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from haltere.flight import Flight, FlightError, read_mcap
+from haltere.flight import Flight, FlightError
+from haltere.flight.mcap import read_mcap
 from haltere.flight.rotations import normalize
 from haltere.foundation.numbers import Floats
 from haltere.logs.builder import Builder, LogError, local, reading, rotor_names

@@ -7,7 +7,8 @@ import pytest
 import zstandard
 from mcap.writer import CompressionType, Writer
 
-from haltere.flight import Channel, Flight, FlightError, read_mcap, write_mcap
+from haltere.flight import Channel, Flight, FlightError
+from haltere.flight.mcap import read_mcap, write_mcap
 from haltere.flight.mcap.messages import pack_text
 
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from haltere.flight import Channel, Flight, FlightError, read_mcap, write_mcap
+from haltere.flight import Channel, Flight, FlightError
+from haltere.flight.mcap import read_mcap, write_mcap
 
 words = st.sampled_from(["accel", "gyro", "position", "wxyz", "angle", "rate", "command", "altitude", "odd"])
 names = st.builds(lambda a, b: f"{a}.{b}", st.sampled_from(["imu", "truth", "a-b", "a_b", "2nd"]), words)
