@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.estimation import VehicleFilter
 from haltere.estimation.cog.belief import CogReading
-from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.settings import CogSettings
+from haltere.estimation.vehicle.core import VehicleCore
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, fly
-from haltere.papers.boehm.series import frames_of, paper_hands
+from haltere.papers.boehm.series import frames_of, paper_hand_measurements
 
 FILE = from_catalogue("hummingbird")
 SHIFT = np.array([0.006, -0.004, 0.0])
@@ -43,12 +43,14 @@ def by_vehicle_filter(true, recording):
     """Offset (2,) of the centre of mass, the common shift of the rotors turned round, and its covariance."""
     chart = describe_vehicle(FILE).chart
     truth = describe_vehicle(true).printed
-    hands = {h.name: (float(h.quantity(chart)(truth)), h.sigma) for h in paper_hands(chart)}
+    hand_measurements = {
+        h.name: (float(h.quantity(chart)(truth)), h.sigma) for h in paper_hand_measurements(chart)
+    }
     known = {
         f"rotors.{r.name}.thrust_coefficient": CogSettings().thrust * r.thrust_coefficient
         for r in FILE.rotors
     }
-    vehicle = VehicleFilter.from_airframe(FILE, hands, known, speed_sigma=SPEED_SIGMA)
+    vehicle = VehicleCore.from_airframe(FILE, hand_measurements, known, speed_sigma=SPEED_SIGMA)
     nominal = np.asarray(vehicle.description.printed["rotor_position"]).mean(axis=0)
     places = [[chart.names.index(f"rotors.{r.name}.position.{axis}") for r in FILE.rotors] for axis in "xy"]
     found = []
@@ -64,7 +66,7 @@ def by_vehicle_filter(true, recording):
 
 def by_cog_filter(recording):
     """The same by the other filter, from IMU and rotor speeds only."""
-    cog = CogFilter.from_airframe(FILE, replace(CogSettings(), period=1.0 / FLIGHT.rate))
+    cog = CogCore.from_airframe(FILE, replace(CogSettings(), period=1.0 / FLIGHT.rate))
 
     def one(imu, speeds):
         at_reading = jnp.concatenate([speeds[:1], 0.5 * (speeds[1:] + speeds[:-1])])

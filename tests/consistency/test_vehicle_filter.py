@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.estimation import VehicleFilter
 from haltere.estimation.core.consistency import Fit, fit_of, mean_band, nees
+from haltere.estimation.vehicle.core import VehicleCore
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.model import linear_imu, linear_pose, linear_step
 from haltere.estimation.vehicle.prior import VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle.smoother import smooth
 from haltere.estimation.vehicle.steps import Noise
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, dragged, fly, ring, spinning, tilted
-from haltere.papers.boehm.series import Setting, estimate, frames_of, paper_hands
+from haltere.papers.boehm.series import Setting, estimate, frames_of, paper_hand_measurements
 
 HUMMINGBIRD = from_catalogue("hummingbird")
 SHORT = Conditions(duration=4.0)
@@ -47,7 +47,9 @@ def test_nees_is_the_mahalanobis_distance() -> None:
 
 def test_short_flights_are_consistent_from_ten_percent_off(short) -> None:
     chart = describe_vehicle(HUMMINGBIRD).chart
-    series = estimate(HUMMINGBIRD, range(40, 46), Setting(hands=paper_hands(chart)), SHORT, short)
+    series = estimate(
+        HUMMINGBIRD, range(40, 46), Setting(hand_measurements=paper_hand_measurements(chart)), SHORT, short
+    )
     o = series.outcome
     assert float(np.mean(o.nees)) in mean_band(65, 6)
     assert float(np.max(o.worst)) < 5.0
@@ -121,7 +123,7 @@ def test_smoothed_start_is_stationary(short) -> None:
 def test_flights_of_30_s_are_consistent(axes, factor, runs) -> None:
     chart = describe_vehicle(HUMMINGBIRD, axes).chart
     seeds = range(2000, 2000 + runs)
-    series = estimate(HUMMINGBIRD, seeds, Setting(axes, paper_hands(chart), factor))
+    series = estimate(HUMMINGBIRD, seeds, Setting(axes, paper_hand_measurements(chart), factor))
     assert float(np.mean(series.outcome.nees)) in mean_band(65, runs)
     assert float(np.max(series.outcome.worst)) < 5.0
     assert series.ratio < 1.1
@@ -132,21 +134,23 @@ def test_flights_of_30_s_are_consistent(axes, factor, runs) -> None:
 @pytest.mark.slow
 def test_smoother_over_the_whole_flight_reaches_the_bound() -> None:
     chart = describe_vehicle(HUMMINGBIRD).chart
-    series = estimate(HUMMINGBIRD, range(500, 530), Setting(hands=paper_hands(chart), start=30.0))
+    series = estimate(
+        HUMMINGBIRD, range(500, 530), Setting(hand_measurements=paper_hand_measurements(chart), start=30.0)
+    )
     assert series.ratio < 1.05
     assert float(np.mean(series.outcome.nees)) in mean_band(65, 30)
 
 
 def hands_without(airframe, *endings):
     chart = describe_vehicle(airframe).chart
-    return tuple(h for h in paper_hands(chart) if not any(part in h.name for part in endings))
+    return tuple(h for h in paper_hand_measurements(chart) if not any(part in h.name for part in endings))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", [("mass",), ("position.z", "distance")])
 def test_what_was_not_measured_stays_unknown(missing) -> None:
     """[Boehm2022] Figs. 4 and 5: no information along directions that no flight shows."""
-    setting = Setting(hands=hands_without(HUMMINGBIRD, *missing))
+    setting = Setting(hand_measurements=hands_without(HUMMINGBIRD, *missing))
     outcome = estimate(HUMMINGBIRD, range(500, 530), setting).outcome
     assert float(np.mean(outcome.nees)) in mean_band(65, 30)
     np.testing.assert_allclose(outcome.information, 1.0, rtol=0.01)
@@ -157,14 +161,14 @@ def test_what_was_not_measured_stays_unknown(missing) -> None:
     ("airframe", "runs"), [(tilted(), 30), (ring(6), 10), (ring(8), 10)], ids=["tilted", "6", "8"]
 )
 def test_other_vehicles_are_consistent(airframe, runs) -> None:
-    series = estimate(airframe, range(500, 500 + runs), Setting(hands=hands_without(airframe)))
+    series = estimate(airframe, range(500, 500 + runs), Setting(hand_measurements=hands_without(airframe)))
     assert float(np.mean(series.outcome.nees)) in mean_band(series.chart.space.dimension, runs)
     assert series.ratio < 1.2
 
 
 @pytest.mark.slow
 def test_position_and_imu_without_attitude_are_consistent() -> None:
-    setting = Setting(hands=hands_without(HUMMINGBIRD), attitude=False, start=5.0, iterations=8)
+    setting = Setting(hand_measurements=hands_without(HUMMINGBIRD), attitude=False, start=5.0, iterations=8)
     series = estimate(HUMMINGBIRD, range(500, 510), setting)
     assert float(np.mean(series.outcome.nees)) in mean_band(65, 10)
 
@@ -201,10 +205,18 @@ def test_what_the_paper_leaves_out_is_estimated_or_noticed(name) -> None:
     """Rotor inertia, hub force and body drag up to 5 m/s, 3 m/s wind with gusts; 10 flights each."""
     airframe, conditions, effects = LEFT_OUT[name]
     recording = fly(airframe, range(500, 510), conditions)
-    hands = hands_without(airframe)
-    plain = estimate(airframe, range(500, 510), Setting(hands=hands), conditions, recording)
+    hand_measurements = hands_without(airframe)
+    plain = estimate(
+        airframe, range(500, 510), Setting(hand_measurements=hand_measurements), conditions, recording
+    )
     assert all(fit.mismatch for fit in fits(plain.outcome))
-    whole = estimate(airframe, range(500, 510), Setting(hands=hands, effects=effects), conditions, recording)
+    whole = estimate(
+        airframe,
+        range(500, 510),
+        Setting(hand_measurements=hand_measurements, effects=effects),
+        conditions,
+        recording,
+    )
     assert float(np.mean(whole.outcome.nees)) in mean_band(whole.chart.space.dimension, 10)
     assert not any(fit.mismatch for fit in fits(whole.outcome))
 
@@ -220,9 +232,13 @@ def test_a_change_in_flight_is_found_within_3_s() -> None:
         chart = describe_vehicle(HUMMINGBIRD).chart
         truth = {"mass": 0.716, "pose.rotation.z": 0.0, "distance.front.left": 0.17 * np.sqrt(2.0)}
         truth |= {f"rotors.{r}.position.z": 0.011 for r in chart.rotors}
-        hands = {h.name: (truth[h.name] + h.sigma * rng.normal(), h.sigma) for h in paper_hands(chart)}
+        hand_measurements = {
+            h.name: (truth[h.name] + h.sigma * rng.normal(), h.sigma) for h in paper_hand_measurements(chart)
+        }
         for change in (None, (0.03, 3e-3, 0.03)):
-            vehicle = VehicleFilter.from_airframe(HUMMINGBIRD, hands=hands, change=change)
+            vehicle = VehicleCore.from_airframe(
+                HUMMINGBIRD, hand_measurements=hand_measurements, change=change
+            )
             before, after = (
                 vehicle.estimate(jax.tree.map(lambda x, t=t: x[: round(50 * t)], frames))
                 for t in (14.98, 18.0)
@@ -243,6 +259,6 @@ def test_a_change_in_flight_is_found_within_3_s() -> None:
 @pytest.mark.slow
 def test_lag_outliers_outage_and_delay_are_borne() -> None:
     conditions = Conditions(lag=True, substeps=5, outliers=0.01, outage=(10.0, 12.0), pose_delay=1)
-    setting = Setting(hands=hands_without(HUMMINGBIRD), gate=40.0)
+    setting = Setting(hand_measurements=hands_without(HUMMINGBIRD), gate=40.0)
     outcome = estimate(HUMMINGBIRD, range(500, 510), setting, conditions).outcome
     assert float(np.mean(outcome.nees)) in mean_band(65, 10)

@@ -19,11 +19,11 @@ from haltere.control.geometric import command
 from haltere.control.trim import SelfTrim, Trimmed
 from haltere.dynamics import Model, State
 from haltere.estimation.cog.belief import CogEstimate, CogReading
-from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.core import CogCore
 from haltere.estimation.vehicle.description import Description, describe_vehicle
 from haltere.estimation.vehicle.prior import VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle.smoother import smooth
-from haltere.estimation.vehicle.steps import Belief, Frames, Noise, Steps, run
+from haltere.estimation.vehicle.steps import Frames, Noise, Steps, VehicleBelief, run
 from haltere.foundation.arrays import Array
 from haltere.foundation.flat_step import FlatStep
 from haltere.papers.blaha.timings import best_call
@@ -136,7 +136,7 @@ def hovering(description: Description, frames: int) -> Frames:
     return Frames(place, wxyz, jnp.ones((frames, 6), bool), steps)
 
 
-def estimated(description: Description, frames: Frames, start: int = START) -> Belief:
+def estimated(description: Description, frames: Frames, start: int = START) -> VehicleBelief:
     """The consistent scheme on a whole flight; the plain filter if nothing is smoothed."""
     chart, printed = description.chart, description.printed
     noise = Noise.from_airframe(from_catalogue("hummingbird"), math.pi)
@@ -149,7 +149,7 @@ def estimated(description: Description, frames: Frames, start: int = START) -> B
     if start:
         belief, _, _ = smooth(chart, noise, begin, at, jax.tree.map(lambda x: x[:start], frames), ITERATIONS)
     else:
-        belief = Belief(begin, at(begin)[1])
+        belief = VehicleBelief(begin, at(begin)[1])
     return run(chart, noise, belief, jax.tree.map(lambda x: x[start:], frames))[0]
 
 
@@ -181,7 +181,7 @@ Said = tuple[Array, CogEstimate]
 def flat_tick(name: str = "neo") -> FlatStep:
     """Reading and state in; squared rotor speeds and the estimate out."""
     airframe = from_catalogue(name)
-    filter_, controller = CogFilter.from_airframe(airframe), GeometricController.from_airframe(airframe)
+    filter_, controller = CogCore.from_airframe(airframe), GeometricController.from_airframe(airframe)
     path = hover((0.0, 0.0, 2.0), 0.0, 1.0)
     state = on_path(Model.from_airframe(airframe), controller, path)
     beside, reference = SelfTrim(filter_, controller.vehicle), path.at(0.0)

@@ -23,7 +23,7 @@ import numpy as np
 from haltere.control.controller import GeometricController
 from haltere.dynamics.rigid import VehicleNumbers
 from haltere.estimation.cog.belief import MASS, THRUST, CogBelief, CogEstimate, CogReading
-from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.payload import TOLD, as_told
 from haltere.estimation.cog.settings import Reason
 from haltere.estimation.payload.fusion import Source, Whole, centre_filter, fused
@@ -165,7 +165,7 @@ def carried(servos: Source, belief: CogBelief, said: CogEstimate) -> Whole:
     return fused(sources)
 
 
-def trim_of(cog: CogFilter, belief: CogBelief, value: Array, cov: Array) -> Trim:
+def trim_of(cog: CogCore, belief: CogBelief, value: Array, cov: Array) -> Trim:
     """What the controller is told, with a value (4,) and cov (4, 4) of mass (kg) and centre (m) as in `Whole`; JAX.
 
     Mass, centre and relative thrust s of every rotor are known only together, as in equation (1), so with mass M and
@@ -206,11 +206,11 @@ class Trimmed:
 class SelfTrim:
     """The CoG filter beside a controller: readings in, a controller for the vehicle as it is now out.
 
-    One step is filter, estimate and compensation (`haltere.estimation.cog.filter`, `renewed`); what is kept between
+    One step is filter, estimate and compensation (`haltere.estimation.cog.core`, `renewed`); what is kept between
     steps is a `Trimmed`. Steps can be compiled, mapped and scanned. `nominal` is the vehicle without any estimate.
     """
 
-    filter: CogFilter
+    filter: CogCore
     nominal: VehicleNumbers
     limits: Limits = field(default_factory=Limits)
 

@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from haltere.doctor.finding import Finding
 from haltere.dynamics.state import State
 from haltere.dynamics.tree import kinematics
+from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.events import PayloadEvent
-from haltere.estimation.payload.filter import PayloadFilter
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import PayloadEstimate
 from haltere.flight.resampling import runs_of_true
@@ -32,7 +32,7 @@ MANY = 1500
 class Story:
     """What the page tells: time, mass and sigma are (K,); x (X,) is the posterior; `truth` where it is known."""
 
-    filter: PayloadFilter
+    filter: PayloadCore
     signals: ArmSignals
     x: Numbers
     time: Numbers

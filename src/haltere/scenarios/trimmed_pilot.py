@@ -19,7 +19,7 @@ from haltere.control.trim import SelfTrim
 from haltere.dynamics import Environment, State
 from haltere.dynamics.sensors.imu import felt
 from haltere.estimation.cog.belief import CogReading
-from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.settings import CogSettings
 from haltere.flight import Channel, Flight
 from haltere.foundation.arrays import Array
@@ -60,7 +60,7 @@ def cog_pilot(
     period = 1.0 / timing.control_rate
     known = len(controller_joints(airframe))
     settings = replace(CogSettings().with_joints() if known else CogSettings(), period=period)
-    filter_ = CogFilter.from_airframe(airframe, settings, start.joint_angles[:known] if known else None)
+    filter_ = CogCore.from_airframe(airframe, settings, start.joint_angles[:known] if known else None)
     numbers, gravity = filter_.numbers, jnp.asarray(environment.gravity)
     motors, beside = vehicle.motors, SelfTrim(filter_, controller.vehicle)
 

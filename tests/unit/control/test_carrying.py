@@ -10,7 +10,7 @@ import pytest
 from haltere.airframe import from_catalogue
 from haltere.control.trim import carried, trim_of
 from haltere.estimation.cog.belief import FIXED, MASS, OFFSET, THRUST
-from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.payload import TOLD, gripped, told, under_load
 from haltere.estimation.cog.vehicle import answer
 from haltere.estimation.payload.fusion import Source
@@ -20,7 +20,7 @@ AT = np.asarray(TOLD)
 
 @pytest.fixture(scope="module")
 def cog():
-    return CogFilter.from_airframe(from_catalogue("hummingbird"))
+    return CogCore.from_airframe(from_catalogue("hummingbird"))
 
 
 @pytest.fixture(scope="module")

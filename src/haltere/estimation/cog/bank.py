@@ -8,8 +8,8 @@ With T = `period`, B the probability of each change of mode, and for each mode j
     gain K_j from gyroscope and accelerometer; its rows of offset and velocity are cut along the thrust    (3)
     p_j ~ (sum_i B_ij p_i) N(innovation; 0, S_j)                                                           (4)
 
-All modes share one linearisation (`Line`) of `haltere.estimation.cog.vehicle.answer` at the mean over the modes. The
-cut gain is used in Joseph form, so the covariance stays honest.
+All modes share one linearisation (`LinearResponse`) of `haltere.estimation.cog.vehicle.answer` at the mean over the
+modes. The cut gain is used in Joseph form, so the covariance stays honest.
 """
 
 from dataclasses import dataclass, replace
@@ -18,10 +18,10 @@ import jax
 import jax.numpy as jnp
 
 from haltere.algebra import join_single, soa, split_single
-from haltere.estimation.cog.belief import MASS, OFFSET, RATE, SPEED, THRUST, TORQUE
+from haltere.estimation.cog.belief import MASS, OFFSET, RATE, SPEED, THRUST, TORQUE, CogBelief
 from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.cog.vehicle import CogNumbers, answer
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 
 LEAST_WEIGHT = 1e-6
 """Probability that every mode keeps, so that it can come back."""
@@ -39,8 +39,9 @@ class Bank:
     """(3,)."""
 
 
+@pytree
 @dataclass(frozen=True)
-class Line:
+class LinearResponse:
     """`answer` near a mean: angular acceleration, then specific force at the IMU, body axes."""
 
     mean: Array
@@ -65,6 +66,19 @@ class Line:
         return self.value - self.slope @ self.mean
 
 
+@pytree
+@dataclass(frozen=True)
+class CogPrediction:
+    """What a prediction leaves for the correction that follows it."""
+
+    before: CogBelief
+    """Kept where the correction is not finite."""
+    line: LinearResponse
+    """Along which the modes moved; the reading is compared with it."""
+    free: Array
+    """() whether the offset may change along the thrust."""
+
+
 @dataclass(frozen=True)
 class Sight:
     """A reading of gyroscope and accelerometer as the modes expected it."""
@@ -79,11 +93,11 @@ class Sight:
     """(6,) variance of the sensors; zero for what is left out."""
 
 
-def line_at(numbers: CogNumbers, mean: Array, speeds: Array, speed_rates: Array) -> Line:
+def line_at(numbers: CogNumbers, mean: Array, speeds: Array, speed_rates: Array) -> LinearResponse:
     """The line at a mean (n,) with rotor speeds (R,) rad/s and their rates (R,) rad/s2."""
     value, slope, by_speed = linearised(numbers, mean, speeds, speed_rates)
     push = (numbers.vehicle.allocation[:3] * (1.0 + mean[THRUST])) @ speeds**2
-    return Line(mean, value, slope, by_speed, unit(push))
+    return LinearResponse(mean, value, slope, by_speed, unit(push))
 
 
 def mixed(bank: Bank, settings: CogSettings) -> Bank:
@@ -99,7 +113,7 @@ def mixed(bank: Bank, settings: CogSettings) -> Bank:
 
 def predicted(
     bank: Bank,
-    line: Line,
+    line: LinearResponse,
     settings: CogSettings,
     lever: Array,
     rate_noise: Array,

@@ -4,10 +4,14 @@ The state of each mode is x = (w, offset, velocity, mu, d, s), 13 + R numbers, s
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
-from haltere.foundation.arrays import Array, pytree
+from haltere.foundation.arrays import Array, double_precision, pytree, to_numpy
+
+if TYPE_CHECKING:
+    from haltere.estimation.cog.bank import CogPrediction
 
 RATE = slice(0, 3)
 OFFSET = slice(3, 6)
@@ -65,6 +69,8 @@ class CogBelief:
     """(3,) direction of the thrust, body axes."""
     counts: Array
     """(reasons,) how often each `Reason` was raised."""
+    prediction: "CogPrediction | None" = None
+    """Between a prediction and its correction."""
 
     @property
     def mean(self) -> Array:
@@ -104,12 +110,14 @@ class CogEstimate:
     """() level of the torque noise, a factor on the variance that the settings name."""
 
     @property
+    @double_precision()
     def sigma(self) -> Array:
         """(3,) deviation of each component, body axes, m."""
-        return jnp.sqrt(jnp.maximum(jnp.diagonal(self.cov), 0.0))
+        return to_numpy(jnp.sqrt(jnp.maximum(jnp.diagonal(self.cov), 0.0)))
 
     @property
+    @double_precision()
     def sigma_across(self) -> Array:
         """() largest deviation of a body component, without what is doubtful along the thrust, m."""
         across = self.cov - (self.axis @ self.cov @ self.axis) * jnp.outer(self.axis, self.axis)
-        return jnp.sqrt(jnp.maximum(jnp.max(jnp.diagonal(across)), 0.0))
+        return to_numpy(jnp.sqrt(jnp.maximum(jnp.max(jnp.diagonal(across)), 0.0)))

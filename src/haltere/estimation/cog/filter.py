@@ -1,243 +1,157 @@
-"""The centre of gravity in flight, for any multirotor: a small bank of Kalman filters, belief in, belief out.
+"""`CogFilter`: the centre of gravity in flight, from gyroscope, accelerometer, rotor speeds and commands.
 
-Three modes differ in how the offset may move (`Mode`): they are mixed, predicted, corrected and weighed by their
-likelihood at every tick (`haltere.estimation.cog.bank`).
+    cog = CogFilter("neo")
+    belief = cog.begin()
+    belief = cog.predict(belief, rotor_speeds, commands, dt)
+    belief = cog.correct(belief, imu)
+    cog.estimate(belief).com
 
-Along the thrust nothing is known at hover: a centre of mass higher or lower changes nothing. There the gain is cut,
-until the information gathered by lever-arm accelerations in the last seconds suffices (`CogSettings.excitation`):
-
-    i *= exp(-T / memory),  i += |slope of the reading along the thrust|^2 over its variance               (1)
-
-The level of the torque noise rho multiplies its variance and follows the correlation of successive gyroscope
-innovations e, which is zero when the filter is neither too slow nor too fast:
-
-    ln rho += gain e_k . e_(k-1)                                                                           (2)
-
-Rotor speeds follow command and lag, and measurements where there are any. What is missing or absurd is left out and
-counted by `Reason`; a belief that is not finite never replaces a finite one.
+A filter keeps no state: a belief goes in, a new belief comes out. It computes with 64 bits, whatever JAX is set to; all
+arrays that it returns are NumPy. Inside `jax.jit`, `scan` or `vmap` use `haltere.estimation.cog.core`, a pytree.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from os import PathLike
+from typing import Any
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.estimation.cog.bank import Bank, Line, Sight, corrected, line_at, mixed, predicted, unit
-from haltere.estimation.cog.belief import (
-    FIXED,
-    MASS,
-    OFFSET,
-    THRUST,
-    TORQUE,
-    CogBelief,
-    CogEstimate,
-    CogReading,
-)
-from haltere.estimation.cog.settings import CogSettings, Mode, Reason
-from haltere.estimation.cog.vehicle import CogNumbers
-from haltere.foundation.arrays import Array, ArrayLike, pytree
-
-FIRST_RATE = 10.0
-"""Deviation of the rate before the first reading, rad/s."""
+from haltere.airframe.catalogue.entries import load_airframe
+from haltere.dynamics.motors import Motors
+from haltere.estimation.cog.belief import CogBelief, CogEstimate
+from haltere.estimation.cog.core import CogCore
+from haltere.estimation.cog.settings import CogSettings
+from haltere.estimation.cog.vehicle import CogError
+from haltere.estimation.core.readings import ImuReading, check_reading, join_imu
+from haltere.foundation.arrays import Array, ArrayLike, compiled, double_precision, to_numpy
 
 
-@pytree(static=("settings",))
-@dataclass(frozen=True)
 class CogFilter:
-    """A filter for one vehicle; `begin` makes a belief, `tick` renews it, `estimate` reads it. All of it is JAX."""
+    """The centre-of-gravity filter of one vehicle.
 
-    numbers: CogNumbers
-    settings: CogSettings = field(default_factory=CogSettings)
+    | reading | what it is |
+    |---|---|
+    | `rotor_speeds` | (N,) measured, rad/s, in the airframe's order of rotors; NaN or None where not measured |
+    | `commands` | (N,) motor commands in force until now, 0 to 1; NaN or None where not known |
+    | `imu` | `(accel, gyro)` in the IMU's axes: specific force (3,) in m/s2, angular rate (3,) in rad/s |
+    | `joint_angles` | (J,) rad, where joints move and are measured |
 
-    @classmethod
-    def from_airframe(
-        cls, airframe: Airframe, settings: CogSettings | None = None, joint_angles: ArrayLike | None = None
-    ) -> "CogFilter":
-        """The filter for an airframe held at `joint_angles` (J,) rad at the beginning."""
-        return cls(CogNumbers.from_airframe(airframe, joint_angles), settings or CogSettings())
+    What is missing or absurd is left out and counted by `haltere.estimation.cog.settings.Reason` in `belief.counts`.
 
-    def begin(self, speeds: Array | None = None, offset: ArrayLike = 0.0) -> CogBelief:
-        """With rotor speeds (R,) rad/s (hover where not given) and a guess of the offset (3,), m."""
-        known, s = self.numbers.vehicle, self.settings
-        turning = speeds if speeds is not None else self.numbers.hover_speeds()
-        lever, R = known.lever, self.numbers.rotors
-        force = known.allocation[:3] @ turning**2
-        axis = unit(force)
-        sigma = jnp.concatenate(
-            [
-                jnp.full(3, FIRST_RATE),
-                jnp.full(3, s.first_offset * lever),
-                jnp.full(3, s.first_speed * lever),
-                jnp.asarray([s.mass]),
-                jnp.zeros(3),
-                jnp.full(R, s.thrust),
-            ]
-        )
-        cov = jnp.diag(sigma**2).at[TORQUE, TORQUE].set(self._torque_cov(axis))
-        mean = jnp.zeros(FIXED + R).at[OFFSET].set(jnp.broadcast_to(jnp.asarray(offset, float), (3,)))
-        start = jnp.zeros(len(Mode)).at[Mode.STILL].set(0.9).at[Mode.MOVING].set(0.05).at[Mode.JUMP].set(0.05)
-        return CogBelief(
-            means=jnp.tile(mean, (len(Mode), 1)),
-            covs=jnp.tile(cov, (len(Mode), 1, 1)),
-            weights=start,
-            speeds=turning,
-            speed_var=jnp.full(R, 1.0) * (s.speed_drift * self.numbers.top_speed) ** 2,
-            noise=jnp.ones(()),
-            innovation=jnp.zeros(3),
-            streaks=jnp.zeros(2, int),
-            information=jnp.zeros(()),
-            nominal=known.com,
-            axis=axis,
-            counts=jnp.zeros(len(Reason), int),
-        )
+        import numpy as np
+        import haltere as ht
 
-    def tick(self, belief: CogBelief, reading: CogReading) -> CogBelief:
-        """The belief after one reading."""
-        angles = reading.joint_angles
-        if angles is not None:
-            angles = jnp.where(jnp.all(jnp.isfinite(angles)), angles, jnp.zeros_like(angles))
-        numbers = self.numbers.posed(angles)
-        speeds, speed_var, speed_rates, raised = self._speeds(belief, reading)
-        middle = 0.5 * (belief.speeds + speeds)
-        later = self._filtered(numbers, belief, reading, middle, speed_rates, speed_var, raised)
-        later = replace(later, speeds=speeds, speed_var=speed_var, nominal=numbers.vehicle.com)
-        sound = jnp.all(jnp.isfinite(later.means)) & jnp.all(jnp.isfinite(later.covs))
-        sound = (
-            sound & jnp.all(jnp.isfinite(later.weights)) & jnp.all(jnp.diagonal(later.covs, 0, 1, 2) >= 0.0)
-        )
-        kept = replace(belief, counts=later.counts.at[Reason.DIVERGED].add(1))
-        chosen: CogBelief = jax.tree.map(lambda new, old: jnp.where(sound, new, old), later, kept)
-        return chosen
+        cog = ht.CogFilter("hummingbird")
+        belief = cog.begin()
+        for _ in range(10):
+            belief = cog.predict(belief, np.full(4, 453.2), None, dt=0.005)
+            belief = cog.correct(belief, ([0.0, 0.0, 9.81], [0.0, 0.0, 0.0]))
+        print(cog.estimate(belief).com, cog.estimate(belief).sigma)
+    """
 
-    def estimate(self, belief: CogBelief) -> CogEstimate:
-        """What the belief says."""
-        mean, cov = belief.mean, belief.cov
-        known = self.numbers.vehicle
-        offset, block, axis = mean[OFFSET], cov[OFFSET, OFFSET], belief.axis
-        first = self.settings.first_offset * known.lever
-        return CogEstimate(
-            com=belief.nominal + offset,
-            offset=offset,
-            cov=block,
-            axis=axis,
-            observable=axis @ block @ axis < (0.5 * first) ** 2,
-            mass=known.mass / (1.0 + mean[MASS]),
-            thrust_scale=mean[THRUST],
-            modes=belief.weights,
-            noise=belief.noise,
-        )
-
-    def _torque_cov(self, axis: Array) -> Array:
-        """(3, 3) of a lasting torque, (rad/s2)^2."""
-        known, s = self.numbers.vehicle, self.settings
-        along = jnp.outer(axis, axis)
-        size = s.torque**2 * (jnp.eye(3) - along) + s.torque_along**2 * along
-        unit = known.weight * known.lever * jnp.linalg.inv(known.inertia)
-        cov: Array = unit @ size @ unit.T
-        return cov
-
-    def _speeds(self, belief: CogBelief, reading: CogReading) -> tuple[Array, Array, Array, Array]:
-        """Rotor speeds (R,), their variances, their rates rad/s2, and the reasons raised."""
-        s, numbers = self.settings, self.numbers
-        keep = jnp.exp(-s.period / numbers.lag)
-        known = jnp.isfinite(reading.targets)
-        target = jnp.where(known, reading.targets, belief.speeds)
-        guess = target + keep * (belief.speeds - target)
-        drift = (s.speed_drift * numbers.top_speed) ** 2
-        var = keep**2 * belief.speed_var + (1.0 - keep**2) * drift
-        noise = (s.speed_sigma * numbers.top_speed) ** 2
-        there = jnp.isfinite(reading.speeds)
-        apart = jnp.where(there, reading.speeds, guess) - guess
-        absurd = there & (
-            (apart**2 > s.gate**2 * (var + noise) + (0.25 * numbers.top_speed) ** 2)
-            | (guess + apart < -0.05 * numbers.top_speed)
-            | (guess + apart > 1.5 * numbers.top_speed)
-        )
-        used = there & ~absurd
-        gain = jnp.where(used, var / (var + noise), 0.0)
-        speeds = guess + gain * jnp.where(used, apart, 0.0)
-        raised = jnp.zeros(len(Reason), int)
-        raised = raised.at[Reason.SPEED_MISSING].set(jnp.any(~there).astype(int))
-        raised = raised.at[Reason.SPEED_OUTLIER].set(jnp.any(absurd).astype(int))
-        raised = raised.at[Reason.TARGET_MISSING].set(jnp.any(~known).astype(int))
-        return speeds, (1.0 - gain) * var, (target - speeds) / numbers.lag, raised
-
-    def _filtered(
+    @double_precision()
+    def __init__(
         self,
-        numbers: CogNumbers,
+        airframe: Airframe | str | PathLike[str],
+        *,
+        settings: CogSettings | None = None,
+        joint_angles: ArrayLike | None = None,
+    ) -> None:
+        """A filter that begins at the centre of mass of the airframe.
+
+        Args:
+            airframe: the vehicle, its file, or its name in the catalogue.
+            settings: every number of the filter; `period` is not used, each prediction has its own `dt`.
+            joint_angles: (J,) rad at the beginning, of a vehicle whose joints are measured; zero where not given.
+        """
+        vehicle = load_airframe(airframe)
+        usual = CogSettings() if joint_angles is None else CogSettings().with_joints()
+        self.core = CogCore.from_airframe(vehicle, settings or usual, joint_angles)
+        self._motors = Motors.from_airframe(vehicle)
+
+    @double_precision()
+    def begin(self, rotor_speeds: ArrayLike | None = None) -> CogBelief:
+        """The belief before the first reading, at rotor speeds (N,) rad/s; those of hover, where not given."""
+        speeds = None if rotor_speeds is None else self._rotors("rotor speeds", rotor_speeds)
+        return to_numpy(self.core.begin(speeds))
+
+    @double_precision()
+    def predict(
+        self,
         belief: CogBelief,
-        reading: CogReading,
-        speeds: Array,
-        speed_rates: Array,
-        speed_var: Array,
-        raised: Array,
+        rotor_speeds: ArrayLike | None,
+        commands: ArrayLike | None,
+        dt: float,
+        joint_angles: ArrayLike | None = None,
     ) -> CogBelief:
-        """The belief after gyroscope and accelerometer, at rotor speeds (R,) with their variances and rates."""
-        s, T, lever = self.settings, self.settings.period, numbers.vehicle.lever
-        line = line_at(numbers, belief.mean, speeds, speed_rates)
-        noise = belief.noise * s.torque_noise**2 * T * jnp.eye(3)
-        noise = noise + T**2 * (line.by_speed * speed_var) @ line.by_speed.T
-        information = belief.information * jnp.exp(-T / s.excitation_memory)
-        information = information + self._along(numbers, line, noise)
-        free = information > (s.excitation * lever) ** -2
-        bank = mixed(Bank(belief.means, belief.covs, belief.weights), s)
-        bank = predicted(bank, line, s, lever, noise, self._torque_cov(line.axis), free)
-        sight, streaks, lost = self._seen(numbers, bank, line, reading, belief.streaks)
-        across = line.across
-        bank = corrected(bank, sight, jnp.where(free, jnp.eye(3), across), across)
-        e = bank.weights @ (sight.innovation[:, :3] / jnp.sqrt(jnp.diagonal(sight.S, 0, 1, 2)[:, :3]))
-        return replace(
-            belief,
-            means=bank.means,
-            covs=bank.covs,
-            weights=bank.weights,
-            noise=jnp.clip(belief.noise * jnp.exp(s.noise_gain * (e @ belief.innovation)), *s.noise_range),
-            innovation=e,
-            streaks=streaks,
-            information=information,
-            axis=line.axis,
-            counts=belief.counts + raised + lost,
-        )
+        """The belief `dt` seconds later, before the IMU reading of that moment.
 
-    def _along(self, numbers: CogNumbers, line: Line, noise: Array) -> Array:
-        """() what one tick tells of the offset along the thrust, 1/m2."""
-        seen = line.slope[3:, OFFSET] @ line.axis
-        turned = self.settings.period * line.slope[:3, OFFSET] @ line.axis
-        doubt = noise + numbers.sigma_gyro**2 * jnp.eye(3)
-        fresh: Array = seen @ seen / numbers.sigma_accel**2 + turned @ jnp.linalg.solve(doubt, turned)
-        return fresh
+        Args:
+            belief: after the last reading.
+            rotor_speeds: (N,) measured at that moment, rad/s.
+            commands: (N,) in force until then, 0 to 1.
+            dt: s since the last prediction.
+            joint_angles: (J,) measured at that moment, rad.
 
-    def _seen(
-        self, numbers: CogNumbers, bank: Bank, line: Line, reading: CogReading, streaks: Array
-    ) -> tuple[Sight, Array, Array]:
-        """The reading without what is missing or absurd, outliers in a row (2,), and the reasons raised."""
-        s, n = self.settings, bank.means.shape[1]
-        body = numbers.imu_rotation
-        read = jnp.concatenate([body @ reading.gyro, body @ reading.accel])
-        H = jnp.concatenate([jnp.eye(3, n), line.slope[3:]])
-        level = jnp.concatenate([jnp.zeros(3), line.level[3:]])
-        there = jnp.isfinite(read).reshape(2, 3).all(axis=1)
-        y = jnp.where(jnp.repeat(there, 3), read, 0.0) - bank.means @ H.T - level
-        sigma2 = jnp.repeat(jnp.stack([numbers.sigma_gyro, numbers.sigma_accel]) ** 2, 3)
-        S = H @ bank.covs @ H.T + jnp.diag(sigma2)
-        off2 = jnp.min(jnp.max((y**2 / jnp.diagonal(S, 0, 1, 2)).reshape(3, 2, 3), axis=2), axis=0)
-        far = there & (off2 > s.gate**2)
-        odd = far & (streaks < s.patience)
-        longer = jnp.where(far, jnp.minimum(streaks + 1, 2 * s.patience), 0)
-        used = jnp.repeat(there & ~odd, 3)
-        sight = Sight(
-            jnp.where(used[:, None], H, 0.0),
-            jnp.where(used, y, 0.0),
-            jnp.where(used[:, None] & used[None, :], S, jnp.eye(6)),
-            jnp.where(used, sigma2, 0.0),
-        )
-        lost = jnp.zeros(len(Reason), int)
-        for reason, one in (
-            (Reason.GYRO_MISSING, ~there[0]),
-            (Reason.ACCEL_MISSING, ~there[1]),
-            (Reason.GYRO_OUTLIER, odd[0]),
-            (Reason.ACCEL_OUTLIER, odd[1]),
-        ):
-            lost = lost.at[reason].set(one.astype(int))
-        return sight, jnp.where(there, longer, streaks), lost
+        Raises:
+            CogError: dt is not above zero.
+            ReadingError: a reading has another shape.
+        """
+        step: Any = dt
+        if not isinstance(step, jax.core.Tracer) and not step > 0.0:
+            raise CogError(f"got a step of {dt} s; give the seconds since the last prediction, above zero")
+        speeds, given = self._rotors("rotor speeds", rotor_speeds), self._rotors("commands", commands)
+        joints = self.core.numbers.model.topology.joints if self.core.numbers.model else 0
+        angles = None if joint_angles is None else check_reading("joint angles", joint_angles, (joints,))
+        before = replace(belief, prediction=None)
+        return to_numpy(_predict(self.core, self._motors, before, speeds, given, step, angles))
+
+    @double_precision()
+    def correct(self, belief: CogBelief, imu: ImuReading) -> CogBelief:
+        """The belief after the IMU reading of the moment that was predicted.
+
+        Raises:
+            CogError: the belief is not one of `predict`.
+        """
+        if belief.prediction is None:
+            raise CogError(
+                "a correction follows a prediction; call predict first, with rotor speeds or commands"
+            )
+        return to_numpy(_correct(self.core, belief, join_imu(imu)))
+
+    @double_precision()
+    def estimate(self, belief: CogBelief) -> CogEstimate:
+        """The centre of mass `com` in body axes with `cov` and `sigma`, the mass, and the strength of each rotor."""
+        return to_numpy(_estimate(self.core, replace(belief, prediction=None)))
+
+    def _rotors(self, what: str, values: ArrayLike | None) -> Array:
+        count = self.core.numbers.rotors
+        found: Array = check_reading(what, np.full(count, np.nan) if values is None else values, (count,))
+        return found
+
+
+@compiled
+def _predict(
+    core: CogCore,
+    motors: Motors,
+    belief: CogBelief,
+    speeds: Array,
+    commands: Array,
+    dt: Array,
+    joint_angles: Array | None,
+) -> CogBelief:
+    """`CogCore.predict` over `dt`, from commands instead of the speeds at which the motors settle."""
+    timed = replace(core, settings=replace(core.settings, period=dt))  # type: ignore[arg-type]
+    return timed.predict(belief, speeds, motors.target(commands), joint_angles)
+
+
+@compiled
+def _correct(core: CogCore, belief: CogBelief, imu: Array) -> CogBelief:
+    return core.correct(belief, imu[3:], imu[:3])
+
+
+@compiled
+def _estimate(core: CogCore, belief: CogBelief) -> CogEstimate:
+    return core.estimate(belief)

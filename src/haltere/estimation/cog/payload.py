@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 
 from haltere.estimation.cog.belief import MASS, OFFSET, THRUST, CogBelief
-from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.core import CogCore
 from haltere.foundation.arrays import Array, ArrayLike
 
 TOLD = (MASS, *range(OFFSET.start, OFFSET.stop))
@@ -35,12 +35,12 @@ THRUST_CHANGE = 0.005
 """Relative deviation by which the rotors' strength may differ between the empty vehicle and the loaded one."""
 
 
-def as_told(filter_: CogFilter, belief: CogBelief, value: Array) -> Array:
+def as_told(filter_: CogCore, belief: CogBelief, value: Array) -> Array:
     """(4,) z of equation (1) from mass (kg) and centre of mass (m, body axes) (4,)."""
     return jnp.concatenate([filter_.numbers.vehicle.mass / value[:1] - 1.0, value[1:] - belief.nominal])
 
 
-def told(filter_: CogFilter, belief: CogBelief, value: ArrayLike, cov: ArrayLike) -> CogBelief:
+def told(filter_: CogCore, belief: CogBelief, value: ArrayLike, cov: ArrayLike) -> CogBelief:
     """The belief with mass (kg) and centre of mass (m, body axes) (4,) told, and their covariance (4, 4); JAX."""
     given, at = jnp.asarray(value, float), jnp.asarray(TOLD)
     D = jax.jacfwd(lambda v: as_told(filter_, belief, v))(given)
@@ -60,7 +60,7 @@ def told(filter_: CogFilter, belief: CogBelief, value: ArrayLike, cov: ArrayLike
     return replace(belief, means=means, covs=covs, weights=weights / jnp.sum(weights))
 
 
-def gripped(filter_: CogFilter, belief: CogBelief, payload: ArrayLike, cov: ArrayLike) -> CogBelief:
+def gripped(filter_: CogCore, belief: CogBelief, payload: ArrayLike, cov: ArrayLike) -> CogBelief:
     """The belief of a vehicle that grips or lets go something; the means stay; JAX.
 
     While the gripper closes it may be called at every tick, with that tick's share of the covariance.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from haltere.estimation.payload.filter import PayloadFilter
+from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.model import DOWN, PAYLOAD, PER_JOINT, UP, coefficients, features
 from haltere.estimation.payload.record import ArmRecord
 from haltere.estimation.payload.signals import ArmSignals
@@ -76,7 +76,7 @@ class Watched:
     held: Numbers
 
 
-def watched(filter_: PayloadFilter, record: ArmRecord, signals: ArmSignals, mass: float = 0.0) -> Watched:
+def watched(filter_: PayloadCore, record: ArmRecord, signals: ArmSignals, mass: float = 0.0) -> Watched:
     """The changes in the reports (T, J) of one run that begins with a mass held, kg, and what was measured."""
     belief = filter_.begin()
     belief.x[0] = mass
@@ -112,7 +112,7 @@ def watched(filter_: PayloadFilter, record: ArmRecord, signals: ArmSignals, mass
     return Watched(tuple(_closed(filter_, events, belief)), belief, time, masses, sigma, held > 0.0)
 
 
-def _closed(filter_: PayloadFilter, events: list[PayloadEvent], belief: PayloadBelief) -> list[PayloadEvent]:
+def _closed(filter_: PayloadCore, events: list[PayloadEvent], belief: PayloadBelief) -> list[PayloadEvent]:
     """The events with what was measured after the last."""
     if not events or not bool(filter_.estimate(belief).observable):
         return events
@@ -122,7 +122,7 @@ def _closed(filter_: PayloadFilter, events: list[PayloadEvent], belief: PayloadB
 
 
 def surprise(
-    filter_: PayloadFilter, mass: float, sigma: float, signals: ArmSignals, first: int, last: int
+    filter_: PayloadCore, mass: float, sigma: float, signals: ArmSignals, first: int, last: int
 ) -> float:
     """Equation (1) of the joint that fits worst over some reports; positive where more hangs than believed."""
     at = slice(first, last)

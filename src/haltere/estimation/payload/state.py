@@ -1,4 +1,4 @@
-"""What the payload estimator is told, keeps and says; see `haltere.estimation.payload.filter`."""
+"""What the payload estimator is told, keeps and says; see `haltere.estimation.payload.core`."""
 
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ class PayloadSettings:
     floor: float = 0.0015
     """Deviation of a filtered reading beside the encoder's steps, share of the stall torque."""
     within: float = 0.01
-    """Weight of changes within a sweep beside its mean, e of equation (1) of `haltere.estimation.payload.filter`."""
+    """Weight of changes within a sweep beside its mean, e of equation (1) of `haltere.estimation.payload.core`."""
     pose_change: float = 0.35
     """rad by which a joint must have moved for a new pose."""
     weak_lever: float = 0.25

@@ -11,7 +11,7 @@ import numpy as np
 from haltere.estimation.core.consistency import Fit
 from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.coordinates import Chart
-from haltere.estimation.vehicle.steps import Belief
+from haltere.estimation.vehicle.steps import VehicleBelief
 from haltere.estimation.vehicle.verdicts import Judgement, judge, sentences
 from haltere.foundation.arrays import Array, double_precision, to_numpy
 from haltere.foundation.programs import CachedProgram, program_by_kind
@@ -33,13 +33,13 @@ class Row(NamedTuple):
     """The numbers that it is known together with, if it is a combination."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VehicleEstimate:
-    """What a flight told."""
+    """The parameters of a vehicle with their uncertainty, and how well the model fitted; it prints as its table."""
 
     chart: Chart
-    belief: Belief
-    prior_sigma: Array
+    belief: VehicleBelief
+    prior_sigma: np.ndarray
     """(19 + 7 N,) of the printed numbers, before flight and hand measurements."""
     rejected: int
     """Poses beyond the gate after the smoothed start."""
@@ -47,7 +47,7 @@ class VehicleEstimate:
     """How the readings after the smoothed start fitted."""
     notes: tuple[str, ...]
     """What was odd, and what stays open."""
-    early: Belief | None = None
+    early: VehicleBelief | None = None
     """What was believed at an earlier moment, where that was asked for."""
 
     @cached_property
@@ -128,6 +128,13 @@ class VehicleEstimate:
         sigmas = np.sqrt(np.diagonal(self.printed_cov))
         rows = zip(self.chart.names, values, sigmas, self.judged(), strict=True)
         return [Row(n, float(v), float(s), j.verdict, j.partners) for n, v, s, j in rows]
+
+    def __repr__(self) -> str:
+        """The table as text, and the notes."""
+        rows = self.table()
+        width = max(len(row.name) for row in rows)
+        lines = [f"{r.name:{width}}  {r.value:12.5g} +- {r.sigma:<10.2g} {r.verdict}" for r in rows]
+        return "\n".join([*lines, *self.notes])
 
 
 @program_by_kind(lambda kind: ({block.name: 0 for block in kind.printed.blocks}, 0), fast_compile=True)

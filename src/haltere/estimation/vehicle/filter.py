@@ -1,401 +1,236 @@
-"""`VehicleFilter`: from an airframe with doubtful numbers and a flight to numbers with their uncertainty.
+"""`VehicleFilter`: mass, inertia, rotors and sensors of a vehicle from pose, IMU and rotor speeds.
 
-    vehicle = VehicleFilter.from_airframe(airframe, hands={"mass": (0.716, 1e-3)})
-    estimate = vehicle.estimate(flight)              # a whole flight: smoothed start, then filtered
-    estimate.table()                                 # name, value, sigma
+    vehicle = VehicleFilter("hummingbird", hand_measurements={"mass": (0.716, 1e-3)})
+    vehicle.fit(flight).table()                                   # a whole flight
 
-or sample by sample: `begin`, then `pose` and `step` as readings arrive; each returns a new belief. An update whose
-result would not be finite leaves the belief as it was.
+    belief = vehicle.begin(pose=pose, rotor_speeds=speeds, imu=imu)     # or sample by sample
+    belief = vehicle.predict(belief, imu, speeds, dt)
+    belief = vehicle.correct(belief, pose)
+    vehicle.estimate(belief).table()
+
+A filter keeps no state: a belief goes in, a new belief comes out. It computes with 64 bits, whatever JAX is set to; all
+arrays that it returns are NumPy float64. What it computes with is `haltere.estimation.vehicle.core`.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from threading import Thread
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from os import PathLike
+from typing import cast
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.errors import closest
-from haltere.estimation.core.consistency import Fit, fit_of
+from haltere.airframe.catalogue.entries import load_airframe
+from haltere.estimation.core.consistency import Fit
+from haltere.estimation.core.readings import ImuReading, Pose, check_reading, join_imu, split_pose
 from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.alignment import first_attitude
-from haltere.estimation.vehicle.coordinates import Axes, Chart, Effect
-from haltere.estimation.vehicle.description import Description, describe_vehicle
-from haltere.estimation.vehicle.estimate import VehicleEstimate, prepare
-from haltere.estimation.vehicle.frames import filled, frames_from_flight
-from haltere.estimation.vehicle.prior import Hand, PriorError, VehiclePrior, guessed, prior_program
-from haltere.estimation.vehicle.smoother import Nominal, blank, iterated
-from haltere.estimation.vehicle.steps import (
-    Belief,
-    Frames,
-    Noise,
-    Steps,
-    Trail,
-    filtered,
-    imu_step,
-    pose_update,
-)
+from haltere.estimation.vehicle.coordinates import Effect
+from haltere.estimation.vehicle.core import VehicleCore
+from haltere.estimation.vehicle.estimate import VehicleEstimate
+from haltere.estimation.vehicle.prior import HandMeasurement, PriorError
+from haltere.estimation.vehicle.steps import VehicleBelief
 from haltere.flight import Flight
-from haltere.foundation.arrays import Array, ArrayLike, double_precision
-from haltere.foundation.programs import CachedProgram
+from haltere.foundation.arrays import ArrayLike, double_precision, to_float64, to_numpy
 from haltere.lie import so3
 
-GATE = 40.0
-"""Normalised innovation squared beyond which a pose is an outlier; one in two million good ones is."""
-CHUNK = 50
-"""Frames that are filtered in one call, so that flights of any length share what was compiled."""
-SETTLED = 0.03
-"""Sigmas: smoothing ends with the iteration that moves no number further."""
+HandMeasurements = Mapping[str, tuple[float, float]] | Iterable[HandMeasurement]
+"""By name (value, sigma), or one object for each."""
 
 
-@dataclass(frozen=True)
 class VehicleFilter:
-    """A vehicle, what is believed of it, and how noisy its sensors are."""
+    """The self-calibrating filter of one vehicle.
 
-    description: Description
-    noise: Noise
-    sigma: Array
-    """(19 + 7 N,) of the prior, printed numbers."""
-    moving_sigma: Array
-    """(18,) of the first state."""
-    hands: tuple[Hand, ...] = ()
-    readings: tuple[float, ...] = ()
-    start: float = 2.0
-    """Seconds smoothed at the beginning; zero for the plain filter."""
-    iterations: int = 5
-    """At most, of smoothing."""
-    gate: float = GATE
-    change: tuple[float, float, float] | None = None
-    """How fast the vehicle may change in flight: mass 1/sqrt(s), centre of mass m/sqrt(s), inertia 1/sqrt(s)."""
-    first_attitude: tuple[float, float, float, float] | None = None
-    """q_WM at the beginning, wxyz, good to some degrees; where the outer sensor tells no attitude and this is not
-    given, it comes from comparing positions and accelerations (`alignment`)."""
-    spread: Array | None = None
-    """(19 + 7 N, k) of the prior: what is doubtful together, beside `sigma`; see `vehicle_payload`."""
+    Readings, as they are logged by default (world axes ENU, body axes FLU):
 
-    @classmethod
+    | reading | what it is |
+    |---|---|
+    | `pose` | `(position, wxyz)` of the pose sensor in the world: position (3,) in m, unit quaternion (4,) from sensor axes to world axes; or the position alone |
+    | `imu` | `(accel, gyro)` in the IMU's axes: specific force (3,) in m/s2 (+9.81 along z at rest, z up), angular rate (3,) in rad/s |
+    | `rotor_speeds` | (N,) rad/s, in the airframe's order of rotors |
+
+    Where pose sensor and IMU sit, and how noisy they are, says the airframe.
+
+        import numpy as np
+        import haltere as ht
+
+        vehicle = ht.VehicleFilter("hummingbird", hand_measurements={"mass": (0.716, 1e-3)})
+        imu = ([0.0, 0.0, 9.81], [0.0, 0.0, 0.0])
+        pose = ([0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0])
+        speeds = np.full(4, 453.2)
+        belief = vehicle.begin(pose=pose, rotor_speeds=speeds, imu=imu)
+        for _ in range(4):
+            belief = vehicle.predict(belief, imu, speeds, dt=0.005)
+        belief = vehicle.correct(belief, pose)
+        print(vehicle.estimate(belief))
+    """  # fmt: skip  # noqa: E501 - a row of a table is one line
+
     @double_precision()
-    def from_airframe(
-        cls,
-        airframe: Airframe,
-        hands: Mapping[str, tuple[float, float]] | None = None,
-        known: Mapping[str, float] | None = None,
+    def __init__(
+        self,
+        airframe: Airframe | str | PathLike[str],
+        *,
+        hand_measurements: HandMeasurements | None = None,
+        known: Mapping[str, float | tuple[float, float]] | None = None,
         uncertainty: float = 1.0,
-        speed_sigma: float = np.pi,
-        axes: Axes = "sphere",
-        effects: tuple[Effect, ...] = (),
+        effects: Iterable[Effect] = (),
         joint_angles: ArrayLike | None = None,
-        **options: Any,
-    ) -> "VehicleFilter":
-        """A filter that believes the airframe file to about 10 % (see `ten_percent`).
+    ) -> None:
+        """A filter that believes the airframe to about 10 % before the first reading.
 
         Args:
-            airframe: the vehicle; noise of its sensors as the file states it.
-            hands: hand measurements by name: value and standard deviation.
-            known: standard deviations of the prior by name, zero for what is known exactly.
-            uncertainty: of everything else, in units of "10 %".
-            speed_sigma: of rotor speeds about the reported ones, rad/s.
-            axes: coordinates of the rotor axes.
+            airframe: the vehicle, its file, or its name in the catalogue; it needs rotors, an IMU and a pose or
+                position sensor, with their noise.
+            hand_measurements: numbers measured by hand, `{name: (value, sigma)}` or `HandMeasurement` objects; they are
+                weighed against what the airframe says.
+            known: numbers that replace those of the airframe, by name of the parameter: a value that is exact, or
+                (value, sigma). Positions count from the centre of mass along the principal axes.
+            uncertainty: of everything else, in units of "10 %" (`haltere.estimation.vehicle.prior.ten_percent`).
             effects: what else acts and is estimated: "drag", "wind", "spin", "lag", "delay".
-            joint_angles: (J,) rad at which the links are held, zero where not given.
-            options: other fields.
+            joint_angles: (J,) rad at which the joints are held; zero where not given.
 
         Raises:
-            HaltereError: a name is unknown, a deviation is negative, or a sensor is missing.
+            HaltereError: a name is unknown, a standard deviation is negative, or a sensor is missing.
         """
-        description = describe_vehicle(airframe, axes, effects, joint_angles)
-        chart = description.chart
-        guess = guessed(chart.kind)(chart.numbers, description.printed, float(uncertainty))
-        moving_sigma, sigma = guess[0], np.array(guess[1])
-        for name, value in (known or {}).items():
-            if name not in chart.names:
-                raise PriorError(f"'{name}' is not a parameter of this vehicle; {closest(name, chart.names)}")
-            if not value >= 0.0:
-                raise PriorError(f"{name}: got a standard deviation of {value}; give zero or more")
-            sigma[chart.names.index(name)] = value
-        measured = tuple(Hand(name, sigma_) for name, (_, sigma_) in (hands or {}).items())
-        for hand in measured:
-            hand.quantity(chart)
-            if not hand.sigma > 0.0:
-                raise PriorError(
-                    f"{hand.name}: got a standard deviation of {hand.sigma}; give one above zero"
-                )
-        values = tuple(float(value) for value, _ in (hands or {}).values())
-        noise = Noise.from_airframe(airframe, speed_sigma)
-        return replace(cls(description, noise, jnp.asarray(sigma), moving_sigma, measured, values), **options)
+        vehicle = load_airframe(airframe)
+        given = {name: _value_and_sigma(name, number) for name, number in (known or {}).items()}
+        core = VehicleCore.from_airframe(
+            vehicle,
+            _by_name(hand_measurements),
+            {name: sigma for name, (_, sigma) in given.items()},
+            uncertainty,
+            effects=tuple(effects),
+            joint_angles=joint_angles,
+        )
+        self.core = _with_values(core, {name: value for name, (value, _) in given.items()})
 
     @property
-    def chart(self) -> Chart:
-        """The filter's coordinates."""
-        return self.description.chart
+    def names(self) -> tuple[str, ...]:
+        """The parameters, in the order of `estimate(belief).table()`."""
+        return self.core.chart.names
 
-    def first_state(self, frames: Frames) -> Mean:
-        """The moving blocks at the first pose, from the first readings."""
-        printed = self.description.printed
-        seen = np.flatnonzero(np.asarray(frames.pose_valid[:, 0]))
-        if len(seen) == 0:
-            raise PriorError("the flight has no valid pose; the filter cannot start without one")
-        k = int(seen[0])
-        if self.first_attitude is not None:
-            wxyz = jnp.asarray(self.first_attitude)
-        elif bool(frames.pose_valid[k, 3]):
-            wxyz = _carried(frames.wxyz[k], printed["pose_rotation"])
-        else:
-            wxyz = self._aligned(jax.tree.map(lambda x: x[k:], frames))
-        later, elapsed = k, 1.0
-        if len(seen) > 1:
-            later = int(seen[min(3, len(seen) - 1)])
-            elapsed = max(float(np.sum(np.asarray(frames.steps.dt[k:later]))), 1e-9)
-        mounted = tuple(printed[name] for name in ("pose_position", "imu_rotation"))
-        moved = (np.asarray(frames.place[later]) - np.asarray(frames.place[k])) / elapsed
-        moving = {
-            **_first_motion(mounted, frames.place[k], wxyz, moved, frames.steps.imu[k, 0, 3:]),
-            "rotor_speed": jnp.asarray(frames.steps.speeds[k, 0]),
-            **{name: jnp.asarray(np.zeros(3)) for name in ("accel_bias", "gyro_bias", "wind")},
-        }
-        return self.chart.moving.part(moving)
+    @double_precision()
+    def begin(
+        self, *, pose: Pose, rotor_speeds: ArrayLike, imu: ImuReading, velocity: ArrayLike | None = None
+    ) -> VehicleBelief:
+        """The belief at the first readings, hand measurements included.
 
-    def _aligned(self, frames: Frames) -> Array:
-        """q_WM at the beginning (4,) from positions and IMU."""
-        steps, printed = frames.steps, self.description.printed
-        dt = np.asarray(steps.dt)
-        ends = np.cumsum(dt.reshape(-1)).reshape(dt.shape)
-        real = (dt > 0.0) & np.asarray(steps.imu_valid)
-        imu, seen = np.asarray(steps.imu)[real], np.asarray(frames.pose_valid[:, 0])
-        begins = ends - dt
-        q_WI = first_attitude(
-            begins[real],
-            imu[:, 3:],
-            imu[:, :3],
-            begins[seen, 0],
-            np.asarray(frames.place)[seen],
-            np.asarray(printed["gravity"]),
-        )
-        found: Array = _carried(q_WI, printed["imu_rotation"])
-        return found
+        Args:
+            pose: (position, wxyz) of the pose sensor.
+            rotor_speeds: (N,) rad/s.
+            imu: (accel, gyro).
+            velocity: (3,) m/s of the pose sensor, world axes; a vehicle that hovers, where not given.
 
-    def prior(self, moving: Mean) -> VehiclePrior:
-        """What is believed before the flight."""
-        return VehiclePrior(moving, self.moving_sigma, self.description.printed, self.sigma, self.spread)
+        Raises:
+            PriorError: the pose has no attitude, or a reading is not finite.
+            ReadingError: a reading has another shape.
+        """
+        (position, wxyz), reading = split_pose(pose), join_imu(imu)
+        if wxyz is None:
+            raise PriorError(
+                "got a position without attitude; begin with (position, wxyz), or let fit(flight) find the attitude"
+            )
+        speeds = check_reading("rotor speeds", rotor_speeds, (self.core.chart.count,))
+        moving = np.zeros(3) if velocity is None else check_reading("a velocity", velocity, (3,))
+        for name, values in (
+            ("position", position),
+            ("wxyz", wxyz),
+            ("gyro", reading[3:]),
+            ("speeds", speeds),
+        ):
+            if isinstance(values, np.ndarray) and not np.isfinite(values).all():
+                raise PriorError(
+                    f"got {name} {values}; the filter begins at finite readings, give the next ones"
+                )
+        attitude = self.core.principal_attitude(wxyz)
+        first = self.core.moving_state(position, attitude, moving, reading[3:], speeds)
+        return to_numpy(self.core.begin(first))
 
-    def begin(self, moving: Mean) -> Belief:
-        """The belief before the first reading, hand measurements included."""
-        _, P, mean = self._believed(moving, self._first(moving))
-        return Belief(mean, P)
+    @double_precision()
+    def predict(
+        self,
+        belief: VehicleBelief,
+        imu: ImuReading,
+        rotor_speeds: ArrayLike,
+        dt: float,
+        rotor_accelerations: ArrayLike | None = None,
+    ) -> VehicleBelief:
+        """The belief after an IMU reading and the `dt` seconds that follow it.
 
-    def _first(self, moving: Mean) -> Mean:
-        """The state whose constants are those of the prior."""
-        guess = guessed(self.chart.kind)(self.chart.numbers, self.description.printed, 1.0)
-        return {**moving, **guess[2]}
-
-    def _believed(self, moving: Mean, state: Mean) -> tuple[Array, Array, Mean]:
-        """Prior and hand measurements at a state: mean error, covariance, and the state moved by the error."""
-        sigmas = np.asarray([hand.sigma for hand in self.hands], float)
-        readings = np.asarray(self.readings, float)
-        found: tuple[Array, Array, Mean] = prior_program(self.chart, self.hands)(
-            self.chart.numbers, self.prior(moving), readings, sigmas, state
-        )
-        return found
-
-    def pose(self, belief: Belief, place: Array, wxyz: Array | None = None) -> Belief:
-        """The belief after a pose, or after a position if there is no `wxyz`."""
-        valid = jnp.asarray([True] * 3 + [wxyz is not None] * 3)
-        turn = jnp.eye(4)[0] if wxyz is None else jnp.asarray(wxyz)
-        new = _online(self.chart)[0](self._changing, belief, jnp.asarray(place), turn, valid, self.gate)
-        return _sound(new, belief)
-
-    def step(
-        self, belief: Belief, speeds: ArrayLike, imu: ArrayLike, dt: float, rise: ArrayLike | None = None
-    ) -> Belief:
-        """The belief after an IMU reading (6,) and the `dt` seconds that follow, with rotor speeds (N,) rad/s.
-
-        How the speeds `rise` (N,), rad/s2, is asked for by the effects "spin" and "delay"; not given it is zero.
+        Args:
+            belief: at the moment of the reading.
+            imu: (accel, gyro); a reading that is not finite is left out.
+            rotor_speeds: (N,) rad/s, their mean over the `dt` seconds.
+            dt: s until the next IMU reading.
+            rotor_accelerations: (N,) rad/s2; the effects "spin" and "delay" ask for them, zero where not given.
 
         Raises:
             PriorError: dt is negative, or a rotor speed is missing or not finite.
         """
-        given = np.asarray(speeds, float)
-        if not dt >= 0.0:
-            raise PriorError(f"got a step of {dt} s; stamps must not go backwards")
-        if given.shape != (self.chart.count,) or not np.isfinite(given).all():
-            raise PriorError(f"got rotor speeds {given}; give {self.chart.count} finite numbers in rad/s")
-        rising = jnp.zeros(given.shape) if rise is None else jnp.nan_to_num(jnp.asarray(rise))
-        step = Steps(jnp.asarray(float(dt)), jnp.asarray(given), jnp.asarray(imu), jnp.asarray(True), rising)
-        return _sound(_online(self.chart)[1](self._changing, belief, step), belief)
+        speeds = check_reading("rotor speeds", rotor_speeds, (self.core.chart.count,))
+        rise = None if rotor_accelerations is None else to_float64(rotor_accelerations)
+        return to_numpy(self.core.step(belief, speeds, join_imu(imu), dt, rise))
 
-    def estimate(
-        self, flight: Flight | Frames, early: float | None = None, **options: Any
-    ) -> VehicleEstimate:
-        """The estimate after a whole flight.
+    @double_precision()
+    def correct(self, belief: VehicleBelief, pose: Pose) -> VehicleBelief:
+        """The belief after a pose or a position; one that is not finite, or an outlier, changes nothing."""
+        position, wxyz = split_pose(pose)
+        return to_numpy(self.core.pose(belief, position, wxyz))
+
+    @double_precision()
+    def estimate(self, belief: VehicleBelief) -> VehicleEstimate:
+        """The parameters of the vehicle by a belief: `.table()` has name, value, sigma and verdict of each."""
+        unknown = Fit(1.0, 1.0, 0.0, None)  # a belief does not remember how its readings fitted
+        found = VehicleEstimate(self.core.chart, to_numpy(belief), self.core.prior_sigma, 0, unknown, ())
+        return replace(found, notes=tuple(found.open()))
+
+    @double_precision()
+    def fit(self, flight: Flight) -> VehicleEstimate:
+        """The parameters from a whole flight: its beginning smoothed, then filtered to its end.
 
         Args:
-            flight: the record, or frames of it.
-            early: s since the first sample of the record; what was believed then is kept too.
-            options: for `frames_from_flight`.
+            flight: with `imu.accel`, `imu.gyro`, `rotors.speed`, `pose.position` and, where the sensor measures it,
+                `pose.wxyz`.
+
+        Raises:
+            HaltereError: a channel is missing or too short, or the first attitude cannot be found.
         """
-        if isinstance(flight, Flight):
-            framed = frames_from_flight(flight, self.chart.rotors, **options)
-            mark = 0
-            if early is not None:
-                lead = (flight.start - framed.first) / 1e9
-                mark = int(np.searchsorted(framed.time[1:], early + lead, side="right"))
-            noise = self.noise._replace(rise=jnp.asarray(framed.rise_sigma))
-            return replace(self, noise=noise)._estimate(framed.frames, framed.notes, mark)
-        return self._estimate(flight)
-
-    def _estimate(self, frames: Frames, notes: tuple[str, ...] = (), mark: int = 0) -> VehicleEstimate:
-        """`estimate` for frames; what is believed after `mark` of them is kept too."""
-        period = float(np.sum(np.asarray(frames.steps.dt))) / frames.place.shape[0]
-        told = bool(np.any(np.asarray(frames.pose_valid[:, 3])))
-        start, iterations = (self.start, self.iterations) if told else self.without_attitude
-        head = min(round(start / period), frames.place.shape[0])
-        beginning, rest = jax.tree.map(lambda x: x[:head], frames), jax.tree.map(lambda x: x[head:], frames)
-        with self._preparing(beginning):
-            moving = self.first_state(frames)
-            belief = self.begin(moving)
-            if head > 0:
-                belief = self._smoothed(moving, belief, beginning, iterations)
-        other = Thread(
-            target=double_precision()(prepare), args=(self.chart, self.chart.constants(belief.mean))
-        )
-        other.start()
-        belief, trails, marked = self._filtered(belief, rest, self._changing, mark - head)
-        other.join()
-        nis = [(np.asarray(trail.pose_nis), np.asarray(trail.imu_nis)) for trail in trails]
-        fit, rejected = self._fit(rest, nis, head * period)
-        sigma = jnp.sqrt(jnp.diagonal(self.prior(moving).cov))
-        estimate = VehicleEstimate(self.chart, belief, sigma, rejected, fit, notes, marked)
-        said = [str(fit)] if fit.mismatch else []
-        if fit.mismatch and self.change is None:
-            said.append(
-                "mass and thrust coefficient cannot be told apart in a change unless `change` is given"
-            )
-        bodiless = estimate.impossible()
-        said += [bodiless] if bodiless else []
-        return replace(estimate, notes=(*notes, *said, *estimate.open()))
-
-    @contextmanager
-    def _preparing(self, frames: Frames) -> Iterator[None]:
-        """Have the smoother for these frames compiled or loaded on another core meanwhile."""
-        if frames.place.shape[0] == 0:
-            yield
-            return
-        given = (self.chart.numbers, self.noise)
-        whole = filled(frames, CHUNK)
-        nominal, cov = blank(self.chart, whole.steps.dt.shape)
-        prior = (jax.ShapeDtypeStruct(cov.shape[:1], cov.dtype), cov)
-        refine = iterated(self.chart.kind)
-        other = Thread(
-            target=double_precision()(refine.prepare), args=(*given, prior, nominal, whole, self.gate)
-        )
-        other.start()
-        try:
-            yield
-        finally:
-            other.join()
-
-    def _filtered(
-        self, belief: Belief, frames: Frames, noise: Noise, mark: int = 0
-    ) -> tuple[Belief, list[Trail], Belief | None]:
-        """The belief after all frames, what each piece of `CHUNK` frames left, and the belief after `mark` frames."""
-        run, whole, count = filtered(self.chart.kind), filled(frames, CHUNK), frames.place.shape[0]
-        trails, marked = [], None
-        for first in range(0, count, CHUNK):
-            last = first + CHUNK
-            if first < mark < min(last, count):
-                piece = filled(jax.tree.map(lambda x, f=first: x[f:mark], frames), CHUNK)
-                marked = _sound(run(self.chart.numbers, noise, belief, piece, self.gate)[0], belief)
-            piece = jax.tree.map(lambda x, f=first, e=last: x[f:e], whole)
-            new, trail = run(self.chart.numbers, noise, belief, piece, self.gate)
-            trails.append(trail)
-            belief = _sound(new, belief)
-            marked = belief if mark == min(last, count) else marked
-        return belief, trails, marked
-
-    def _smoothed(self, moving: Mean, belief: Belief, frames: Frames, iterations: int) -> Belief:
-        """The belief after frames that are smoothed, from the one before them: `smooth` in pieces."""
-        chart = self.chart
-        end, trails, _ = self._filtered(belief, frames, self.noise)
-        trail = jax.tree.map(lambda *parts: np.concatenate(parts), *trails)
-        nominal = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean))
-        whole, cov = filled(frames, CHUNK), end.cov
-        for _ in range(iterations):
-            m, P, _ = self._believed(moving, jax.tree.map(np.asarray, nominal).first)
-            nominal, cov, moved = iterated(chart.kind)(
-                chart.numbers, self.noise, (m, P), nominal, whole, self.gate
-            )
-            if float(moved) < SETTLED:
-                break
-        return Belief({**nominal.end, **nominal.constants}, cov)
-
-    @property
-    def without_attitude(self) -> tuple[float, int]:
-        """Seconds smoothed and iterations where the outer sensor tells no attitude: it takes longer to find it."""
-        return 2.5 * self.start, self.iterations + 3
-
-    @property
-    def _changing(self) -> Noise:
-        return self.noise if self.change is None else self.noise._replace(change=jnp.asarray(self.change))
-
-    def _fit(self, frames: Frames, nis: list[tuple[np.ndarray, np.ndarray]], begin: float) -> tuple[Fit, int]:
-        """How the frames after the start fitted, and how many poses were rejected."""
-        count = frames.place.shape[0]
-        if count == 0:
-            return Fit(1.0, 1.0, 0.0, None), 0
-        dt = np.asarray(frames.steps.dt)
-        numbers = np.sum(np.asarray(frames.pose_valid), axis=1)
-        pose, imu = (np.concatenate(parts)[:count] for parts in zip(*nis, strict=True))
-        time = begin + np.concatenate([[0.0], np.cumsum(dt.sum(axis=1))[:-1]])
-        seen = np.asarray(frames.steps.imu_valid) & (dt > 0.0)
-        fit = fit_of(time, pose, numbers, imu, seen, self.gate)
-        return fit, int(np.sum((numbers > 0) & (pose > self.gate)))
+        return self.core.estimate(flight)
 
 
-def _sound(new: Belief, old: Belief) -> Belief:
-    """The new belief if all of it is finite, else the old one."""
-    finite = all(bool(np.isfinite(np.asarray(x)).all()) for x in jax.tree.leaves(new))
-    return new if finite else old
+def _by_name(hand_measurements: HandMeasurements | None) -> dict[str, tuple[float, float]]:
+    """Value and standard deviation of each hand measurement."""
+    if hand_measurements is None:
+        return {}
+    if isinstance(hand_measurements, Mapping):
+        return dict(hand_measurements)
+    found = {}
+    for one in hand_measurements:
+        if one.value is None:
+            raise PriorError(f"hand measurement '{one.name}' has no value; give value= what was read")
+        found[one.name] = (one.value, one.sigma)
+    return found
 
 
-@jax.jit
-def _carried(q_WS: Array, q_MS: Array) -> Array:
-    """(4,) q_WM of a vehicle whose sensor, mounted at q_MS, is at q_WS."""
-    return so3.multiply_wxyz(q_WS, so3.conjugate_wxyz(q_MS))
+def _value_and_sigma(name: str, number: float | tuple[float, float]) -> tuple[float, float]:
+    value, sigma = number if isinstance(number, tuple | list) else (number, 0.0)
+    if not np.isfinite(value):
+        raise PriorError(f"known {name}: got {value}; give a finite number")
+    return float(value), float(sigma)
 
 
-def _motion(mounted: tuple[Array, Array], place: Array, wxyz: Array, velocity_W: Array, gyro: Array) -> Mean:
-    """Position, velocity, attitude and rates of the centre of mass.
-
-    Args:
-        mounted: lever (3,) of the outer sensor, m, and q_MI (4,).
-        place: (3,) of the outer sensor, m, world.
-        wxyz: (4,) q_WM.
-        velocity_W: (3,) of the outer sensor, m/s, world.
-        gyro: (3,) rad/s, axes of the IMU.
-    """
-    lever, q_MI = mounted
-    R, rates = so3.from_wxyz(wxyz), so3.from_wxyz(q_MI) @ gyro
-    velocity = R.T @ velocity_W - jnp.cross(rates, lever)
-    return {"position": place - R @ lever, "velocity": velocity, "attitude": wxyz, "rates": rates}
-
-
-_first_motion = CachedProgram(
-    _motion, None, dict.fromkeys(("position", "velocity", "attitude", "rates"), 0), fast_compile=True
-)
-"""`_motion`, compiled."""
-
-
-@lru_cache(maxsize=8)
-def _online(chart: Chart) -> tuple[Any, Any]:
-    def pose(noise: Noise, belief: Belief, place: Array, wxyz: Array, valid: Array, gate: Any) -> Belief:
-        return pose_update(chart, noise, belief, place, wxyz, valid, gate)[0]
-
-    def step(noise: Noise, belief: Belief, step: Steps) -> Belief:
-        return imu_step(chart, noise, belief, step)[0]
-
-    return jax.jit(pose), jax.jit(step)
+def _with_values(core: VehicleCore, values: Mapping[str, float]) -> VehicleCore:
+    """The core whose prior has these values; names were checked with their deviations."""
+    space, physical = core.chart.printed, {k: np.array(x) for k, x in core.description.printed.items()}
+    for name, value in values.items():
+        row = core.chart.names.index(name)
+        block = next(b for b in space.blocks if space.places[b.name].start <= row < space.places[b.name].stop)
+        at = row - space.places[block.name].start
+        if block.kind == "rotation":
+            vector = np.array(so3.log_wxyz(physical[block.name]))
+            vector[at] = value
+            physical[block.name] = np.asarray(so3.to_wxyz(so3.exp(vector)))
+        else:
+            physical[block.name].reshape(-1)[at] = value
+    if not values:
+        return core
+    return replace(core, description=core.description._replace(printed=cast("Mean", physical)))

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from haltere.estimation.vehicle.filter import VehicleFilter
-from haltere.estimation.vehicle.steps import Belief
+from haltere.estimation.vehicle.core import VehicleCore
+from haltere.estimation.vehicle.steps import VehicleBelief
 from haltere.foundation.arrays import Array
 
 KEPT = 0.5
@@ -26,7 +26,7 @@ class Moment(NamedTuple):
     """What was believed before the IMU reading of a moment, and that reading."""
 
     time: float
-    belief: Belief
+    belief: VehicleBelief
     speeds: np.ndarray
     imu: np.ndarray
 
@@ -34,8 +34,8 @@ class Moment(NamedTuple):
 class OnlineVehicle:
     """A belief that follows readings; the rotor speeds of a step are the mean of those at its two ends."""
 
-    def __init__(self, vehicle: VehicleFilter, belief: Belief, kept: float = KEPT) -> None:
-        """Begin with a belief, e.g. of `VehicleFilter.begin`, that holds at the first IMU sample."""
+    def __init__(self, vehicle: VehicleCore, belief: VehicleBelief, kept: float = KEPT) -> None:
+        """Begin with a belief, e.g. of `VehicleCore.begin`, that holds at the first IMU sample."""
         self.vehicle = vehicle
         self.reasons: list[str] = []
         """Why readings were skipped."""
@@ -44,7 +44,7 @@ class OnlineVehicle:
         self._moments: deque[Moment] = deque()
 
     @property
-    def belief(self) -> Belief:
+    def belief(self) -> VehicleBelief:
         """At the last IMU sample, before its reading."""
         return self._moments[-1].belief if self._moments else self._first
 
@@ -90,7 +90,7 @@ class OnlineVehicle:
             return 0.0
         return (self._moments[-1].time - self._moments[0].time) / (len(self._moments) - 1)
 
-    def _stepped(self, moment: Moment, time: float, speeds: np.ndarray) -> Belief:
+    def _stepped(self, moment: Moment, time: float, speeds: np.ndarray) -> VehicleBelief:
         dt = time - moment.time
         mean, rise = 0.5 * (moment.speeds + speeds), (speeds - moment.speeds) / dt
         return self.vehicle.step(moment.belief, mean, moment.imu, dt, rise)

@@ -23,8 +23,8 @@ import numpy as np
 from haltere.airframe.fields import principal_axes
 from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.coordinates import Chart
-from haltere.estimation.vehicle.filter import VehicleFilter
-from haltere.estimation.vehicle.prior import Hand, VehiclePrior, prior_at
+from haltere.estimation.vehicle.core import VehicleCore
+from haltere.estimation.vehicle.prior import HandMeasurement, VehiclePrior, prior_at
 from haltere.foundation.arrays import Array
 from haltere.lie import s2, so3
 
@@ -36,7 +36,7 @@ ITERATIONS = 3
 """Of hand measurements, which need not be linear."""
 
 
-def with_payload(vehicle: VehicleFilter, payload: Any, cov: Any) -> VehicleFilter:
+def with_payload(vehicle: VehicleCore, payload: Any, cov: Any) -> VehicleCore:
     """The filter of the same vehicle with something in its gripper; hand measurements are those made without it.
 
     Args:
@@ -63,7 +63,7 @@ def with_payload(vehicle: VehicleFilter, payload: Any, cov: Any) -> VehicleFilte
     )
     spread = _root(np.asarray(F @ before @ F.T + G @ doubt @ G.T))
     none = jnp.zeros_like(vehicle.sigma)
-    return replace(vehicle, description=new, sigma=none, spread=spread, hands=(), readings=())
+    return replace(vehicle, description=new, sigma=none, spread=spread, hand_measurements=(), readings=())
 
 
 def loaded(chart: Chart, printed: Mean, payload: Array, axes: Any) -> Mean:
@@ -131,23 +131,23 @@ def _compiled_change(chart: Chart) -> Any:
     return jax.jit(change)
 
 
-def _hand_measured(vehicle: VehicleFilter) -> tuple[Mean, np.ndarray]:
+def _hand_measured(vehicle: VehicleCore) -> tuple[Mean, np.ndarray]:
     """The printed numbers of the prior with its hand measurements, and their covariance."""
     printed, prior = vehicle.description.printed, vehicle.prior({})
-    if not vehicle.hands:
+    if not vehicle.hand_measurements:
         return printed, np.asarray(prior.cov)
-    return _compiled_hands(vehicle.chart, vehicle.hands)(prior, jnp.asarray(vehicle.readings))  # type: ignore[no-any-return]
+    return _compiled_hands(vehicle.chart, vehicle.hand_measurements)(prior, jnp.asarray(vehicle.readings))  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=8)
-def _compiled_hands(chart: Chart, hands: tuple[Hand, ...]) -> Any:
+def _compiled_hands(chart: Chart, hand_measurements: tuple[HandMeasurement, ...]) -> Any:
     def measured(prior: VehiclePrior, readings: Array) -> tuple[Mean, Array]:
         level = jnp.asarray([1.0, 0.0, 0.0, 0.0])
         moving = {b.name: level if b.kind == "rotation" else jnp.zeros(b.shape) for b in chart.moving.blocks}
         still, first, size = prior._replace(moving=moving), chart.moving.dimension, chart.constant.dimension
 
         def again(_: int, last: tuple[Mean, Array]) -> tuple[Mean, Array]:
-            mean, P = prior_at(chart, still, hands, readings, {**moving, **last[0]})
+            mean, P = prior_at(chart, still, hand_measurements, readings, {**moving, **last[0]})
             return chart.constant.plus(last[0], mean[first:]), P[first:, first:]
 
         start = (chart.to_coordinates(prior.printed), jnp.zeros((size, size)))

@@ -56,14 +56,21 @@ class VehiclePrior(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Hand:
-    """A measurement made by hand: the name of what was measured, and how well.
+class HandMeasurement:
+    """A number of the vehicle that was measured by hand, with a scale, a ruler or a caliper.
 
-    Names are those of `Chart.names`, and `distance.<rotor>.<rotor>`; a rotation counts from no rotation at all.
+        HandMeasurement("mass", sigma=1e-3, value=0.716)
+        HandMeasurement("distance.front.rear", sigma=1e-3, value=0.340)
+
+    The filter applies each of them once, before the first reading. Names are those of the parameters
+    (`VehicleFilter.names`), and `distance.<rotor>.<rotor>` between two rotors; rotations count from no rotation.
     """
 
     name: str
     sigma: float
+    """Standard deviation, in the unit of the value: kg, m, kg m2, rad, N/(rad/s)^2."""
+    value: float | None = None
+    """What was read; None where readings are given apart, as in simulated series."""
 
     def quantity(self, chart: Chart) -> Callable[[Mean], Array]:
         """The measured quantity as a function of printed numbers."""
@@ -104,15 +111,19 @@ def flat(space: Space, printed: Mean) -> Array:
 
 
 def prior_at(
-    chart: Chart, prior: VehiclePrior, hands: Sequence[Hand], readings: Array, state: Mean
+    chart: Chart,
+    prior: VehiclePrior,
+    hand_measurements: Sequence[HandMeasurement],
+    readings: Array,
+    state: Mean,
 ) -> tuple[Array, Array]:
     """Mean error (n,) and covariance (n, n) of prior and hand measurements, linearised at `state`: (1) and (2).
 
     Args:
         chart: the coordinates.
         prior: the Gaussian.
-        hands: what was measured by hand.
-        readings: (len(hands),) what the hand measurements read.
+        hand_measurements: what was measured by hand.
+        readings: (len(hand_measurements),) what the hand measurements read.
         state: where to linearise.
     """
     offset = chart.moving.minus(prior.moving, state)
@@ -124,9 +135,9 @@ def prior_at(
     mean = jnp.concatenate([offset, J @ away])
     cov = jax.scipy.linalg.block_diag(moving, J @ printed @ J.T)
     cov = 0.5 * (cov + cov.T)
-    if not hands:
+    if not hand_measurements:
         return mean, cov
-    quantities = [hand.quantity(chart) for hand in hands]
+    quantities = [hand.quantity(chart) for hand in hand_measurements]
 
     def measured(error: Array) -> Array:
         printed = chart.to_printed(chart.constant.plus(chart.constants(state), error))
@@ -134,21 +145,21 @@ def prior_at(
 
     still = jnp.zeros(chart.constant.dimension)
     H = jnp.concatenate(
-        [jnp.zeros((len(hands), chart.moving.dimension)), jax.jacfwd(measured)(still)], axis=1
+        [jnp.zeros((len(hand_measurements), chart.moving.dimension)), jax.jacfwd(measured)(still)], axis=1
     )
     innovation = readings - measured(still) - H @ mean
-    variances = jnp.asarray([hand.sigma**2 for hand in hands])
+    variances = jnp.asarray([hand.sigma**2 for hand in hand_measurements])
     cov, gain = update(cov, H, variances, innovation, jnp.asarray(True))
     return mean + gain.gain @ innovation, cov
 
 
-def prior_program(chart: Chart, hands: Sequence[Hand]) -> CachedProgram:
+def prior_program(chart: Chart, hand_measurements: Sequence[HandMeasurement]) -> CachedProgram:
     """Mean error, covariance, and the state moved by the mean error: see `prior_at`.
 
-    Arguments: numbers of the chart, prior, readings and deviations of the hand measurements (len(hands),), state.
+    Arguments: numbers of the chart, prior, readings and deviations (H,) of the H hand measurements, state.
     """
-    named = replace(chart.kind, rotors=chart.rotors) if hands else chart.kind
-    return believed((named, tuple(hand.name for hand in hands)))
+    named = replace(chart.kind, rotors=chart.rotors) if hand_measurements else chart.kind
+    return believed((named, tuple(hand.name for hand in hand_measurements)))
 
 
 @program_by_kind(lambda kind: (0, 0, {block.name: 0 for block in kind[0].space.blocks}), fast_compile=True)
@@ -162,8 +173,10 @@ def believed(
 ) -> tuple[Array, Array, Mean]:
     """`prior_program` for charts of one kind and hand measurements of these names."""
     chart, names = kind[0].of_numbers(numbers), kind[1]
-    hands = [Hand(name, sigma) for name, sigma in zip(names, sigmas, strict=True)] if names else []
-    mean, cov = prior_at(chart, prior, hands, readings, state)
+    hand_measurements = (
+        [HandMeasurement(name, sigma) for name, sigma in zip(names, sigmas, strict=True)] if names else []
+    )
+    mean, cov = prior_at(chart, prior, hand_measurements, readings, state)
     return mean, cov, chart.space.plus(state, mean)
 
 

@@ -26,10 +26,10 @@ from haltere.estimation.core.space import CURVED, Mean, Space
 from haltere.estimation.vehicle.coordinates import Chart
 from haltere.estimation.vehicle.model import linear_imu, linear_step, scalars, together
 from haltere.estimation.vehicle.steps import (
-    Belief,
     Frames,
     Noise,
     Steps,
+    VehicleBelief,
     names,
     pose_residual,
     run,
@@ -164,7 +164,7 @@ def smooth(
     frames: Frames,
     iterations: int = 4,
     gate: float = jnp.inf,
-) -> tuple[Belief, Nominal, Array]:
+) -> tuple[VehicleBelief, Nominal, Array]:
     """The belief after the frames, the smoothed trajectory, and how far each iteration moved, in sigmas.
 
     Args:
@@ -177,7 +177,7 @@ def smooth(
         gate: largest normalised innovation squared of a pose that is believed.
     """
     m, P = prior(first)
-    end, trail = run(chart, noise, Belief(chart.space.plus(first, m), P), frames, gate)
+    end, trail = run(chart, noise, VehicleBelief(chart.space.plus(first, m), P), frames, gate)
     begun = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean))
 
     def iterate(carry: tuple[Nominal, Array], _: None) -> Any:
@@ -185,7 +185,7 @@ def smooth(
         return (new, P), size
 
     (nominal, P), sizes = jax.lax.scan(iterate, (begun, end.cov), None, length=iterations)
-    return Belief({**nominal.end, **nominal.constants}, P), nominal, sizes
+    return VehicleBelief({**nominal.end, **nominal.constants}, P), nominal, sizes
 
 
 def refined(

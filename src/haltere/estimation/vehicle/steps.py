@@ -120,7 +120,7 @@ class Frames(NamedTuple):
     """(K, n, ...)."""
 
 
-class Belief(NamedTuple):
+class VehicleBelief(NamedTuple):
     """What the filter holds true."""
 
     mean: Mean
@@ -182,20 +182,20 @@ def pose_residual(
 
 
 def pose_update(
-    chart: Chart, noise: Noise, belief: Belief, place: Array, wxyz: Array, valid: Array, gate: float
-) -> tuple[Belief, Gain]:
+    chart: Chart, noise: Noise, belief: VehicleBelief, place: Array, wxyz: Array, valid: Array, gate: float
+) -> tuple[VehicleBelief, Gain]:
     """The belief after a pose at place (3,), wxyz (4,); valid (6,) says which of the six count."""
     space = chart.space
     residual, H, usable = pose_residual(chart, belief.mean, place, wxyz, valid)
     gain, B = gain_of(belief.cov, H, noise.pose**2, residual, usable, gate)
     mean = together(chart, partial(shifted, space), belief.mean, gain.shift)
     cov = turned(chart, belief.cov, turning(chart, belief.mean, mean), gain.gain, B)
-    return Belief(mean, space.transported(belief.mean, gain.shift, cov)), gain
+    return VehicleBelief(mean, space.transported(belief.mean, gain.shift, cov)), gain
 
 
 def imu_step(
-    chart: Chart, noise: Noise, belief: Belief, step: Steps
-) -> tuple[Belief, tuple[Mean, Array, Array]]:
+    chart: Chart, noise: Noise, belief: VehicleBelief, step: Steps
+) -> tuple[VehicleBelief, tuple[Mean, Array, Array]]:
     """The belief after an IMU reading and the step that follows; also the mean between them, the noise, the NIS."""
     space, N = chart.space, chart.count
     n = space.dimension
@@ -218,15 +218,15 @@ def imu_step(
     cov = stepped(chart, turned(chart, cov, C, gain.gain, B), Phi, noise, step.dt, mean)
     if noise.change is not None:
         cov = cov + step.dt * change_spread(chart, mean, noise.change)
-    return Belief(later, cov), (chart.moving.part(mean), gain.shift[n:], gain.nis)
+    return VehicleBelief(later, cov), (chart.moving.part(mean), gain.shift[n:], gain.nis)
 
 
 def run(
-    chart: Chart, noise: Noise, belief: Belief, frames: Frames, gate: float = jnp.inf
-) -> tuple[Belief, Trail]:
+    chart: Chart, noise: Noise, belief: VehicleBelief, frames: Frames, gate: float = jnp.inf
+) -> tuple[VehicleBelief, Trail]:
     """The belief after all frames of a flight."""
 
-    def frame(belief: Belief, now: Frames) -> tuple[Belief, Trail]:
+    def frame(belief: VehicleBelief, now: Frames) -> tuple[VehicleBelief, Trail]:
         belief, gain = pose_update(chart, noise, belief, now.place, now.wxyz, now.pose_valid, gate)
         belief, (moving, w, nis) = jax.lax.scan(partial(imu_step, chart, noise), belief, now.steps)
         return belief, Trail(moving, w, nis, gain.nis, gain.used)
@@ -241,12 +241,17 @@ def names(space: Space) -> Any:
 
 def _run_tree(kind: Chart) -> Any:
     nothing: Any = 0
-    return Belief(names(kind.space), nothing), Trail(names(kind.moving), *(nothing,) * 4)
+    return VehicleBelief(names(kind.space), nothing), Trail(names(kind.moving), *(nothing,) * 4)
 
 
 @program_by_kind(_run_tree)
 def filtered(
-    kind: Chart, numbers: tuple[Array, Array], noise: Noise, belief: Belief, frames: Frames, gate: float
-) -> tuple[Belief, Trail]:
+    kind: Chart,
+    numbers: tuple[Array, Array],
+    noise: Noise,
+    belief: VehicleBelief,
+    frames: Frames,
+    gate: float,
+) -> tuple[VehicleBelief, Trail]:
     """`run` for charts of one kind, compiled once for each number of frames."""
     return run(kind.of_numbers(numbers), noise, belief, frames, gate)

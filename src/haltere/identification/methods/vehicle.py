@@ -14,9 +14,10 @@ import numpy as np
 
 from haltere.airframe import Airframe, Imu, PoseSensor
 from haltere.dynamics import Model
-from haltere.estimation import VehicleEstimate, VehicleFilter
 from haltere.estimation.vehicle.alignment import AlignmentError
 from haltere.estimation.vehicle.coordinates import Effect
+from haltere.estimation.vehicle.core import VehicleCore
+from haltere.estimation.vehicle.estimate import VehicleEstimate
 from haltere.estimation.vehicle.frames import FlightFaultError
 from haltere.estimation.vehicle.prior import PriorError
 from haltere.flight import Channel, Flight, FlightError
@@ -79,9 +80,9 @@ def identify_vehicle(
     held = _held(airframe, flight, told.notes)
     nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, window, airframe)
     plain = _filter(nominal, {}, held)
-    hands, notes = _hands(plain.chart.names, known)
+    hand_measurements, notes = _hands(plain.chart.names, known)
     told.notes += notes
-    vehicle = _filter(nominal, hands, held) if hands else plain
+    vehicle = _filter(nominal, hand_measurements, held) if hand_measurements else plain
     split = window.split - float(window.time[window.valid][0])
     try:
         online = vehicle.estimate(recorded, split)
@@ -91,7 +92,9 @@ def identify_vehicle(
         # A prior far off: what needs none tells mass, thrust and inertia about, and the filter begins there.
         quick = identify_rotors(window, airframe, known, exact_force=False)
         near = with_numbers(airframe, quick.parameters, {}, []) or airframe
-        vehicle, online = _fitted(_filter(equipped(near, flight, []), hands, held), online, recorded, split)
+        vehicle, online = _fitted(
+            _filter(equipped(near, flight, []), hand_measurements, held), online, recorded, split
+        )
         told.notes.append(WIDENED)
     final = online
     if method == "batch":
@@ -151,19 +154,26 @@ def _held(airframe: Airframe, flight: Flight, notes: list[str]) -> Floats:
     return np.asarray(middle, np.float64)
 
 
-def _filter(nominal: Airframe, hands: dict[str, tuple[float, float]], held: Floats) -> VehicleFilter:
+def _filter(
+    nominal: Airframe, hand_measurements: dict[str, tuple[float, float]], held: Floats
+) -> VehicleCore:
     turning = any(any(x > 0.0 for x in rotor.inertia[:3]) for rotor in nominal.rotors)
     rate = nominal.imu[0].rate or STARTING / BEGINNING[1]
     start = float(np.clip(STARTING / rate, *BEGINNING))
     effects: tuple[Effect, ...] = ("spin",) if turning else ()
-    return VehicleFilter.from_airframe(
-        nominal, hands=hands, effects=effects, joint_angles=held, start=start, iterations=TURNS
+    return VehicleCore.from_airframe(
+        nominal,
+        hand_measurements=hand_measurements,
+        effects=effects,
+        joint_angles=held,
+        start=start,
+        iterations=TURNS,
     )
 
 
 def _fitted(
-    vehicle: VehicleFilter, estimate: VehicleEstimate, flight: Flight, split: float
-) -> tuple[VehicleFilter, VehicleEstimate]:
+    vehicle: VehicleCore, estimate: VehicleEstimate, flight: Flight, split: float
+) -> tuple[VehicleCore, VehicleEstimate]:
     """The filter with noise as large as its residuals say, and a wider prior; and its estimate."""
     vehicle = replace(vehicle, sigma=WIDER * vehicle.sigma)
     for _ in range(ATTEMPTS):
@@ -244,15 +254,15 @@ def _hands(
     names: tuple[str, ...], known: Mapping[str, Known]
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Hand measurements of the filter, and sentences on what it cannot take."""
-    hands, notes = {}, []
+    hand_measurements, notes = {}, []
     for pattern, number in known.items():
         found = [name for name in names if fnmatchcase(name, pattern)]
         if not found or ".position" in pattern:
             notes.append(f"--known {pattern} is not used by this method")
             continue
         for name in found:
-            hands[name] = (number.value, number.sigma or HAND * abs(number.value))
-    return hands, notes
+            hand_measurements[name] = (number.value, number.sigma or HAND * abs(number.value))
+    return hand_measurements, notes
 
 
 def _grown(estimate: VehicleEstimate) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.fields import tensor
-from haltere.estimation import VehicleEstimate
+from haltere.estimation.vehicle.estimate import VehicleEstimate
 from haltere.foundation.arrays import compiled
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.airframe import validated

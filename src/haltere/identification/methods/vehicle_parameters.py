@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from haltere.estimation import VehicleEstimate
-from haltere.estimation.vehicle.estimate import Row
+from haltere.estimation.vehicle.estimate import Row, VehicleEstimate
 from haltere.foundation.numbers import Floats
 from haltere.foundation.verdict import NORMAL, Verdict, judge
 from haltere.identification.result import Covariance, Parameter

@@ -1,7 +1,7 @@
 """Constants of an arm's servos from known weights.
 
 The arm sweeps with nothing and with a few known weights at its gripper. Each record gives the sums of
-`haltere.estimation.payload.filter`, equation (1); with the payload known, all of them together are a least-squares
+`haltere.estimation.payload.core`, equation (1); with the payload known, all of them together are a least-squares
 problem in the servos' constants, with the airframe file's numbers and their doubt as prior. Its covariance goes on
 into the mass. The voltage at calibration defines voltage scale 1: what differs from the rated one is part of the
 losses found.
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from haltere.estimation.payload.filter import PayloadFilter
+from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.model import DIRECTION, PAYLOAD, ArmBelief, coefficients
 from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.state import PayloadSettings
@@ -64,7 +64,7 @@ def calibrate(
         raise PayloadError(msg)
     if min(masses) < 0.0:
         raise PayloadError(f"got a mass of {min(masses):g} kg, expected zero or more; give kg")
-    filter_ = PayloadFilter(belief, replace(settings or PayloadSettings(), still=False))
+    filter_ = PayloadCore(belief, replace(settings or PayloadSettings(), still=False))
     parts: list[tuple[Numbers, Numbers, float]] = []
     slid: Numbers | float = 0.0
     for record, mass in zip(records, masses, strict=True):

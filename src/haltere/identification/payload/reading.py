@@ -15,8 +15,8 @@ from haltere.airframe import Airframe, load_airframe
 from haltere.doctor.arm import payload_faults
 from haltere.doctor.finding import Finding
 from haltere.dynamics.servo import Servos
+from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.events import Watched, watched
-from haltere.estimation.payload.filter import PayloadFilter
 from haltere.estimation.payload.model import ArmBelief, DriftBudget
 from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.signals import ArmSignals
@@ -221,7 +221,7 @@ class PayloadReading:
     """
 
     log: ArmLog
-    filter: PayloadFilter
+    filter: PayloadCore
     signals: ArmSignals
     history: Watched
     findings: tuple[Finding, ...]
@@ -279,7 +279,7 @@ def estimate_payload(
         belief = load_calibration(calibration, belief).drifted(DriftBudget())
     log = arm_log(flight, vehicle, effort)
     settings = TURNED if rotating_base else PayloadSettings()
-    filter_ = PayloadFilter(belief, replace(settings, place=BESIDE.place) if beside_gripper else settings)
+    filter_ = PayloadCore(belief, replace(settings, place=BESIDE.place) if beside_gripper else settings)
     signals = filter_.signals(log.record)
     history = watched(filter_, log.record, signals)
     return PayloadReading(log, filter_, signals, history, payload_faults(belief, log.record))

@@ -8,8 +8,8 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.equipment import equipped
-from haltere.estimation import VehicleFilter
 from haltere.estimation.core.space import Mean
+from haltere.estimation.vehicle.core import VehicleCore
 from haltere.estimation.vehicle.frames import frames_from_flight
 from haltere.estimation.vehicle.steps import Frames
 from haltere.flight import Channel, Flight
@@ -32,7 +32,7 @@ class FilterFlight:
         notes: what was assumed.
     """
 
-    vehicle: VehicleFilter
+    vehicle: VehicleCore
     frames: Frames
     first: Mean
     notes: tuple[str, ...]
@@ -64,7 +64,7 @@ def prepare_flight(airframe: Airframe, flight: Flight, sensors: Sequence[str]) -
     if "imu" not in sensors:
         steps = frames.steps
         frames = frames._replace(steps=steps._replace(imu_valid=jnp.zeros_like(steps.imu_valid)))
-    vehicle = VehicleFilter.from_airframe(full)
+    vehicle = VehicleCore.from_airframe(full)
     if outer is None:
         first = _level(vehicle, frames)
     else:
@@ -146,7 +146,7 @@ def _with_all(flight: Flight, imu: str, outer: str | None) -> Flight:
     return flight
 
 
-def _level(vehicle: VehicleFilter, frames: Frames) -> Mean:
+def _level(vehicle: VehicleCore, frames: Frames) -> Mean:
     """Level and at rest, turning as the gyroscope says: without pose nothing else shows."""
     R_MI = so3.from_wxyz(vehicle.description.printed["imu_rotation"])
     zero, rates = jnp.zeros(3), R_MI @ jnp.nan_to_num(frames.steps.imu[0, 0, 3:])
@@ -154,7 +154,7 @@ def _level(vehicle: VehicleFilter, frames: Frames) -> Mean:
     return {**parts, "accel_bias": zero, "gyro_bias": zero}
 
 
-def _with_attitude(vehicle: VehicleFilter, flight: Flight, sensors: Sequence[str]) -> VehicleFilter:
+def _with_attitude(vehicle: VehicleCore, flight: Flight, sensors: Sequence[str]) -> VehicleCore:
     """The filter with a first attitude from the log's own estimate, where no sensor shows it and there is one."""
     if "pose" in sensors or ATTITUDE not in flight.names or not flight[ATTITUDE].finite.any():
         return vehicle

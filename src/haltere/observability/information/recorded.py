@@ -27,7 +27,7 @@ from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.coordinates import Chart
 from haltere.estimation.vehicle.frames import filled
 from haltere.estimation.vehicle.smoother import Nominal, bound
-from haltere.estimation.vehicle.steps import Belief, Frames, Noise, run
+from haltere.estimation.vehicle.steps import Frames, Noise, VehicleBelief, run
 from haltere.flight import Flight
 from haltere.flight.resampling import interpolate_columns
 from haltere.foundation.arrays import Array, double_precision
@@ -224,8 +224,8 @@ def _prior_root(ready: FilterFlight) -> Numbers:
 @lru_cache(maxsize=8)
 def _compiled(chart: Chart) -> Any:
     def go(
-        noise: Noise, belief: Belief, cov: Array, constants: Mean, frames: Frames, gate: Array
-    ) -> tuple[Belief, Array, Mean]:
+        noise: Noise, belief: VehicleBelief, cov: Array, constants: Mean, frames: Frames, gate: Array
+    ) -> tuple[VehicleBelief, Array, Mean]:
         end, trail = run(chart, noise, belief, frames, gate)  # type: ignore[arg-type]
         nominal = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), constants)
         nothing = jnp.zeros(chart.space.dimension)

@@ -20,10 +20,10 @@ from haltere.estimation.vehicle.coordinates import Chart
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.prior import flat
 from haltere.estimation.vehicle.smoother import smooth
-from haltere.estimation.vehicle.steps import Belief, Frames, Noise, run
+from haltere.estimation.vehicle.steps import Frames, Noise, VehicleBelief, run
 from haltere.foundation.arrays import Array
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly, tilted
-from haltere.papers.boehm.series import Setting, drawn_prior, frames_of, paper_hands, truth_of
+from haltere.papers.boehm.series import Setting, drawn_prior, frames_of, paper_hand_measurements, truth_of
 from haltere.papers.boehm.tables import DEGREES, REVOLUTION
 from haltere.papers.page import paper_page
 from haltere.papers.tables import Progress, Reproduction, silent
@@ -77,7 +77,7 @@ def courses(
     conditions, progress = Conditions(), progress or silent
     description = describe_vehicle(figure.airframe, "spherical")
     chart = description.chart
-    kept = (h for h in paper_hands(chart) if not any(part in h.name for part in figure.without))
+    kept = (h for h in paper_hand_measurements(chart) if not any(part in h.name for part in figure.without))
     setting = Setting("spherical", tuple(kept))
     if recording is None:
         progress(f"flying {figure.airframe.name} {len(seeds)} times")
@@ -100,7 +100,7 @@ def _course(chart: Chart, setting: Setting, conditions: Conditions) -> Callable[
     head = round(setting.start * conditions.rate / conditions.pose_every)
     first = chart.moving.dimension
 
-    def shown(belief: Belief) -> tuple[Array, Array]:
+    def shown(belief: VehicleBelief) -> tuple[Array, Array]:
         printed = chart.to_printed(chart.constants(belief.mean))
         back = jnp.linalg.inv(chart.jacobian(printed))
         return flat(chart.printed, printed), jnp.sqrt(
@@ -118,7 +118,7 @@ def _course(chart: Chart, setting: Setting, conditions: Conditions) -> Callable[
             lambda x: x[head : head + blocks * EVERY].reshape(blocks, EVERY, *x.shape[1:]), frames
         )
 
-        def block(belief: Belief, now: Frames) -> tuple[Belief, tuple[Array, Array]]:
+        def block(belief: VehicleBelief, now: Frames) -> tuple[VehicleBelief, tuple[Array, Array]]:
             belief, _ = run(chart, noise, belief, now)
             return belief, shown(belief)
 

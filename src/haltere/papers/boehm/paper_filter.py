@@ -15,7 +15,15 @@ from haltere.estimation.core.kalman import Gain, update
 from haltere.estimation.core.space import Block, Mean, Space
 from haltere.estimation.vehicle.coordinates import Chart
 from haltere.estimation.vehicle.model import linear_imu, linear_step
-from haltere.estimation.vehicle.steps import Belief, Frames, Noise, Steps, pose_residual, stepped, with_noise
+from haltere.estimation.vehicle.steps import (
+    Frames,
+    Noise,
+    Steps,
+    VehicleBelief,
+    pose_residual,
+    stepped,
+    with_noise,
+)
 from haltere.foundation.arrays import Array
 
 Linearise = Callable[[Mean], tuple[Array, Array]]
@@ -63,8 +71,8 @@ def iterated_update(
 
 
 def run_printed(
-    chart: Chart, noise: Noise, belief: Belief, frames: Frames, iterations: int, gate: float
-) -> tuple[Belief, tuple[Array, Array]]:
+    chart: Chart, noise: Noise, belief: VehicleBelief, frames: Frames, iterations: int, gate: float
+) -> tuple[VehicleBelief, tuple[Array, Array]]:
     """As `haltere.estimation.vehicle.steps.run`, with errors in printed numbers.
 
     Also the NIS of poses (K,) and IMU readings (K, n).
@@ -110,4 +118,4 @@ def run_printed(
     first = ({**chart.moving.part(belief.mean), **printed}, back @ belief.cov @ back.T)
     (mean, cov), nis = jax.lax.scan(frame, first, frames)
     forth = jax.scipy.linalg.block_diag(jnp.eye(m), chart.jacobian(chart.printed.part(mean)))
-    return Belief(state(mean), forth @ cov @ forth.T), nis
+    return VehicleBelief(state(mean), forth @ cov @ forth.T), nis

@@ -20,9 +20,9 @@ from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.coordinates import Axes, Chart, Effect
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.model import linear_step
-from haltere.estimation.vehicle.prior import DEGREE, Hand, VehiclePrior, prior_at, ten_percent
+from haltere.estimation.vehicle.prior import DEGREE, HandMeasurement, VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle.smoother import Nominal, bound, smooth
-from haltere.estimation.vehicle.steps import Belief, Frames, Noise, Steps, run
+from haltere.estimation.vehicle.steps import Frames, Noise, Steps, VehicleBelief, run
 from haltere.foundation.arrays import Array
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly, gusts_of
 from haltere.papers.boehm.paper_filter import run_printed
@@ -39,7 +39,7 @@ class Setting:
     """How a series is estimated."""
 
     axes: Axes = "sphere"
-    hands: tuple[Hand, ...] = ()
+    hand_measurements: tuple[HandMeasurement, ...] = ()
     factor: float = 1.0
     """Initial error in units of "10 %"."""
     start: float = START
@@ -106,16 +106,18 @@ class Series(NamedTuple):
         return found | {"bias": float(np.sqrt(np.mean(np.square(o.bias_error / o.bias_bound))))}
 
 
-def paper_hands(chart: Chart) -> tuple[Hand, ...]:
+def paper_hand_measurements(chart: Chart) -> tuple[HandMeasurement, ...]:
     """The hand measurements of [Boehm2022] Section VI-A; the azimuth only where the axes are angles."""
     rotors = chart.rotors
-    azimuth = [Hand(f"rotors.{r}.axis.azimuth", 0.2 * DEGREE) for r in rotors if chart.axes == "spherical"]
+    azimuth = [
+        HandMeasurement(f"rotors.{r}.axis.azimuth", 0.2 * DEGREE) for r in rotors if chart.axes == "spherical"
+    ]
     return (
-        Hand("mass", 1e-3),
+        HandMeasurement("mass", 1e-3),
         *azimuth,
-        *(Hand(f"rotors.{r}.position.z", 1e-3) for r in rotors),
-        Hand(f"distance.{rotors[0]}.{rotors[1]}", 1e-3),
-        Hand("pose.rotation.z", 0.2 * DEGREE),
+        *(HandMeasurement(f"rotors.{r}.position.z", 1e-3) for r in rotors),
+        HandMeasurement(f"distance.{rotors[0]}.{rotors[1]}", 1e-3),
+        HandMeasurement("pose.rotation.z", 0.2 * DEGREE),
     )
 
 
@@ -210,8 +212,8 @@ def drawn_prior(
     """
     first = {name: x[0, 0] for name, x in truth.moving.items()}
     moving_sigma, sigma = ten_percent(chart, printed, setting.factor)
-    exact = jnp.asarray([hand.quantity(chart)(printed) for hand in setting.hands])
-    spread = jnp.asarray([hand.sigma for hand in setting.hands])
+    exact = jnp.asarray([hand.quantity(chart)(printed) for hand in setting.hand_measurements])
+    spread = jnp.asarray([hand.sigma for hand in setting.hand_measurements])
     draws = [jnp.zeros(x.shape) for x in (moving_sigma, sigma, spread)]
     if key is not None:
         keys = jax.random.split(key, 3)
@@ -220,7 +222,7 @@ def drawn_prior(
     start_printed = chart.printed.plus(printed, sigma * draws[1])
     prior = VehiclePrior(start_moving, moving_sigma, start_printed, sigma)
     begin = {**start_moving, **chart.to_coordinates(start_printed)}
-    return begin, partial(prior_at, chart, prior, setting.hands, exact + spread * draws[2])
+    return begin, partial(prior_at, chart, prior, setting.hand_measurements, exact + spread * draws[2])
 
 
 @lru_cache(maxsize=8)
@@ -250,11 +252,11 @@ def _estimated(
     frames: Frames,
     head: int,
     setting: Setting,
-) -> tuple[Belief, Array, tuple[Array, Array]]:
+) -> tuple[VehicleBelief, Array, tuple[Array, Array]]:
     """Smoothed for `head` frames, then filtered; the covariance before any of it, linearised where it was used; NIS."""
     if head == 0:
         m, before = at(begin)
-        belief = Belief(chart.space.plus(begin, m), before)
+        belief = VehicleBelief(chart.space.plus(begin, m), before)
     else:
         first = jax.tree.map(lambda x: x[:head], frames)
         belief, nominal, _ = smooth(chart, noise, begin, at, first, setting.iterations, setting.gate)
@@ -276,7 +278,7 @@ def _information(cov: Array) -> Array:
 
 def _outcome(
     chart: Chart,
-    belief: Belief,
+    belief: VehicleBelief,
     before: Array,
     truth: Nominal,
     least: Array,

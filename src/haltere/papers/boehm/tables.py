@@ -11,11 +11,11 @@ import numpy as np
 from haltere.airframe import from_catalogue
 from haltere.estimation.core.consistency import mean_band
 from haltere.estimation.vehicle.description import describe_vehicle
-from haltere.estimation.vehicle.prior import Hand
+from haltere.estimation.vehicle.prior import HandMeasurement
 from haltere.foundation.arrays import double_precision
 from haltere.papers.boehm import ranks
 from haltere.papers.boehm.flights import Conditions, fly
-from haltere.papers.boehm.series import Series, Setting, estimate, paper_hands
+from haltere.papers.boehm.series import Series, Setting, estimate, paper_hand_measurements
 from haltere.papers.tables import PaperRow, PaperTable, Progress, Reproduction, check_runs, silent
 
 REVOLUTION = (2.0 * np.pi) ** 2
@@ -74,7 +74,7 @@ def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Rep
     recording = fly(airframe, seeds, conditions)
     chart = describe_vehicle(airframe, "spherical").chart
     compared = {}
-    for name, setting in schemes(paper_hands(chart)).items():
+    for name, setting in schemes(paper_hand_measurements(chart)).items():
         progress(f"estimating: {name}")
         compared[name] = estimate(airframe, seeds, setting, conditions, recording, progress)
     series = compared["consistent"]
@@ -92,13 +92,15 @@ def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Rep
     return Reproduction((*tables, *ranks.rank_tables(seed)), runs, seed)
 
 
-def schemes(hands: tuple[Hand, ...]) -> dict[str, Setting]:
+def schemes(hand_measurements: tuple[HandMeasurement, ...]) -> dict[str, Setting]:
     """The consistent scheme and what it is compared with."""
     return {
-        "consistent": Setting("spherical", hands),
-        "no smoothed start": Setting("spherical", hands, start=0.0),
-        "printed coordinates, iterated": Setting("spherical", hands, start=0.0, printed=True),
-        "printed coordinates after a smoothed start": Setting("spherical", hands, printed=True, updates=1),
+        "consistent": Setting("spherical", hand_measurements),
+        "no smoothed start": Setting("spherical", hand_measurements, start=0.0),
+        "printed coordinates, iterated": Setting("spherical", hand_measurements, start=0.0, printed=True),
+        "printed coordinates after a smoothed start": Setting(
+            "spherical", hand_measurements, printed=True, updates=1
+        ),
     }
 
 

@@ -33,7 +33,7 @@ from haltere.control import Bandwidths, GeometricController
 from haltere.control import start as on_path
 from haltere.control.dither import Dither
 from haltere.dynamics import State
-from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.cog.vehicle import CogNumbers
 from haltere.foundation.arrays import Array, ArrayLike
@@ -224,7 +224,7 @@ def sweep_loop(with_angle: bool = False) -> CogLoop:
     middle = jnp.asarray([MIDDLE])
     believed = armed(WRONG * ARM_MASS) if with_angle else truth
     settings = CogSettings().with_joints() if with_angle else CogSettings()
-    ours = CogFilter.from_airframe(believed, settings, middle)
+    ours = CogCore.from_airframe(believed, settings, middle)
     return CogLoop(
         Vehicle.from_airframe(truth),
         ours,

@@ -28,7 +28,7 @@ from haltere.dynamics import Environment, State
 from haltere.dynamics.rigid import VehicleNumbers
 from haltere.dynamics.sensors.imu import felt
 from haltere.estimation.cog.belief import CogEstimate, CogReading
-from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.core import CogCore
 from haltere.foundation.arrays import Array, pytree
 from haltere.papers.fresk.paper_filter import PaperBelief, PaperCogFilter, ReferenceCog
 from haltere.papers.tables import Progress
@@ -126,7 +126,7 @@ class CogLoop:
     """What all cases share."""
 
     vehicle: Vehicle
-    filter: CogFilter
+    filter: CogCore
     paper: PaperCogFilter
     duration: float
     change: Callable[[Vehicle, Array, Any], Vehicle] | None = None
@@ -148,7 +148,7 @@ class CogLoop:
         measured_speeds: bool = True,
     ) -> "CogLoop":
         """An airframe whose payloads follow from the case's `load`; the filters know nothing of them."""
-        ours = CogFilter.from_airframe(airframe)
+        ours = CogCore.from_airframe(airframe)
 
         def change(vehicle: Vehicle, time: Array, load: Any) -> Vehicle:
             return loading(payloads(load))(vehicle, time)

@@ -4,7 +4,7 @@ Ten times a second, with the reports until then:
 
     the CoG filter runs on IMU, rotor speeds and joint angles; before the flight it was told of the empty vehicle, so
         the hover before the grip shows how strong each rotor is; while the gripper closes it is opened for more
-    PayloadFilter reads the servos from the grip on; until it has seen the payload, the CoG filter flies alone
+    PayloadCore reads the servos from the grip on; until it has seen the payload, the CoG filter flies alone
     then servos, hover thrust and CoG filter meet in `haltere.control.trim`
 
 and what came out of it goes through `haltere.control.trim` into controller and allocation.
@@ -22,10 +22,10 @@ import numpy as np
 from haltere.control.controller import GeometricController
 from haltere.control.trim import Compensation, Trim, carried, renewed, trim_of
 from haltere.estimation.cog.belief import CogBelief, CogEstimate, CogReading
-from haltere.estimation.cog.filter import CogFilter
+from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.payload import THRUST_CHANGE, gripped, told, under_load
 from haltere.estimation.cog.settings import CogSettings
-from haltere.estimation.payload.filter import PayloadFilter
+from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.fusion import Source, Whole, payload_in_body, whole_vehicle
 from haltere.estimation.payload.record import ArmRecord
 from haltere.estimation.payload.state import PayloadBelief
@@ -40,7 +40,7 @@ CLOSING = 0.3
 EXPECTED, LIKELY, PLACE = 0.225, 0.13, 0.02
 """What may be gripped: half of what the arm lifts and its deviation, kg, and that of its place, m."""
 SEEN = 0.1
-"""kg: deviation below which PayloadFilter has seen the payload."""
+"""kg: deviation below which PayloadCore has seen the payload."""
 MEMORY = 600
 """Ticks of servo reports that are filtered again at every estimate."""
 ROTOR = 0.025
@@ -52,7 +52,7 @@ class ChainBelief:
     """What N chains believe and tell their controllers.
 
     Attributes:
-        payload: of PayloadFilter.
+        payload: of PayloadCore.
         cog: of the CoG filter.
         used: what the controllers know.
         whole: mass and centre of mass of every vehicle; None where the servos have not seen the payload.
@@ -68,7 +68,7 @@ class ChainBelief:
 class GripChain:
     """The estimators of N vehicles of one kind, each with its own calibration."""
 
-    payload: PayloadFilter
+    payload: PayloadCore
     pose: tuple[float, ...]
     grip: float
     """s: when the gripper closes."""
@@ -113,7 +113,7 @@ class GripChain:
         return used
 
     def _read(self, belief: PayloadBelief, record: GripRecord, goals: Numbers) -> PayloadBelief:
-        """PayloadFilter after the last `EVERY` ticks; servos report at every second one."""
+        """PayloadCore after the last `EVERY` ticks; servos report at every second one."""
         every = round(TICK_RATE / RATE)
         first = max(0, goals.shape[0] - MEMORY)
         at = slice(first + every - 1, None, every)
@@ -150,10 +150,10 @@ class GripChain:
 
 
 @cache
-def cog_filter(pose: tuple[float, ...]) -> CogFilter:
+def cog_filter(pose: tuple[float, ...]) -> CogCore:
     """The CoG filter of the catalogue's vehicle with its joints at a pose (deg)."""
     settings = replace(CogSettings().with_joints(), period=1.0 / TICK_RATE, thrust=ROTOR)
-    return CogFilter.from_airframe(vehicle(), settings, jnp.deg2rad(jnp.asarray(pose)))
+    return CogCore.from_airframe(vehicle(), settings, jnp.deg2rad(jnp.asarray(pose)))
 
 
 @cache

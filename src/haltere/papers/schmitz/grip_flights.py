@@ -15,7 +15,7 @@ import numpy as np
 
 from haltere.control.trim import Compensation
 from haltere.estimation.cog.payload import THRUST_CHANGE
-from haltere.estimation.payload.filter import PayloadFilter
+from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.fusion import whole_vehicle
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Numbers
@@ -58,7 +58,7 @@ class GripCase:
     @classmethod
     def drawn(cls, bench: Bench, mass: float = MASS) -> "GripCase":
         """From the numbers of a bench and its source of others."""
-        chain = GripChain(PayloadFilter(calibrated(bench)), POSE, GRIP)
+        chain = GripChain(PayloadCore(calibrated(bench)), POSE, GRIP)
         rng, runs = bench.rng, bench.runs
         rotors = len(vehicle().rotors)
         strength = ROTORS * rng.standard_normal((runs, 1)) + ROTOR * rng.standard_normal((runs, rotors))

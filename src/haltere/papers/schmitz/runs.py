@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from haltere.doctor.arm import payload_faults
-from haltere.estimation.payload.filter import PayloadFilter
+from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.model import DriftBudget
 from haltere.estimation.payload.record import ArmRecord
 from haltere.estimation.payload.state import WHILE_SHAKEN, PayloadEstimate
@@ -74,7 +74,7 @@ def measure_all(
     progress("calibration with two weights")
     bench = draw(runs, seed)
     belief = calibrated(bench)
-    ours, plain = PayloadFilter(belief), PayloadFilter(nominal())
+    ours, plain = PayloadCore(belief), PayloadCore(nominal())
     moved, still, uncalibrated, records = {}, {}, {}, {}
     for place, pose in enumerate(POSES):
         progress(f"series A, pose ({pose[0]:.0f}, {pose[1]:.0f})")
@@ -95,7 +95,7 @@ def measure_all(
         alone = series_b(bench, vertical, motion=False, mass=SHAKEN)
         found = measured(ours, series_b(bench, vertical, motion=True, mass=SHAKEN))[0]
         shaken[vertical] = (found, alone.time[::2], paper_masses(alone)[1])
-        through[vertical] = while_shaken(bench, PayloadFilter(belief, WHILE_SHAKEN), vertical, SHAKEN)
+        through[vertical] = while_shaken(bench, PayloadCore(belief, WHILE_SHAKEN), vertical, SHAKEN)
     progress("where the weight acts")
     places = _places(bench, wide_filter(belief))
     drifted, flights = {}, []
@@ -118,7 +118,7 @@ def measure_all(
     )
 
 
-def _places(bench: Bench, filter_: PayloadFilter) -> dict[str, tuple[PayloadEstimate, Numbers]]:
+def _places(bench: Bench, filter_: PayloadCore) -> dict[str, tuple[PayloadEstimate, Numbers]]:
     offset = np.zeros((bench.runs, 3))
     offset[:, 2] = -bench.rng.uniform(0.0, 0.06, bench.runs)
     truth = filter_.arm.gripper + offset
@@ -132,7 +132,7 @@ def _places(bench: Bench, filter_: PayloadFilter) -> dict[str, tuple[PayloadEsti
 
 def _errors(bench: Bench, budget: DriftBudget) -> tuple[Numbers, Numbers]:
     """Errors and deviations (runs, 3), kg, over the weights, each in another pose."""
-    filter_ = PayloadFilter(calibrated(bench, budget))
+    filter_ = PayloadCore(calibrated(bench, budget))
     found = [
         measured(filter_, series_record(bench, pose, mass), every=SELDOM)[0].last
         for pose, mass in zip(POSES, MASSES, strict=True)

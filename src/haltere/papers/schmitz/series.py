@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haltere.airframe import from_catalogue
-from haltere.estimation.payload.filter import PayloadFilter
+from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.model import ArmBelief, DriftBudget
 from haltere.estimation.payload.record import ArmRecord
 from haltere.estimation.payload.signals import ArmSignals
@@ -117,7 +117,7 @@ def series_record(
 
 
 def measured(
-    filter_: PayloadFilter,
+    filter_: PayloadCore,
     record: ArmRecord,
     first: float = FIRST,
     last: float | None = None,
@@ -181,9 +181,7 @@ def series_b(bench: Bench, vertical: bool, motion: bool, mass: float = 0.273) ->
     return trace(bench, (45.0, 45.0), mass, moved, held, force=force)[0]
 
 
-def while_shaken(
-    bench: Bench, filter_: PayloadFilter, vertical: bool, mass: float = 0.273
-) -> PayloadEstimate:
+def while_shaken(bench: Bench, filter_: PayloadCore, vertical: bool, mass: float = 0.273) -> PayloadEstimate:
     """What sweeps tell during the 2 Hz of series B, and nothing else; `filter_` with `WHILE_SHAKEN`."""
     time, held = timeline(6.0)
     force = base_at_rest(time)
@@ -222,14 +220,14 @@ def paper_masses(record: ArmRecord, every: int = 2, memory: int = 20) -> tuple[N
     return direct, paper_estimator.running_average(direct, memory)
 
 
-def wide_filter(belief: ArmBelief) -> PayloadFilter:
+def wide_filter(belief: ArmBelief) -> PayloadCore:
     """The estimator where the place of the weight is unknown, too."""
-    return PayloadFilter(belief, BESIDE)
+    return PayloadCore(belief, BESIDE)
 
 
 def in_poses(
     bench: Bench,
-    filter_: PayloadFilter,
+    filter_: PayloadCore,
     poses: Sequence[Sequence[float]],
     mass: float,
     offset: Numbers,

@@ -9,7 +9,7 @@ import numpy as np
 
 from haltere.doctor.arm import payload_faults
 from haltere.doctor.finding import Finding
-from haltere.estimation.payload.filter import PayloadFilter
+from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.record import PayloadError
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import BESIDE, PayloadBelief, PayloadEstimate
@@ -44,7 +44,7 @@ class Trial:
     """
 
     found: Measured
-    filter: PayloadFilter
+    filter: PayloadCore
     belief: PayloadBelief
     signals: ArmSignals
     findings: tuple[Finding, ...]
@@ -111,7 +111,7 @@ def trial(
     at_gripper = (len(poses) == 1 and offset == 0.0) if place_known is None else place_known
     bench = draw(1, seed)
     belief = calibrated(bench).of_run(0) if calibration else nominal()
-    filter_ = PayloadFilter(belief, None if at_gripper else BESIDE)
+    filter_ = PayloadCore(belief, None if at_gripper else BESIDE)
     shift = np.asarray([[0.0, 0.0, -offset]])
     sweep = (QUICK if at_gripper else WIDE) if motion else None
     read = filter_.begin()

@@ -1,6 +1,6 @@
-"""The filter alone, on readings of a vehicle written down here: a rigid body that a proportional law keeps level."""
+"""`CogFilter` from readings: the same numbers as its core's, at a host of any precision."""
 
-from functools import cache
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -8,98 +8,78 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.estimation.cog.belief import OFFSET, CogReading
+from haltere.dynamics.motors import Motors
+from haltere.estimation.cog.belief import CogReading
+from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.filter import CogFilter
-from haltere.estimation.cog.settings import Reason
+from haltere.estimation.cog.settings import CogSettings, Reason
+from haltere.foundation import HaltereError
 
-RATE, TICKS, STEP = 220, 1320, 440
-SHIFT = np.array([0.012, -0.006, 0.0])
-COG = CogFilter.from_airframe(from_catalogue("neo"))
-
-
-@cache
-def readings(seed=0, runs=8):
-    """Newton and Euler in NumPy, hover, motor lag 45 ms, sensor noise of the airframe file, torque noise of Q."""
-    rng, vehicle = np.random.default_rng(seed), COG.numbers.vehicle
-    K, inertia, mass = (np.asarray(x) for x in (vehicle.allocation, vehicle.inertia, vehicle.mass))
-    inverse, mixer, dt = np.linalg.inv(inertia), np.linalg.pinv(K[2:]), 1.0 / RATE
-    speeds = np.tile(np.asarray(COG.numbers.hover_speeds()), (runs, 1))
-    rate, angle = np.zeros((runs, 3)), np.zeros((runs, 3))
-    targets, found = speeds.copy(), []
-    for tick in range(TICKS):
-        com = SHIFT if tick >= STEP else np.zeros(3)
-        noise = 2.2 * rng.normal(size=(runs, 3))
-        force = speeds**2 @ K[:3].T
-        turn = (speeds**2 @ K[3:].T - np.cross(com, force)) @ inverse.T + noise
-        felt = force / mass - np.cross(turn, com)
-        white = [rng.normal(size=(runs, 3)) for _ in range(2)]
-        jitter = 3.1 * rng.normal(size=speeds.shape)
-        found.append((rate + 0.0425 * white[0], felt + 0.385 * white[1], speeds + jitter, targets))
-        wish = np.column_stack([np.full(runs, mass * 9.81), (-49.0 * angle - 12.0 * rate) @ inertia])
-        wish[:, 1:] += np.cross(com, [0.0, 0.0, mass * 9.81])
-        targets = np.sqrt(np.maximum(wish @ mixer.T, 0.0))
-        speeds = targets + np.exp(-dt / 0.045) * (speeds - targets)
-        angle, rate = angle + dt * rate, rate + dt * turn
-    return tuple(jnp.asarray(np.stack(x, axis=1)) for x in zip(*found, strict=True))
-
-
-@jax.jit
-def run(gyro, accel, speeds, targets):
-    def body(belief, reading):
-        belief = COG.tick(belief, reading)
-        return belief, (belief.mean[OFFSET], belief.cov[OFFSET, OFFSET], COG.estimate(belief).observable)
-
-    return jax.lax.scan(body, COG.begin(), CogReading(gyro, accel, speeds, targets))
-
-
-many = jax.jit(jax.vmap(run))
+AIRFRAME = from_catalogue("hummingbird")
+DT = 0.004
+RNG = np.random.default_rng(7)
+READINGS = [
+    (
+        450.0 + RNG.normal(0.0, 3.0, 4),
+        RNG.uniform(0.4, 0.6, 4),
+        np.array([0.1, -0.1, 9.7]),
+        RNG.normal(0.0, 0.02, 3),
+    )
+    for _ in range(20)
+]
 
 
 @pytest.fixture(scope="module")
-def flown():
-    return jax.tree.map(np.asarray, many(*readings()))
+def cog():
+    with jax.enable_x64(False):
+        return CogFilter(AIRFRAME)
 
 
-def test_a_step_is_found_quickly_and_then_quietly(flown):
-    _, (offset, _, _) = flown
-    share = offset.mean(axis=0)[STEP:] @ SHIFT / (SHIFT @ SHIFT)
-    assert 0.02 < np.argmax(share > 0.9) / RATE < 0.6
-    late = offset[:, -RATE:, :2] - SHIFT[:2]
-    assert 1e-4 < np.sqrt(np.mean(late**2)) < 1.2e-3
+def test_prediction_and_correction_are_a_tick(cog):
+    core = CogCore.from_airframe(AIRFRAME, replace(CogSettings(), period=DT))
+    motors, tick = Motors.from_airframe(AIRFRAME), jax.jit(CogCore.tick)
+    expected = core.begin()
+    with jax.enable_x64(False):
+        belief = cog.begin()
+    for k, (speeds, commands, accel, gyro) in enumerate(READINGS):
+        given = np.full(4, np.nan) if k % 5 == 4 else speeds
+        reading = CogReading(
+            jnp.asarray(gyro), jnp.asarray(accel), given, motors.target(jnp.asarray(commands))
+        )
+        expected = tick(core, expected, reading)
+        with jax.enable_x64(False):
+            belief = cog.predict(belief, None if k % 5 == 4 else speeds, commands, DT)
+            belief = cog.correct(belief, (accel, gyro))
+    assert all(isinstance(x, np.ndarray) for x in jax.tree.leaves(belief))
+    assert belief.means.dtype == np.float64
+    assert belief.counts[Reason.SPEED_MISSING] == 4
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-10), belief, expected)
+    with jax.enable_x64(False):
+        estimate = cog.estimate(belief)
+        sigma = estimate.sigma
+    np.testing.assert_allclose(estimate.com, core.estimate(expected).com, rtol=1e-7, atol=1e-10)
+    assert sigma.dtype == estimate.com.dtype == np.float64
 
 
-def test_the_deviation_covers_the_error(flown):
-    _, (offset, cov, _) = flown
-    error, sigma = offset[:, -1, :2] - SHIFT[:2], np.sqrt(np.diagonal(cov[:, -1, :2, :2], 0, 1, 2))
-    assert np.all(np.abs(error) < 4.0 * sigma)
-    assert np.all(sigma < 0.003)
+def test_a_reading_that_is_none_leaves_a_finite_belief(cog):
+    belief = cog.predict(cog.begin(np.full(4, 450.0)), None, None, DT)
+    belief = cog.correct(belief, np.full(6, np.nan))
+    assert np.isfinite(belief.means).all()
+    assert belief.counts[Reason.GYRO_MISSING] == belief.counts[Reason.TARGET_MISSING] == 1
 
 
-def test_the_component_along_the_thrust_is_frozen_at_hover(flown):
-    _, (offset, cov, observable) = flown
-    assert not observable.any()
-    assert np.abs(offset[:, :, 2]).max() < 2e-4
-    assert np.sqrt(cov[:, -1, 2, 2]).min() > 0.02
+def test_what_cannot_be_is_named(cog):
+    belief = cog.begin()
+    with pytest.raises(HaltereError, match="call predict first"):
+        cog.correct(belief, np.zeros(6))
+    with pytest.raises(HaltereError, match="above zero"):
+        cog.predict(belief, None, None, 0.0)
+    with pytest.raises(HaltereError, match=r"commands of shape \(3,\), \(4,\) is expected"):
+        cog.predict(belief, None, np.zeros(3), DT)
 
 
-def test_faults_are_left_out_and_named():
-    gyro, accel, speeds, targets = (x.copy() for x in readings())
-    gyro = gyro.at[:, 700].set(jnp.nan)
-    accel = accel.at[:, 720].add(50.0).at[:, 730].set(jnp.inf)
-    speeds = speeds.at[:, 800:844].set(jnp.nan).at[:, 900, 0].set(9e3)
-    targets = targets.at[:, 950, 2].set(jnp.nan)
-    last, (offset, _, _) = jax.tree.map(np.asarray, many(gyro, accel, speeds, targets))
-    assert np.isfinite(offset).all()
-    assert np.abs(offset[:, -1, :2] - SHIFT[:2]).max() < 0.004
-    counts = last.counts[0]
-    assert counts[Reason.GYRO_MISSING] == 1
-    assert counts[Reason.ACCEL_MISSING] == 1
-    assert counts[Reason.ACCEL_OUTLIER] == 1
-    assert counts[Reason.SPEED_MISSING] == 44
-    assert counts[Reason.SPEED_OUTLIER] == 1
-    assert counts[Reason.TARGET_MISSING] == 1
-    assert counts[Reason.DIVERGED] == 0
-
-
-def test_every_reason_has_a_sentence():
-    assert all(reason.sentence for reason in Reason)
+def test_joint_angles_move_the_nominal_centre():
+    cog = CogFilter("quad-arm", joint_angles=(0.5, 0.5))
+    belief = cog.predict(cog.begin(), None, None, DT, joint_angles=(1.0, 0.2))
+    assert np.linalg.norm(belief.nominal - cog.begin().nominal) > 1e-4
+    assert np.isfinite(cog.estimate(cog.correct(belief, ((0.0, 0.0, 9.81), np.zeros(3)))).com).all()

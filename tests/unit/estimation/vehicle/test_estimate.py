@@ -9,7 +9,7 @@ from haltere.estimation.core.consistency import Fit
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.estimate import VehicleEstimate
 from haltere.estimation.vehicle.prior import ten_percent
-from haltere.estimation.vehicle.steps import Belief
+from haltere.estimation.vehicle.steps import VehicleBelief
 
 BIRD = describe_vehicle(from_catalogue("hummingbird"))
 
@@ -27,7 +27,7 @@ def estimated(inertia):
     cov[:first, :first] = np.diag(np.asarray(moving_sigma) ** 2)
     cov[first:, first:] = J @ J.T
     still = {b.name: jnp.zeros(3) for b in chart.moving.blocks} | {"attitude": jnp.eye(4)[0]}
-    belief = Belief({**still, **chart.to_coordinates(printed)}, jnp.asarray(cov))
+    belief = VehicleBelief({**still, **chart.to_coordinates(printed)}, jnp.asarray(cov))
     return VehicleEstimate(chart, belief, sigma, 0, Fit(1.0, 1.0, 0.0, None), ())
 
 

@@ -1,202 +1,119 @@
-"""`VehicleFilter` from outside: sample by sample and whole, and with readings that are none."""
-
-from dataclasses import replace
+"""`VehicleFilter` from readings: the same numbers as its core's, at a host of any precision."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.unit.estimation.vehicle.test_core import HOVER, hovering
 
-from haltere.airframe import PositionSensor, from_catalogue
-from haltere.estimation import OnlineVehicle, VehicleFilter
-from haltere.estimation.vehicle.frames import frames_from_flight
-from haltere.flight import Channel, Flight
+from haltere.airframe import from_catalogue
+from haltere.estimation.vehicle.core import VehicleCore
+from haltere.estimation.vehicle.filter import VehicleFilter
+from haltere.estimation.vehicle.prior import HandMeasurement
 from haltere.foundation import HaltereError
+from haltere.foundation.errors import PrecisionError
 
 AIRFRAME = from_catalogue("hummingbird")
-HOVER = float(np.sqrt(0.716 * 9.81 / (4 * 8.54858e-6)))
-NAMES = tuple(rotor.name for rotor in AIRFRAME.rotors)
-
-
-def hovering(seconds: float = 0.4) -> Flight:
-    """The Hummingbird standing still in the air, without noise."""
-    imu = AIRFRAME.imu[0]
-    time = np.arange(round(200 * seconds) + 1) * 5_000_000
-    poses = time[::4]
-    ones = np.ones((len(time), 1))
-    channels = [
-        Channel("imu.accel", time, ones * [0.0, 0.0, 9.81], "m/s2", imu.name),
-        Channel("imu.gyro", time, 0.0 * ones * [1.0, 1.0, 1.0], "rad/s", imu.name),
-        Channel("rotors.speed", time, np.full((len(time), 4), HOVER), "rad/s", "", NAMES),
-        Channel("pose.position", poses, np.tile(AIRFRAME.pose[0].position, (len(poses), 1)), "m", "world"),
-        Channel("pose.wxyz", poses, np.tile([1.0, 0.0, 0.0, 0.0], (len(poses), 1)), "1", "world"),
-    ]
-    return Flight.of(*channels)
+MASS = {"mass": (0.716, 1e-3)}
+POSE = (AIRFRAME.pose[0].position, (1.0, 0.0, 0.0, 0.0))
+IMU = ((0.0, 0.0, 9.81), (0.0, 0.0, 0.0))
+SPEEDS = np.full(4, HOVER)
 
 
 @pytest.fixture(scope="module")
-def vehicle() -> VehicleFilter:
-    hands = {"mass": (0.716, 1e-3), "distance.front.left": (0.17 * np.sqrt(2), 1e-3)}
-    return VehicleFilter.from_airframe(AIRFRAME, hands=hands, start=0.0)
+def vehicle():
+    with jax.enable_x64(False):
+        return VehicleFilter(AIRFRAME, hand_measurements=MASS)
 
 
-def test_sample_by_sample_is_the_whole_flight(vehicle: VehicleFilter) -> None:
-    flight = hovering()
-    frames = frames_from_flight(flight, vehicle.chart.rotors).frames
-    whole = vehicle.estimate(flight)
-    belief = vehicle.begin(vehicle.first_state(frames))
-    for k in range(frames.place.shape[0]):
-        belief = vehicle.pose(belief, frames.place[k], frames.wxyz[k])
-        for j in range(frames.steps.dt.shape[1]):
-            if float(frames.steps.dt[k, j]) > 0.0:
-                s = jax.tree.map(lambda x, k=k, j=j: x[k, j], frames.steps)
-                belief = vehicle.step(belief, s.speeds, s.imu, float(s.dt))
-    np.testing.assert_allclose(belief.cov, whole.belief.cov, rtol=1e-7, atol=1e-12)
-    for name, value in whole.belief.mean.items():
-        np.testing.assert_allclose(belief.mean[name], value, rtol=1e-7, atol=1e-9)
+def run(vehicle, steps=3):
+    """Some readings in hover."""
+    belief = vehicle.begin(pose=POSE, rotor_speeds=SPEEDS, imu=IMU)
+    belief = vehicle.correct(belief, POSE)
+    for _ in range(steps):
+        belief = vehicle.predict(belief, IMU, SPEEDS, 0.005)
+    return vehicle.correct(belief, POSE[0])
 
 
-def test_standing_still_in_the_air_confirms_the_file(vehicle: VehicleFilter) -> None:
-    estimate = vehicle.estimate(hovering())
-    rows = {row.name: row for row in estimate.table()}
-    assert rows["mass"].value == pytest.approx(0.716, abs=1e-6)
+def test_sample_by_sample_it_is_its_core(vehicle):
+    with jax.enable_x64(False):
+        found = run(vehicle)
+        assert jnp.ones(1).dtype == jnp.float32
+    core = VehicleCore.from_airframe(AIRFRAME, MASS)
+    attitude = core.principal_attitude(jnp.asarray(POSE[1]))
+    gyro, imu = jnp.asarray(IMU[1]), np.concatenate(IMU)
+    belief = core.begin(core.moving_state(jnp.asarray(POSE[0]), attitude, np.zeros(3), gyro, SPEEDS))
+    belief = core.pose(belief, jnp.asarray(POSE[0]), jnp.asarray(POSE[1]))
+    for _ in range(3):
+        belief = core.step(belief, SPEEDS, imu, 0.005)
+    belief = core.pose(belief, jnp.asarray(POSE[0]))
+    assert all(isinstance(x, np.ndarray) and x.dtype == np.float64 for x in jax.tree.leaves(found))
+    jax.tree.map(np.testing.assert_array_equal, found, jax.tree.map(np.asarray, belief))
+
+
+def test_a_flight_is_fitted_as_its_core_does(vehicle):
+    flight = hovering(0.6)
+    with jax.enable_x64(False):
+        found = vehicle.fit(flight)
+        rows = found.table()
+    expected = VehicleCore.from_airframe(AIRFRAME, MASS).estimate(flight)
+    assert [tuple(row) for row in rows] == [tuple(row) for row in expected.table()]
+    assert found.belief.cov.dtype == np.float64
+
+
+def test_an_estimate_has_a_row_for_every_name(vehicle):
+    with jax.enable_x64(False):
+        found = vehicle.estimate(run(vehicle))
+        rows = {row.name: row for row in found.table()}
+    assert tuple(rows) == vehicle.names
+    assert rows["mass"].value == pytest.approx(0.716, abs=1e-4)
     assert rows["mass"].sigma == pytest.approx(1e-3, rel=1e-2)
-    assert rows["rotors.front.thrust_coefficient"].value == pytest.approx(8.54858e-6, rel=1e-6)
-    assert estimate.rejected == 0
+    assert str(found).splitlines()[len(rows) :] == list(found.notes)
+    assert "+- 0.001" in next(line for line in str(found).splitlines() if line.startswith("mass "))
+    assert found.notes
 
 
-def test_bad_samples_are_skipped_and_the_belief_stays_finite(vehicle: VehicleFilter) -> None:
-    frames = frames_from_flight(hovering(), vehicle.chart.rotors).frames
-    belief = vehicle.begin(vehicle.first_state(frames))
-    same = vehicle.pose(belief, jnp.full(3, jnp.nan), jnp.full(4, jnp.inf))
-    np.testing.assert_array_equal(same.cov, belief.cov)
-    later = vehicle.step(belief, np.full(4, HOVER), np.full(6, np.nan), 0.005)
-    assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(later))
-    for dt, speeds in ((-0.01, np.full(4, HOVER)), (0.005, np.full(4, np.nan)), (0.005, np.full(3, HOVER))):
-        with pytest.raises(HaltereError):
-            vehicle.step(belief, speeds, np.zeros(6), dt)
+def test_known_values_replace_those_of_the_airframe():
+    known = {"mass": 0.75, "imu.rotation.z": 0.1, "rotors.front.position.z": (0.012, 1e-4)}
+    vehicle = VehicleFilter("hummingbird", known=known, uncertainty=0.5)
+    rows = {row.name: row for row in vehicle.estimate(run(vehicle, 0)).table()}
+    assert rows["mass"].value == pytest.approx(0.75, abs=1e-12)
+    assert rows["mass"].sigma < 1e-9
+    assert rows["imu.rotation.z"].value == pytest.approx(0.1, abs=1e-12)
+    assert rows["rotors.front.position.z"].value == pytest.approx(0.012, abs=1e-6)
+    assert rows["rotors.front.position.z"].sigma == pytest.approx(1e-4, rel=1e-3)
 
 
-def test_a_flight_with_holes_is_framed(vehicle: VehicleFilter) -> None:
-    flight = hovering()
-    accel = flight["imu.accel"].values.copy()
-    accel[7] = np.nan
-    position = flight["pose.position"].values.copy()
-    position[3] = np.inf
-    speed = flight["rotors.speed"].values.copy()
-    speed[20] = np.nan
-    for name, values in (("imu.accel", accel), ("pose.position", position), ("rotors.speed", speed)):
-        old = flight[name]
-        flight = flight.with_channel(Channel(name, old.time, values, old.unit, old.frame, old.columns))
-    framed = frames_from_flight(flight, vehicle.chart.rotors)
-    assert len(framed.notes) == 2
-    assert int(np.sum(~np.asarray(framed.frames.pose_valid[:, 0]))) == 1
-    estimate = vehicle.estimate(flight)
-    assert all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(estimate.belief))
+def test_hand_measurements_are_given_by_name_or_as_objects():
+    objects = VehicleFilter(AIRFRAME, hand_measurements=[HandMeasurement("mass", 1e-3, value=0.716)])
+    np.testing.assert_array_equal(
+        run(objects, 0).cov, run(VehicleFilter(AIRFRAME, hand_measurements=MASS), 0).cov
+    )
+    with pytest.raises(HaltereError, match="'mass' has no value"):
+        VehicleFilter(AIRFRAME, hand_measurements=[HandMeasurement("mass", 1e-3)])
 
 
-def test_an_outage_of_the_pose_becomes_frames_without_pose() -> None:
-    flight = hovering(1.0)
-    for name in ("pose.position", "pose.wxyz"):
-        old = flight[name]
-        keep = (old.time < 300_000_000) | (old.time > 600_000_000)
-        flight = flight.with_channel(Channel(name, old.time[keep], old.values[keep], old.unit, old.frame))
-    frames = frames_from_flight(flight, NAMES).frames
-    assert frames.steps.dt.shape[1] == 4
-    assert float(jnp.sum(frames.steps.dt)) == pytest.approx(1.0)
-    assert int(np.sum(~np.asarray(frames.pose_valid[:, 0]))) >= 14
+def test_inside_a_traced_function_64_bits_are_needed(vehicle):
+    belief = run(vehicle, 0)
 
+    def later(speeds):
+        return vehicle.predict(belief, IMU, speeds, 0.005).cov
 
-def test_a_missing_channel_is_named() -> None:
-    with pytest.raises(HaltereError, match=r"no channel 'rotors\.speed'"):
-        frames_from_flight(hovering().without("rotors.speed"), NAMES)
+    with jax.enable_x64(False), pytest.raises(PrecisionError, match="32 bits"):
+        jax.jit(later)(SPEEDS)
+    np.testing.assert_allclose(jax.jit(later)(SPEEDS), later(SPEEDS), rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("changes", "message"),
     [
-        ({"hands": {"mas": (0.7, 1e-3)}}, "mass"),
-        ({"hands": {"mass": (0.7, 0.0)}}, "above zero"),
-        ({"known": {"inertia.zx": 0.0}}, "inertia"),
-        ({"known": {"mass": -1.0}}, "zero or more"),
-        ({"hands": {"distance.front.lef": (0.2, 1e-3)}}, "left"),
+        ({"pose": POSE[0]}, "position without attitude"),
+        ({"pose": ((0.0, 0.0), POSE[1])}, r"a position of shape \(2,\), \(3,\) is expected"),
+        ({"rotor_speeds": np.ones(3)}, r"rotor speeds of shape \(3,\), \(4,\) is expected"),
+        ({"imu": np.zeros(5)}, r"an IMU reading of shape \(5,\)"),
+        ({"imu": (IMU[0], (0.0, np.nan, 0.0))}, "finite readings"),
     ],
 )
-def test_faulty_priors_are_named(options: dict, message: str) -> None:
+def test_readings_that_are_none_are_named(vehicle, changes, message):
     with pytest.raises(HaltereError, match=message):
-        VehicleFilter.from_airframe(AIRFRAME, **options)
-
-
-def test_what_is_known_stays_known() -> None:
-    vehicle = VehicleFilter.from_airframe(AIRFRAME, known={"mass": 0.0, "inertia.xx": 0.0}, start=0.0)
-    rows = {row.name: row for row in vehicle.estimate(hovering()).table()}
-    assert rows["mass"].sigma < 1e-9
-    assert rows["inertia.xx"].sigma < 1e-9
-
-
-def test_a_position_sensor_alone_needs_a_first_attitude_in_hover() -> None:
-    flight = hovering().without("pose.wxyz")
-    vehicle = VehicleFilter.from_airframe(AIRFRAME, start=0.0)
-    with pytest.raises(HaltereError, match="first_attitude"):
-        vehicle.estimate(flight)
-    told = VehicleFilter.from_airframe(AIRFRAME, start=0.0, first_attitude=(1.0, 0.0, 0.0, 0.0))
-    rows = {row.name: row for row in told.estimate(flight).table()}
-    assert rows["rotors.front.thrust_coefficient"].value == pytest.approx(8.54858e-6, rel=1e-6)
-
-
-def test_an_airframe_with_a_position_sensor_only_is_taken() -> None:
-    sensor = PositionSensor(position=AIRFRAME.pose[0].position, sigma_position=0.01)
-    vehicle = VehicleFilter.from_airframe(AIRFRAME.model_copy(update={"pose": (), "position": (sensor,)}))
-    np.testing.assert_allclose(vehicle.noise.pose[:3], 0.01)
-
-
-def test_a_sensor_without_stated_noise_is_refused() -> None:
-    silent = AIRFRAME.imu[0].model_copy(update={"sigma_gyro": None})
-    with pytest.raises(HaltereError, match=r"imu\.sigma_gyro is 0\.0"):
-        VehicleFilter.from_airframe(AIRFRAME.model_copy(update={"imu": (silent,)}))
-
-
-def test_late_poses_are_used_where_they_were_taken(vehicle: VehicleFilter) -> None:
-    """Poses in time and poses that come 20 ms late end in the same belief; a wrong order is named and harmless."""
-    rng = np.random.default_rng(5)
-    frames = frames_from_flight(hovering(), vehicle.chart.rotors).frames
-    begin = vehicle.begin(vehicle.first_state(frames))
-    prompt, late = OnlineVehicle(vehicle, begin), OnlineVehicle(vehicle, begin)
-    waiting = []
-    for k in range(24):
-        time = 0.005 * k
-        speeds = HOVER + 5.0 * rng.normal(size=4)
-        read = np.asarray([0.0, 0.0, 9.81, 0.0, 0.0, 0.0]) + 0.1 * rng.normal(size=6)
-        for online in (prompt, late):
-            assert online.imu(time, speeds, read)
-        if k % 4 == 0:
-            place = np.asarray(AIRFRAME.pose[0].position) + 0.01 * rng.normal(size=3)
-            assert prompt.pose(time, place, np.asarray([1.0, 0.0, 0.0, 0.0]))
-            waiting.append((time, place))
-        if k >= 4 and k % 4 == 0:
-            assert late.pose(waiting[0][0], waiting[0][1], np.asarray([1.0, 0.0, 0.0, 0.0]))
-            waiting.pop(0)
-    assert late.pose(*waiting[0], np.asarray([1.0, 0.0, 0.0, 0.0]))
-    np.testing.assert_allclose(late.belief.cov, prompt.belief.cov, rtol=1e-9, atol=1e-15)
-    for name, value in prompt.belief.mean.items():
-        np.testing.assert_allclose(late.belief.mean[name], value, rtol=1e-9, atol=1e-12)
-
-    before = late.belief
-    assert not late.imu(0.01, np.full(4, HOVER), np.zeros(6))
-    assert not late.imu(0.2, np.full(4, np.nan), np.zeros(6))
-    assert not late.pose(-1.0, np.zeros(3))
-    assert not late.pose(0.1, np.full(3, np.nan))
-    assert late.belief is before
-    assert len(late.reasons) == 4
-    assert all(reason.endswith("skipped") for reason in late.reasons)
-
-
-def test_moments_that_no_body_has_are_named(vehicle: VehicleFilter) -> None:
-    estimate = vehicle.estimate(hovering())
-    assert estimate.impossible() is None
-    mean = estimate.belief.mean
-    flat = {**mean, "shape": jnp.log(jnp.asarray([0.45, 0.45]))}
-    odd = replace(estimate, belief=estimate.belief._replace(mean=flat))
-    assert "inertia.zz came out larger than the two others together" in (odd.impossible() or "")
-    moments = np.asarray(odd.printed["inertia"])
-    assert moments[2] < moments[0] + moments[1]
+        vehicle.begin(**{"pose": POSE, "rotor_speeds": SPEEDS, "imu": IMU, **changes})

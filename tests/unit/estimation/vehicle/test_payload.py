@@ -7,10 +7,10 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.airframe.fields import tensor
-from haltere.estimation import VehicleFilter
 from haltere.estimation.core.consistency import mean_band
 from haltere.estimation.payload.fusion import payload_in_body, whole_vehicle
 from haltere.estimation.payload.model import ArmBelief
+from haltere.estimation.vehicle.core import VehicleCore
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.payload import with_payload
 from haltere.lie import s2
@@ -47,7 +47,7 @@ def away(vehicle, payload):
 @pytest.fixture(scope="module")
 def known():
     """A vehicle of which all is known, gripping something of which little is."""
-    return with_payload(VehicleFilter.from_airframe(HUMMINGBIRD, uncertainty=0.0), PAYLOAD, np.diag(SIGMA**2))
+    return with_payload(VehicleCore.from_airframe(HUMMINGBIRD, uncertainty=0.0), PAYLOAD, np.diag(SIGMA**2))
 
 
 def test_the_prior_is_that_of_an_airframe_with_the_payload_in_it(known):
@@ -75,7 +75,7 @@ def test_its_covariance_is_that_of_payloads_as_doubtful_as_said(known):
 
 def test_a_filter_that_is_not_told_starts_wrong():
     """A vehicle known to 1 %: all its numbers as in the file, but it has gripped something."""
-    empty = VehicleFilter.from_airframe(HUMMINGBIRD, uncertainty=0.1)
+    empty = VehicleCore.from_airframe(HUMMINGBIRD, uncertainty=0.1)
     told = with_payload(empty, PAYLOAD, np.diag(SIGMA**2))
     assert squared(told, away(told, PAYLOAD + SIGMA)) < 5.0
     assert squared(empty, away(empty, PAYLOAD + SIGMA)) > 500.0
@@ -84,14 +84,14 @@ def test_a_filter_that_is_not_told_starts_wrong():
 
 
 def test_hand_measurements_are_those_of_the_empty_vehicle():
-    empty = VehicleFilter.from_airframe(HUMMINGBIRD, hands={"mass": (0.72, 1e-3)})
+    empty = VehicleCore.from_airframe(HUMMINGBIRD, hand_measurements={"mass": (0.72, 1e-3)})
     found = with_payload(empty, PAYLOAD, np.diag(SIGMA**2))
     place = found.chart.names.index("mass")
     sigma = np.sqrt(np.sum(np.asarray(found.spread)[place] ** 2))
     weighed = 0.72 - 0.004 * (1e-3 / 0.0716) ** 2
     assert float(found.description.printed["mass"][0]) == pytest.approx(weighed + 0.12, abs=1e-6)
     assert sigma == pytest.approx(np.hypot(1e-3, 4e-3), rel=1e-3)
-    assert found.hands == ()
+    assert found.hand_measurements == ()
 
 
 def test_an_arm_in_its_pose_feeds_the_filter():
@@ -102,7 +102,7 @@ def test_an_arm_in_its_pose_feeds_the_filter():
     x = np.concatenate([[0.273, 0.0, 0.0, 0.0, 0.0], arm.mean])
     cov = np.diag(np.full(len(x), 1e-6))
     payload, spread = payload_in_body(arm, angle, x, cov)
-    empty = VehicleFilter.from_airframe(watched, uncertainty=0.0, joint_angles=angle)
+    empty = VehicleCore.from_airframe(watched, uncertainty=0.0, joint_angles=angle)
     found = with_payload(empty, payload, spread)
     mass, *com = whole_vehicle(airframe, arm, angle, x, cov)[0]
     assert float(found.description.printed["mass"][0]) == pytest.approx(mass, rel=1e-9)
