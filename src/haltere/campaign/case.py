@@ -46,17 +46,17 @@ XLA_FLAG = "--xla_cpu_multi_thread_eigen=false"
 
 
 @dataclass(frozen=True)
-class Setting:
+class WorkerSettings:
     """How a worker sets JAX: one thread, compiled functions kept in `cache` (its own folder if None)."""
 
     cache: str | None = None
 
 
 _lock = threading.Lock()
-_prepared: list[Setting] = []
+_prepared: list[WorkerSettings] = []
 
 
-def prepare_worker(setting: Setting) -> None:
+def prepare_worker(settings: WorkerSettings) -> None:
     """Give this process one XLA thread and a shared folder for compiled functions; once."""
     with _lock:
         if _prepared:
@@ -67,11 +67,11 @@ def prepare_worker(setting: Setting) -> None:
             os.environ["XLA_FLAGS"] = f"{flags} {XLA_FLAG}".strip()
         import jax  # noqa: PLC0415  (only now, with the variables set)
 
-        cache = setting.cache or jax.config.values["jax_compilation_cache_dir"] or default_cache()
+        cache = settings.cache or jax.config.values["jax_compilation_cache_dir"] or default_cache()
         jax.config.update("jax_compilation_cache_dir", cache)
         # Many workers start often: small functions are worth sharing too.
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-        _prepared.append(setting)
+        _prepared.append(settings)
 
 
 def default_cache() -> str:
@@ -92,7 +92,7 @@ class CampaignError(HaltereError):
 
 
 @dataclass(frozen=True)
-class Case:
+class CampaignCase:
     """One case: its number, its key by equation (1), its parameters, and the folder where it may leave files."""
 
     number: int
@@ -112,7 +112,7 @@ class Task:
     parameters: Mapping[str, Any]
     own: tuple[Mapping[str, Any], ...] = ()
     folder: str = "."
-    setting: Setting | None = None
+    settings: WorkerSettings | None = None
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ def find_function(name: str) -> Callable[..., Any]:
 
 def run_batch(task: Task) -> BatchResult:
     """Run one batch here; whatever goes wrong in a case becomes the text of its failure."""
-    if task.setting is not None:
-        prepare_worker(task.setting)
+    if task.settings is not None:
+        prepare_worker(task.settings)
     from haltere.foundation.arrays import double_precision  # noqa: PLC0415  (imports JAX; see the module)
 
     with double_precision():
@@ -173,7 +173,7 @@ def _run_batch(task: Task) -> BatchResult:
     root = jax.random.key(task.seed)
     own = task.own or ({},) * len(task.numbers)
     cases = [
-        Case(number, jax.random.fold_in(root, number), {**task.parameters, **mine}, Path(task.folder))
+        CampaignCase(number, jax.random.fold_in(root, number), {**task.parameters, **mine}, Path(task.folder))
         for number, mine in zip(task.numbers, own, strict=True)
     ]
     if getattr(function, _WHOLE, False):
@@ -190,7 +190,7 @@ def _attempt(function: Callable[..., Any], argument: Any) -> Any:
         return error
 
 
-def _all_at_once(function: Callable[..., Any], cases: list[Case], size: int) -> list[Any]:
+def _all_at_once(function: Callable[..., Any], cases: list[CampaignCase], size: int) -> list[Any]:
     answer = _attempt(function, cases + [cases[-1]] * (size - len(cases)))
     if isinstance(answer, BaseException):
         return [answer] * len(cases)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from typing import Any
 
-from haltere.campaign.case import CampaignError, Setting, default_cache, prepare_worker
+from haltere.campaign.case import CampaignError, WorkerSettings, default_cache, prepare_worker
 
 DEATHS = 3
 """A batch is given up when it has ended its worker this many times while it ran alone."""
@@ -23,10 +23,10 @@ WORKER_SECONDS = 60.0
 """How long a cluster may take to answer, and to have a worker."""
 
 
-class Crew(ABC):
+class Workers(ABC):
     """An executor that can be started again after it broke."""
 
-    setting: Setting | None = None
+    settings: WorkerSettings | None = None
     """What a worker prepares before its first batch; None leaves it as it is."""
 
     def __init__(self) -> None:
@@ -64,29 +64,47 @@ class Crew(ABC):
             executor.shutdown(wait=not at_once, cancel_futures=True)
 
 
-class GivenCrew(Crew):
-    """Executors as a caller makes them; they keep the settings of the host."""
+class ExecutorWorkers(Workers):
+    """An executor of the caller, which stays open, or executors as a function of the caller makes them.
 
-    def __init__(self, make: Callable[[], Executor], width: int) -> None:
+    Their workers keep the settings of the host.
+    """
+
+    def __init__(self, executor: Executor | Callable[[], Executor], workers: int | None = None) -> None:
         super().__init__()
-        self._make, self._width = make, width
+        self._given, self._workers = executor, workers
 
     @property
     def width(self) -> int:
-        """Batches to hand out at once."""
-        return self._width
+        """Batches to hand out at once: twice the workers, so that none waits."""
+        own = getattr(self._given, "_max_workers", None)
+        return self._workers or (2 * int(own) if own else available_cores())
 
     def _start(self) -> Executor:
-        return self._make()
+        return self._given if isinstance(self._given, Executor) else self._given()
+
+    def renew(self) -> None:
+        """A function makes a new executor; one that was given cannot be started again."""
+        if isinstance(self._given, Executor):
+            raise CampaignError(
+                "a worker of the executor has died, so it is broken; run the same again with a new one, "
+                "or with smaller batches"
+            )
+        super().renew()
+
+    def stop(self, at_once: bool) -> None:
+        """End executors that were made here; one that was given stays open."""
+        if not isinstance(self._given, Executor):
+            super().stop(at_once)
 
 
-class ProcessCrew(Crew):
+class ProcessWorkers(Workers):
     """A pool of spawned processes on this machine."""
 
     def __init__(self, workers: int) -> None:
         super().__init__()
         self.workers = workers
-        self.setting: Setting = Setting(_host_cache())
+        self.settings: WorkerSettings = WorkerSettings(_host_cache())
 
     @property
     def width(self) -> int:
@@ -98,7 +116,7 @@ class ProcessCrew(Crew):
             self.workers,
             mp_context=multiprocessing.get_context("spawn"),
             initializer=_begin,
-            initargs=(self.setting,),
+            initargs=(self.settings,),
         )
         try:
             pool.submit(os.getpid).result()
@@ -119,30 +137,31 @@ class ProcessCrew(Crew):
         super().stop(at_once)
 
 
-class ClusterCrew(Crew):
-    """The workers of a dask.distributed scheduler at `address`."""
+class ClusterWorkers(Workers):
+    """The workers of a dask.distributed client, which stays open if it is the caller's."""
 
-    setting = Setting()
-
-    def __init__(self, address: str) -> None:
+    def __init__(self, client: Any, own: bool) -> None:
         super().__init__()
+        self._client, self._own = client, own
+        self._killed: type[Exception] = _distributed().KilledWorker
+        self.settings = WorkerSettings() if own else None
+
+    @classmethod
+    def at(cls, address: str) -> "ClusterWorkers":
+        """A client of its own for the scheduler at `address`."""
+        distributed = _distributed()
         try:
-            distributed: Any = importlib.import_module("distributed")  # an extra
-        except ImportError:
-            msg = "a cluster needs dask.distributed, which is not installed; pip install 'haltere[cluster]'"
-            raise CampaignError(msg) from None
-        self._killed: type[Exception] = distributed.KilledWorker
-        try:
-            self._client: Any = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             msg = f"cluster {address}: cannot be reached ({error}); give a scheduler such as tcp://host:8786"
             raise CampaignError(msg) from None
         try:
-            self._client.wait_for_workers(1, timeout=WORKER_SECONDS)
+            client.wait_for_workers(1, timeout=WORKER_SECONDS)
         except TimeoutError:
-            self._client.close()
+            client.close()
             msg = f"cluster {address}: it has no worker after {WORKER_SECONDS:g} s; start some with `dask worker`"
             raise CampaignError(msg) from None
+        return cls(client, own=True)
 
     @property
     def width(self) -> int:
@@ -166,7 +185,27 @@ class ClusterCrew(Crew):
         if self._executor is not None:
             self._executor.shutdown(wait=not at_once)
             self._executor = None
-        self._client.close()
+        if self._own:
+            self._client.close()
+
+
+def _distributed() -> Any:
+    try:
+        return importlib.import_module("distributed")  # an extra
+    except ImportError:
+        msg = "a cluster needs dask.distributed, which is not installed; pip install 'haltere[cluster]'"
+        raise CampaignError(msg) from None
+
+
+def workers_of(executor: Any, workers: int | None = None) -> Workers:
+    """The workers behind an executor, a dask client, or a function that makes an executor."""
+    if hasattr(executor, "get_executor"):
+        return ClusterWorkers(executor, own=False)
+    if isinstance(executor, Executor) or callable(executor):
+        return ExecutorWorkers(executor, workers)
+    raise CampaignError(
+        f"executor: got {type(executor).__name__}; give a concurrent.futures.Executor or a dask client"
+    )
 
 
 def available_cores() -> int:
@@ -183,11 +222,11 @@ def _host_cache() -> str:
     return str(jax.config.values["jax_compilation_cache_dir"] or default_cache())
 
 
-def _begin(setting: Setting) -> None:
+def _begin(settings: WorkerSettings) -> None:
     """First thing in a new process of the pool."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    prepare_worker(setting)
+    prepare_worker(settings)
 
 
 def _end_with_parent() -> None:

@@ -12,34 +12,53 @@ seed, parameters and batch size alone, not on workers, their number or the order
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from haltere.campaign.case import (
     BatchResult,
+    CampaignCase,
     CampaignError,
-    Case,
     Task,
     function_name,
     run_batch,
     whole_batch,
 )
-from haltere.campaign.executors import DEATHS, ClusterCrew, Crew, GivenCrew, ProcessCrew, available_cores
-from haltere.campaign.store import Plan, Store, as_json
+from haltere.campaign.executors import (
+    DEATHS,
+    ClusterWorkers,
+    ProcessWorkers,
+    Workers,
+    available_cores,
+    workers_of,
+)
+from haltere.campaign.store import CampaignPlan, Store, as_json
 from haltere.foundation.numbers import Numbers
+from haltere.foundation.tables import TextTable, html_lines, make_dataframe
 
-__all__ = ["CampaignError", "CampaignInterrupted", "CampaignResult", "Case", "run_campaign", "whole_batch"]
+__all__ = [
+    "CampaignCase",
+    "CampaignError",
+    "CampaignInterrupted",
+    "CampaignResult",
+    "run_campaign",
+    "whole_batch",
+]
 
 Progress = Callable[[str], None]
+SHOWN = 5
+"""Failures that are named one by one where a result is printed."""
 
 
 class CampaignInterrupted(KeyboardInterrupt):
     """The user stopped a campaign; the message says what is kept and how to go on."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CampaignResult:
     """What came out of a campaign."""
 
@@ -47,6 +66,71 @@ class CampaignResult:
     """Results of the cases that succeeded, in the order of their numbers; `columns["case"]` holds the numbers."""
     failures: dict[int, str]
     """Why each other case failed, by its number."""
+
+    @property
+    def succeeded(self) -> int:
+        """How many cases succeeded."""
+        return len(self.columns.get("case", ()))
+
+    @property
+    def statistics(self) -> dict[str, dict[str, float | None]]:
+        """Median, 95th percentile and maximum of every column of numbers; None where all are NaN."""
+        return {
+            name: summarise(values)
+            for name, values in self.columns.items()
+            if name != "case" and values.ndim == 1 and values.dtype.kind in "fiub"
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Counts, statistics and failures as JSON knows them."""
+        return {
+            "succeeded": self.succeeded,
+            "failed": len(self.failures),
+            **self.statistics,
+            "failures": {str(number): reason for number, reason in self.failures.items()},
+        }
+
+    def to_dataframe(self) -> Any:
+        """The results as a pandas data frame, one row for each case."""
+        flat = {name: values for name, values in self.columns.items() if values.ndim == 1}
+        return make_dataframe(tuple(flat), list(zip(*flat.values(), strict=True)), "case")
+
+    @property
+    def heading(self) -> str:
+        """How many cases there were, in one line."""
+        return f"{self.succeeded} of {self.succeeded + len(self.failures)} cases"
+
+    @property
+    def table(self) -> TextTable:
+        """The statistics of every quantity."""
+        rows = [(name, *values.values()) for name, values in self.statistics.items()]
+        return TextTable(self.heading, ("quantity", "median", "p95", "max"), rows)
+
+    @property
+    def remarks(self) -> list[str]:
+        """The first failures, in sentences."""
+        shown = [f"case {number} failed: {reason}" for number, reason in list(self.failures.items())[:SHOWN]]
+        more = len(self.failures) - SHOWN
+        return [*shown, *([f"and {more} more; `failures` lists all"] if more > 0 else [])]
+
+    def __repr__(self) -> str:
+        return "\n".join([self.table.text(), *self.remarks])
+
+    def _repr_html_(self) -> str:
+        return self.table.html() + html_lines(self.remarks)
+
+
+def summarise(values: Numbers) -> dict[str, float | None]:
+    """Median, 95th percentile and maximum of the finite values; None where there are none."""
+    numbers = np.asarray(values, float)
+    finite = numbers[np.isfinite(numbers)]
+    if not len(finite):
+        return {"median": None, "p95": None, "max": None}
+    return {
+        "median": float(np.median(finite)),
+        "p95": float(np.quantile(finite, 0.95)),
+        "max": float(np.max(finite)),
+    }
 
 
 def run_campaign(
@@ -60,12 +144,12 @@ def run_campaign(
     cluster: str | None = None,
     progress: Progress | None = None,
     retry: bool = False,
-    executor: Callable[[], Executor] | None = None,
+    executor: Any = None,
 ) -> CampaignResult:
     """Run a function over cases, or go on with a campaign that was begun.
 
     Args:
-        function: as "package.module:function", or itself if its module can be imported; see `campaign_case`.
+        function: as "package.module:function", or itself if its module can be imported; see `haltere.campaign.case`.
         cases: how many, or the own parameters of each case, as JSON knows them.
         seed: from which the key of each case is folded.
         folder: where the results are kept; new, empty, or that of the same campaign.
@@ -75,7 +159,8 @@ def run_campaign(
         cluster: address of a dask.distributed scheduler to use instead of the pool.
         progress: called with a sentence after each batch.
         retry: whether batches with failed cases are run again.
-        executor: makes another executor to use instead of the pool; its workers set JAX themselves.
+        executor: runs the batches instead of the pool: a `concurrent.futures.Executor` or a dask client, which stay
+            open, or a function that makes an executor. Its workers keep their own settings of JAX.
 
     Raises:
         CampaignError: arguments, folder or cluster are at fault.
@@ -86,6 +171,7 @@ def run_campaign(
         raise CampaignError(f"workers: got {workers}; give one or more")
     if cluster is not None and executor is not None:
         raise CampaignError("cluster and executor: got both; give one of them")
+    given = None if executor is None else workers_of(executor, workers)
     store = Store(folder, plan)
     say = progress or (lambda _: None)
     done = store.done(failures_too=not retry)
@@ -94,14 +180,9 @@ def run_campaign(
         say(f"{len(done)} of {plan.batches} batches were there already")
     if todo:
         count = min(workers or available_cores(), len(todo))
-        crew: Crew
-        if cluster is not None:
-            crew = ClusterCrew(cluster)
-        elif executor is not None:
-            crew = GivenCrew(executor, workers or available_cores())
-        else:
-            crew = ProcessCrew(count)
-        _Run(store, crew, say, todo, len(done)).to_the_end()
+        if given is None:
+            given = ClusterWorkers.at(cluster) if cluster is not None else ProcessWorkers(count)
+        _Run(store, given, say, todo, len(done)).to_the_end()
     columns, failures = store.collect()
     return CampaignResult(columns, dict(sorted(failures.items())))
 
@@ -112,7 +193,7 @@ def _plan(
     seed: int,
     parameters: Mapping[str, Any] | None,
     batch: int,
-) -> Plan:
+) -> CampaignPlan:
     count = cases if isinstance(cases, int) else len(cases)
     if count < 1:
         raise CampaignError(f"cases: got {count}; give one or more")
@@ -122,34 +203,34 @@ def _plan(
         raise CampaignError(f"seed: got {seed}; give zero or a number above")
     sweep = [] if isinstance(cases, int) else as_json([dict(own) for own in cases])
     shared = as_json(dict(parameters or {}))
-    return Plan(function_name(function), seed, count, min(batch, count), shared, sweep)
+    return CampaignPlan(function_name(function), seed, count, min(batch, count), shared, sweep)
 
 
 class _Run:
     """The batches that are still to do, and what has happened to them."""
 
-    def __init__(self, store: Store, crew: Crew, say: Progress, todo: deque[int], done: int) -> None:
-        self.store, self.crew, self.say, self.todo = store, crew, say, todo
+    def __init__(self, store: Store, workers: Workers, say: Progress, todo: deque[int], done: int) -> None:
+        self.store, self.workers, self.say, self.todo = store, workers, say, todo
         self.suspects: deque[int] = deque()
         self.deaths: Counter[int] = Counter()
         self.done, self.failed = done, 0
 
     def to_the_end(self) -> None:
-        """Run all; the crew is gone afterwards, whatever happens."""
+        """Run all; the workers are gone afterwards, whatever happens."""
         finished = False
         try:
             while self.todo or self.suspects:
                 if self.suspects:
                     self._alone(self.suspects.popleft())
                 else:
-                    self.suspects.extend(self._together(self.todo, self.crew.width))
+                    self.suspects.extend(self._together(self.todo, self.workers.width))
             finished = True
         except KeyboardInterrupt:
             raise CampaignInterrupted(f"interrupted; {self._kept()}") from None
         except CancelledError:
             raise CampaignError(f"the workers are gone; {self._kept()}") from None
         finally:
-            self.crew.stop(at_once=not finished)
+            self.workers.stop(at_once=not finished)
 
     def _kept(self) -> str:
         plan, folder = self.store.plan, self.store.folder
@@ -170,29 +251,33 @@ class _Run:
         flying: dict[Future[BatchResult], int] = {}
         lost: list[int] = []
         alone = width == 1
-        while flying or (queue and not lost):
-            while queue and not lost and len(flying) < width:
-                index = queue.popleft()
-                try:
-                    flying[self.crew.executor.submit(run_batch, self._task(index))] = index
-                except BrokenExecutor:
+        try:
+            while flying or (queue and not lost):
+                while queue and not lost and len(flying) < width:
+                    index = queue.popleft()
+                    try:
+                        flying[self.workers.executor.submit(run_batch, self._task(index))] = index
+                    except BrokenExecutor:
+                        lost.append(index)
+                for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                    index = flying.pop(future)
+                    error = future.exception()
+                    if error is None:
+                        self._keep(index, future.result())
+                        continue
+                    died = self.workers.deaths(error)
+                    if not died:
+                        raise error
                     lost.append(index)
-            for future in wait(flying, return_when=FIRST_COMPLETED).done:
-                index = flying.pop(future)
-                error = future.exception()
-                if error is None:
-                    self._keep(index, future.result())
-                    continue
-                died = self.crew.deaths(error)
-                if not died:
-                    raise error
-                lost.append(index)
-                self.deaths[index] += died if alone else 0
+                    self.deaths[index] += died if alone else 0
+        finally:
+            for future in flying:  # after an interrupt: an executor that was given goes on otherwise
+                future.cancel()
         if lost:
             self.say(
                 f"a worker died; {len(lost)} {'batch is' if len(lost) == 1 else 'batches are'} run again"
             )
-            self.crew.renew()
+            self.workers.renew()
         return lost
 
     def _task(self, index: int) -> Task:
@@ -201,7 +286,7 @@ class _Run:
         own = tuple(plan.sweep[n] for n in numbers) if plan.sweep else ()
         folder = str(Path(self.store.folder).absolute())
         return Task(
-            plan.function, plan.seed, numbers, plan.batch, plan.parameters, own, folder, self.crew.setting
+            plan.function, plan.seed, numbers, plan.batch, plan.parameters, own, folder, self.workers.settings
         )
 
     def _keep(self, index: int, result: BatchResult) -> None:

@@ -28,7 +28,7 @@ _PREFIX = "column."
 
 
 @dataclass(frozen=True)
-class Plan:
+class CampaignPlan:
     """All that decides the results of a campaign; `sweep` holds the parameters of single cases, or nothing."""
 
     function: str
@@ -76,7 +76,7 @@ def as_json(parameters: Any) -> Any:
 class Store:
     """The folder of one campaign; made, or found with an equal plan in it."""
 
-    def __init__(self, folder: str | os.PathLike[str], plan: Plan) -> None:
+    def __init__(self, folder: str | os.PathLike[str], plan: CampaignPlan) -> None:
         self.folder = Path(folder)
         self.plan = plan
         wanted = plan.manifest()

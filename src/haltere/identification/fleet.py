@@ -26,7 +26,7 @@ from haltere.logs import Mapping as ChannelMapping
 from haltere.logs import load_mapping, read
 
 if TYPE_CHECKING:
-    from haltere.campaign.case import Case
+    from haltere.campaign.case import CampaignCase
 
 FLEET_FILES = ("fleet.json", "fleet.html")
 REPORT = "haltere.report.fleet"
@@ -231,7 +231,7 @@ def identify_log(path: str, options: Mapping[str, Any]) -> Identification:
     return identify(flight, nominal, known=pairs, method=options["method"], apply=options["apply"])
 
 
-def identify_case(case: "Case") -> dict[str, Any]:
+def identify_case(case: "CampaignCase") -> dict[str, Any]:
     """One log of the fleet as a case of a campaign: its files are left in a folder."""
     result = identify_log(case.parameters["flight"], case.parameters["options"])
     result.save(case.parameters["folder"], overwrite=True)

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, dumps, loads
-from haltere.campaign.runner import CampaignResult, Case, run_campaign, whole_batch
+from haltere.campaign.runner import CampaignCase, CampaignResult, run_campaign, whole_batch
 from haltere.control import GeometricController, Integral
 from haltere.control import step as control_step
 from haltere.dynamics import Environment, State
@@ -93,7 +93,7 @@ def fly_many(
 
 @whole_batch
 @double_precision()
-def fly_cases(cases: Sequence[Case]) -> list[Mapping[str, Any] | Exception]:
+def fly_cases(cases: Sequence[CampaignCase]) -> list[Mapping[str, Any] | Exception]:
     """The flights of one batch: a summary of each, and its file if it is to be kept."""
     bound_programs()
     parameters = dict(cases[0].parameters)
@@ -117,7 +117,7 @@ def fly_cases(cases: Sequence[Case]) -> list[Mapping[str, Any] | Exception]:
     return results
 
 
-def kept_file(case: Case) -> Path:
+def kept_file(case: CampaignCase) -> Path:
     """Where the flight of a case is kept."""
     return case.folder / f"flight-{case.number:05d}.mcap"
 

@@ -193,6 +193,19 @@ def test_an_interrupt_keeps_what_is_done(tmp_path):
     same(run("draw", 10, tmp_path), run("draw", 10, tmp_path / "whole"))
 
 
+def test_an_executor_of_the_caller_is_used_and_stays_open(tmp_path):
+    with ThreadPoolExecutor(1) as executor:
+        same(run("draw", 10, tmp_path / "given", executor=executor), run("draw", 10, tmp_path / "made"))
+        assert executor.submit(int, "3").result() == 3
+
+
+def test_a_result_prints_its_statistics(tmp_path):
+    result = run("draw", 10, tmp_path)
+    assert repr(result).startswith("10 of 10 cases\nquantity")
+    assert result.to_dict()["succeeded"] == 10
+    assert "</table>" in result._repr_html_()
+
+
 # ------------------------------------------------------------------------------------------------ bad arguments
 
 
@@ -203,6 +216,7 @@ def test_an_interrupt_keeps_what_is_done(tmp_path):
         ({"batch": 0}, "batch: got 0"),
         ({"seed": -1}, "seed: got -1"),
         ({"workers": 0}, "workers: got 0"),
+        ({"executor": 3}, "executor: got int"),
         ({"cluster": "tcp://127.0.0.1:1"}, "cluster and executor: got both"),
         ({"parameters": {"x": float("nan")}}, "cannot be written as JSON"),
         ({"parameters": {"x": np.zeros(3)}}, "cannot be written as JSON"),

@@ -26,7 +26,7 @@ from haltere.papers.page import paper_page
 from haltere.papers.tables import Progress, Reproduction, silent
 from haltere.report import theme
 from haltere.report.page import Page, Picture, Section, Table
-from haltere.scenarios.throw.case import NOISES, RATE, TICK, Launch, Noise
+from haltere.scenarios.throw.case import NOISES, RATE, TICK, Launch, SensorNoise
 from haltere.scenarios.throw.chain import HAND, PLACE, launch
 from haltere.scenarios.throw.throws import Settings, case_of, told
 from haltere.scenarios.throw.vehicles import Thrown, same_vehicles, template
@@ -102,7 +102,7 @@ def _watched(rotors: int) -> Any:
         height: Array,
         spin: Array,
         goal: Array,
-        noise: Noise,
+        noise: SensorNoise,
     ) -> dict[str, Array]:
         def watch(now: Launch) -> dict[str, Array]:
             learnt, _ = now.learning.solve(RATE, noise=noise.accel, place=PLACE)

@@ -22,7 +22,7 @@ TICK = SAMPLES * DT
 
 @pytree
 @dataclass(frozen=True)
-class Noise:
+class SensorNoise:
     """Of one sample, white; and what is left of the accelerometer's bias."""
 
     gyro: ArrayLike
@@ -36,16 +36,16 @@ class Noise:
 
 
 NOISES = {
-    "none": Noise(0.0, 0.0, 0.0, 0.0, 1e-3),
-    "mems": Noise(4.89e-5 * RATE**0.5, 6.86e-4 * RATE**0.5),
-    "strong": Noise(0.08, 0.8),
+    "none": SensorNoise(0.0, 0.0, 0.0, 0.0, 1e-3),
+    "mems": SensorNoise(4.89e-5 * RATE**0.5, 6.86e-4 * RATE**0.5),
+    "strong": SensorNoise(0.08, 0.8),
 }
 """mems: data sheet of the ICM-42688-P, which [Blaha2024] flies; strong: that of the authors' simulation."""
 
 
 @pytree
 @dataclass(frozen=True)
-class Case:
+class ThrowCase:
     """One throw: the vehicle, how it leaves the hand, and what two tumbles said of it."""
 
     vehicle: Thrown

@@ -34,7 +34,7 @@ from haltere.estimation.throw.thrust_axis import ThrustAxis, thrust_axis
 from haltere.foundation.arrays import Array, pytree
 from haltere.foundation.constants import GRAVITY
 from haltere.lie import so3
-from haltere.scenarios.throw.case import DT, RATE, SAMPLES, TICK, Case, Fixes, Launch, Noise
+from haltere.scenarios.throw.case import DT, RATE, SAMPLES, TICK, Fixes, Launch, SensorNoise, ThrowCase
 from haltere.scenarios.throw.vehicles import Thrown
 
 CONTROL = 4
@@ -85,7 +85,7 @@ def _plant(model: Model, vehicle: Thrown, state: State, target: Array) -> tuple[
 
 
 def _sensed(
-    case: Case, state: State, spun: Array, felt: Array, noise: Noise, draw: Array
+    case: ThrowCase, state: State, spun: Array, felt: Array, noise: SensorNoise, draw: Array
 ) -> tuple[Array, Array, Array]:
     """Gyro, accelerometer (3,) and late rotor speeds (m,) from white draws (6 + m,); `spun` (L, m) true ones."""
     vehicle, bias = case.vehicle, case.bias
@@ -98,8 +98,8 @@ def _sensed(
 
 def launch(
     model: Model,
-    case: Case,
-    noise: Noise,
+    case: ThrowCase,
+    noise: SensorNoise,
     ticks: int,
     known: bool = True,
     watch: Callable[[Launch], Any] = true_position,
@@ -216,7 +216,7 @@ class Learnt:
 
 
 def learn(
-    end: Launch, fixes: Fixes, noise: Noise, compass: Array | None = None, known: bool = True
+    end: Launch, fixes: Fixes, noise: SensorNoise, compass: Array | None = None, known: bool = True
 ) -> Learnt:
     """Everything that is computed once: parameters, thrust axis, heading, first track.
 
@@ -247,7 +247,7 @@ def learn(
 
 
 def hover(
-    model: Model, case: Case, end: Launch, learnt: Learnt, noise: Noise, ticks: int
+    model: Model, case: ThrowCase, end: Launch, learnt: Learnt, noise: SensorNoise, ticks: int
 ) -> dict[str, Array]:
     """The second part: position (T, 3), velocity (T, 3), tilt (T,) of the true thrust axis, at every position."""
     vehicle, m = case.vehicle, case.rotors

@@ -22,7 +22,7 @@ from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.constants import GRAVITY
 from haltere.lie import so3
-from haltere.scenarios.throw.case import NOISES, RATE, TICK, Case, Fixes, Launch, Noise
+from haltere.scenarios.throw.case import NOISES, RATE, TICK, Fixes, Launch, SensorNoise, ThrowCase
 from haltere.scenarios.throw.chain import GYRO_RANGE, HAND, RELEASE, Learnt, hover, launch, learn
 from haltere.scenarios.throw.tumbles import tumbled
 from haltere.scenarios.throw.vehicles import Thrown, random_vehicles, same_vehicles, template
@@ -174,10 +174,10 @@ def _rise(
     height: Array,
     spin: Array,
     goal: tuple[Array, Array, Array],
-    noise: Noise,
+    noise: SensorNoise,
     rotors: int,
     known: bool,
-) -> tuple[Case, Launch, Fixes, Array]:
+) -> tuple[ThrowCase, Launch, Fixes, Array]:
     model, _ = template(rotors)
     case = case_of(vehicle, (place, shape), key, height, spin, jnp.stack(goal), noise)
     launched, fixes, rising = launch(model, case, noise, _ticks(rotors), known)
@@ -185,7 +185,7 @@ def _rise(
 
 
 def _sure(
-    case: Case, launched: Launch, fixes: Fixes, noise: Noise, compass: bool, known: bool
+    case: ThrowCase, launched: Launch, fixes: Fixes, noise: SensorNoise, compass: bool, known: bool
 ) -> tuple[Learnt, Array]:
     R = launched.state.R_WB @ case.vehicle.turn
     turned = R @ so3.from_wxyz(launched.wxyz).T
@@ -195,7 +195,13 @@ def _sure(
 
 
 def _end(
-    case: Case, launched: Launch, learnt: Learnt, true_psi: Array, noise: Noise, rotors: int, known: bool
+    case: ThrowCase,
+    launched: Launch,
+    learnt: Learnt,
+    true_psi: Array,
+    noise: SensorNoise,
+    rotors: int,
+    known: bool,
 ) -> dict[str, Array]:
     model, _ = template(rotors)
     vehicle = case.vehicle
@@ -234,8 +240,8 @@ def case_of(
     height: Array,
     spin: Array,
     goal: Array,
-    noise: Noise,
-) -> Case:
+    noise: SensorNoise,
+) -> ThrowCase:
     """One throw, drawn: attitude, velocity and spin at release, bias and latency of the sensors."""
     keys = jax.random.split(key, 8)
     four = jax.random.normal(keys[0], (4,))
@@ -248,7 +254,7 @@ def case_of(
         four / jnp.linalg.norm(four),
         jnp.zeros(6), jnp.zeros(0), jnp.zeros(0), jnp.zeros(m), jnp.zeros(m),
     )  # fmt: skip
-    return Case(
+    return ThrowCase(
         vehicle,
         start,
         *known,
