@@ -176,15 +176,17 @@ def periodic(
     period: Values = 10.0,
     centre: Values = CENTRE,
     yaw: Values = 0.0,
+    duration: Values | None = None,
 ) -> Harmonic:
     """Harmonics of one period on every axis, the form in which a designed manoeuvre comes.
 
     Args:
         sines: (K, 4) amplitudes of sin(2 pi k t / period), k = 1..K, m and rad.
         cosines: (K, 4) amplitudes of cos(2 pi k t / period); zero where not given.
-        period: s; also the duration, after which it may go on.
+        period: s.
         centre: (3,) m.
         yaw: mean yaw, rad.
+        duration: s; one period where not given, after which it may go on.
     """
     first = numbers(sines)
     second = jnp.zeros_like(first) if cosines is None else numbers(cosines)
@@ -195,5 +197,5 @@ def periodic(
         jnp.concatenate([first, second]),
         jnp.concatenate([frequency, frequency]),
         jnp.concatenate([jnp.zeros_like(first), jnp.full_like(second, 0.5 * np.pi)]),
-        period,
+        period if duration is None else duration,
     )

@@ -23,20 +23,20 @@ from haltere.trajectory.spline import minimum_snap
 
 Shape = tuple[int | None, ...]
 
-_PLACE: dict[str, Shape] = {"centre": (3,), "yaw": (), "duration": ()}
+_MEAN: dict[str, Shape] = {"centre": (3,), "yaw": (), "duration": ()}
 KINDS: dict[str, tuple[Callable[..., Any], dict[str, Shape]]] = {
     "hover": (hover, {"position": (3,), "yaw": (), "duration": ()}),
     "step": (
         step,
         {"offset": (3,), "yaw_offset": (), "time": (), "duration": (), "position": (3,), "yaw": ()},
     ),
-    "lissajous": (lissajous, {"cycles": (4,), "amplitude": (4,), **_PLACE}),
-    "circle": (circle, {"radius": (), "period": (), "turns_with_path": (), **_PLACE}),
-    "chirp": (chirp, {"amplitude": (4,), "band_hz": (2,), **_PLACE}),
-    "multisine": (multisine, {"amplitude": (4,), "band_hz": (2,), "sines": (), **_PLACE}),
+    "lissajous": (lissajous, {"cycles": (4,), "amplitude": (4,), **_MEAN}),
+    "circle": (circle, {"radius": (), "period": (), "turns_with_path": (), **_MEAN}),
+    "chirp": (chirp, {"amplitude": (4,), "band_hz": (2,), **_MEAN}),
+    "multisine": (multisine, {"amplitude": (4,), "band_hz": (2,), "sines": (), **_MEAN}),
     "periodic": (
         periodic,
-        {"sines": (None, 4), "cosines": (None, 4), "period": (), "centre": (3,), "yaw": ()},
+        {"sines": (None, 4), "cosines": (None, 4), "period": (), **_MEAN},
     ),
     "waypoints": (
         minimum_snap,
@@ -83,6 +83,11 @@ def trajectory_from_table(table: Mapping[str, Any], key: Array | None = None) ->
         raise TrajectoryError(
             f"trajectory {kind}: {needed} is missing; give for example {needed} = {example}"
         )
+    if kind == "periodic":
+        sines, cosines = len(values["sines"]), len(values.get("cosines", values["sines"]))
+        if not sines or sines != cosines:
+            got = f"{sines} sines and {cosines} cosines"
+            raise TrajectoryError(f"trajectory periodic: got {got}; give as many of both, at least one")
     ease, hold = values.pop("ease", None), values.pop("hold", None)
     if kind == "lissajous" and "cycles" not in values:
         if key is None:
@@ -113,7 +118,8 @@ def _value(kind: str, name: str, value: Any, shape: Shape) -> Any:
     if isinstance(value, bool | str) or not np.all(np.isfinite(array)):
         raise TrajectoryError(f"{where}: got {value!r}; give finite numbers such as {example}")
     fits = len(shape) == array.ndim and all(w in {None, n} for w, n in zip(shape, array.shape, strict=True))
-    if not fits and not (name == "yaw" and array.ndim == 0):
+    empty = shape[:1] == (None,) and array.shape == (0,)  # the constructors tell how many they need
+    if not fits and not empty and not (name == "yaw" and array.ndim == 0):
         raise TrajectoryError(f"{where}: got {value!r}; give {example}")
     if array.ndim == 0 and name in {"duration", "period", "speed", "acceleration", "sines"}:
         if array == 0.0 or (name != "period" and array < 0.0):

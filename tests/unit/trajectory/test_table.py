@@ -51,6 +51,9 @@ BAD = [
     ({"kind": "lissajous"}, "cycles is missing"),
     ({"kind": "chirp"}, "amplitude is missing"),
     ({"kind": "waypoints", "waypoints": [[0, 0, 1]]}, "at least two"),
+    ({"kind": "waypoints", "waypoints": []}, "at least two"),
+    ({"kind": "periodic", "sines": [[1, 0, 0, 0]], "cosines": []}, "1 sines and 0 cosines"),
+    ({"kind": "periodic", "sines": []}, "at least one"),
     ({"kind": "throw", "ease": 1.0}, "unknown field"),
 ]
 
