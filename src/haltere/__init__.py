@@ -28,6 +28,7 @@ PUBLIC = {
     "observe_flight": "haltere.observability.information.recorded:observe_flight",
     "read": "haltere.logs.registry:read",
     "simulate": "haltere.scenarios.scenario_flight:simulate",
+    "simulate_many": "haltere.scenarios.flights:simulate_many",
 }
 """Module and attribute of each public name; `__init__.pyi` says the same to type checkers."""
 

@@ -15,6 +15,7 @@ from haltere.logs.registry import read as read
 from haltere.observability.answer import observe as observe
 from haltere.observability.information.recorded import observe_flight as observe_flight
 from haltere.observability.manoeuvres.manoeuvre import design as design
+from haltere.scenarios.flights import simulate_many as simulate_many
 from haltere.scenarios.scenario_flight import simulate as simulate
 
 PUBLIC: dict[str, str]

@@ -140,12 +140,15 @@ def campaign(monkeypatch):
     """Fly no real flights: the results are given."""
     import numpy as np
 
-    from haltere.campaign.runner import CampaignInterrupted, CampaignResult
-    from haltere.scenarios import flights as campaign_flights
+    from haltere.campaign.runner import CampaignInterrupted
+    from haltere.scenarios import flights
+    from haltere.simulation.scenario import load_scenario
 
     calls = []
 
-    def fly_many(scenario, text, runs, seed, folder, **options):
+    def simulate_many(source, runs, folder, *, seed, **options):
+        scenario, text = load_scenario(source)
+        seed = scenario.seed if seed is None else seed
         calls.append((scenario.airframe, text, runs, seed, folder, options))
         options["progress"]("1 of 2 batches done")
         if runs == 7:
@@ -153,16 +156,16 @@ def campaign(monkeypatch):
                 f"interrupted; 1 of 2 batches are kept in {folder}: run the same again to go on"
             )
         if runs == 9:
-            return CampaignResult({}, dict.fromkeys(range(9), "the flight is not finite"))
+            failures = dict.fromkeys(range(9), "the flight is not finite")
+            return flights.SimulatedFlights({}, failures, runs, seed, folder)
         good = np.arange(runs - 1)
         numbers = 0.01 * (1.0 + good)
         crash = np.where(good == 0, 2.0, np.nan)
         columns = dict.fromkeys(("rms_error", "max_error", "max_speed", "max_tilt", "duration"), numbers)
-        return CampaignResult(
-            {"case": good, "seed": good, **columns, "crash_time": crash}, {runs - 1: "it failed"}
-        )
+        columns = {"case": good, "seed": good, **columns, "crash_time": crash}
+        return flights.SimulatedFlights(columns, {runs - 1: "it failed"}, runs, seed, folder)
 
-    monkeypatch.setattr(campaign_flights, "fly_many", fly_many)
+    monkeypatch.setattr(flights, "simulate_many", simulate_many)
     return calls
 
 

@@ -8,7 +8,7 @@ from tests.unit.doctor.faults import FAULTS
 
 from haltere.doctor.diagnosis import diagnose
 from haltere.flight.mcap import read_mcap
-from haltere.scenarios.flights import fly_many
+from haltere.scenarios.flights import simulate_many
 from haltere.simulation.scenario import scenario_from_text
 
 RUNS = 10
@@ -33,8 +33,8 @@ def flights(tmp_path_factory):
     for airframe in ("hummingbird", "x500", "neo"):
         folder = tmp_path_factory.mktemp(airframe)
         text = TEXT.format(airframe)
-        fly_many(
-            scenario_from_text(text), text, RUNS, 1, folder, keep=True, executor=lambda: ThreadPoolExecutor(1)
+        simulate_many(
+            scenario_from_text(text), RUNS, folder, seed=1, keep=True, executor=lambda: ThreadPoolExecutor(1)
         )
         found += [read_mcap(path) for path in sorted(folder.glob("flight-*.mcap"))]
     return found

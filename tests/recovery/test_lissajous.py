@@ -9,7 +9,7 @@ import pytest
 
 from haltere.airframe import catalogue_names, dumps
 from haltere.scenarios.flights import prepared
-from haltere.scenarios.scenario_flight import described
+from haltere.scenarios.scenario_flight import describe_airframe
 from haltere.simulation.scenario import Scenario
 
 LARGEST = 0.3
@@ -28,7 +28,7 @@ def errors(name: str, duration: float, seeds: range) -> np.ndarray:
     )
     given = {
         "scenario": json.loads(scenario.model_dump_json(exclude={"seed"})),
-        "airframe": dumps(described(scenario)),
+        "airframe": dumps(describe_airframe(scenario)),
         "text": "",
     }
     setup = prepared(json.dumps(given, sort_keys=True))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,6 +66,8 @@ class CampaignResult:
     """Results of the cases that succeeded, in the order of their numbers; `columns["case"]` holds the numbers."""
     failures: dict[int, str]
     """Why each other case failed, by its number."""
+    noun: ClassVar[str] = "case"
+    """What one case is called where a result is printed."""
 
     @property
     def succeeded(self) -> int:
@@ -109,9 +111,11 @@ class CampaignResult:
     @property
     def remarks(self) -> list[str]:
         """The first failures, in sentences."""
-        shown = [f"case {number} failed: {reason}" for number, reason in list(self.failures.items())[:SHOWN]]
+        shown = [
+            f"{self.noun} {number} failed: {reason}" for number, reason in list(self.failures.items())[:SHOWN]
+        ]
         more = len(self.failures) - SHOWN
-        return [*shown, *([f"and {more} more; `failures` lists all"] if more > 0 else [])]
+        return [*shown, *([f"and {more} more; `failures` (--json) lists all"] if more > 0 else [])]
 
     def __repr__(self) -> str:
         return "\n".join([self.table.text(), *self.remarks])

@@ -4,29 +4,16 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
+from haltere.cli.output import JsonFlag, prepare_jax, progress, show
 from haltere.foundation import HaltereError
 
-if TYPE_CHECKING:
-    from haltere.campaign.runner import CampaignResult
-
 EXAMPLE = "Example: haltere simulate scenario.toml --out flight.mcap"
-SHOWN = 5
-"""Failed flights that are named one by one."""
 SAY_EVERY = 2.0
 """Least time in s between two lines of a campaign's progress."""
-QUANTITIES = {
-    "rms_error": "m",
-    "max_error": "m",
-    "max_speed": "m/s",
-    "max_tilt": "rad",
-    "duration": "s",
-    "crash_time": "s",
-}
 
 
 class NotFlownError(HaltereError):
@@ -82,21 +69,15 @@ def simulate(
         ):
             if value:
                 raise typer.BadParameter("it needs --runs as well", param_hint=name)
-        result = fly_once(scenario, out, seed, overwrite)
-        show = show_flight
-    else:
-        if overwrite:
-            raise typer.BadParameter("it cannot go with --runs; give a new folder", param_hint="--overwrite")
-        options = {"workers": workers, "cluster": cluster, "batch": batch, "keep": keep, "retry": retry}
-        result = fly_many_times(scenario, out, seed, runs, options)
-        show = show_campaign
-    if json:
-        emit_json(result)
-    else:
-        show(result)
+        fly_once(scenario, out, seed, overwrite, json=json)
+        return
+    if overwrite:
+        raise typer.BadParameter("it cannot go with --runs; give a new folder", param_hint="--overwrite")
+    options = {"workers": workers, "cluster": cluster, "batch": batch, "keep": keep, "retry": retry}
+    fly_many_times(scenario, out, seed, runs, options, json=json)
 
 
-def fly_once(scenario: str, out: Path, seed: int | None, overwrite: bool) -> dict[str, Any]:
+def fly_once(scenario: str, out: Path, seed: int | None, overwrite: bool, *, json: bool) -> None:
     """Fly a scenario file, write the flight, and say what was written."""
     if out.is_dir():
         raise NotFlownError(
@@ -111,49 +92,43 @@ def fly_once(scenario: str, out: Path, seed: int | None, overwrite: bool) -> dic
     from haltere.scenarios.scenario_flight import simulate as fly
 
     with progress(f"preparing {scenario}") as report:
-        flight = fly(scenario, report, seed)
-        if seed is not None:
-            flight = flight.with_notes(f"flown with seed {seed}")
+        flight = fly(scenario, seed=seed, progress=report)
         report(f"writing {out}")
         write_mcap(flight, out, overwrite=overwrite)
     channels = {name: len(channel) for name, channel in flight.channels.items()}
-    return {
+    samples = sum(channels.values())
+    content = {
         "duration": flight.duration,
-        "samples": sum(channels.values()),
+        "samples": samples,
         "file": out,
         "channels": channels,
         "notes": flight.notes,
     }
-
-
-def show_flight(result: dict[str, Any]) -> None:
-    """One flight in a few words."""
-    counts = f"{result['samples']} samples in {len(result['channels'])} channels"
-    typer.echo(f"wrote {result['file']}: {result['duration']:.4g} s, {counts}")
-    for note in result["notes"]:
+    line = f"wrote {out}: {flight.duration:.4g} s, {samples} samples in {len(channels)} channels"
+    show(content, [line], json=json)
+    for note in () if json else flight.notes:
         typer.echo(f"note: {note}", err=True)
 
 
 def fly_many_times(
-    scenario: str, out: Path, seed: int | None, runs: int, options: dict[str, Any]
-) -> dict[str, Any]:
+    scenario: str, out: Path, seed: int | None, runs: int, options: dict[str, Any], *, json: bool
+) -> None:
     """Fly a scenario file as a campaign in the folder `out`, and summarise it."""
     prepare_jax()
     from haltere.campaign.runner import CampaignInterrupted
-    from haltere.scenarios.flights import fly_many
-    from haltere.simulation.scenario import load_scenario
+    from haltere.scenarios.flights import simulate_many
 
     with progress(f"preparing {scenario}") as report:
-        described, text = load_scenario(scenario)
-        chosen = described.seed if seed is None else seed
         try:
-            result = fly_many(described, text, runs, chosen, out, progress=now_and_then(report), **options)
+            result = simulate_many(scenario, runs, out, seed=seed, progress=now_and_then(report), **options)
         except CampaignInterrupted as stop:
             raise NotFlownError(str(stop)) from None
-    if not len(result.columns.get("case", ())):
+    if not result.succeeded:
         first = next(iter(result.failures.values()))
         raise NotFlownError(f"none of {runs} flights succeeded: {first}; mend the cause, then try --retry")
-    return {"runs": runs, "seed": chosen, "folder": out, **summary(result)}
+    show(result.to_dict(), [result.table, f"kept in {out}"], json=json)
+    for remark in () if json else result.remarks:
+        typer.echo(remark, err=True)
 
 
 def now_and_then(report: Callable[[str], None]) -> Callable[[str], None]:
@@ -167,47 +142,3 @@ def now_and_then(report: Callable[[str], None]) -> Callable[[str], None]:
             report(text)
 
     return say
-
-
-def summary(result: "CampaignResult") -> dict[str, Any]:
-    """How many flights succeeded, failed and crashed, and median, 95th percentile and maximum of each quantity."""
-    import numpy as np
-
-    columns = result.columns
-    statistics: dict[str, Any] = {}
-    for name in QUANTITIES:
-        values = columns[name][np.isfinite(columns[name])]
-        statistics[name] = (
-            {"median": np.median(values), "p95": np.quantile(values, 0.95), "max": np.max(values)}
-            if len(values)
-            else {"median": None, "p95": None, "max": None}
-        )
-    return {
-        "succeeded": len(columns["case"]),
-        "failed": len(result.failures),
-        "crashed": int(np.isfinite(columns["crash_time"]).sum()),
-        **statistics,
-        "failures": {str(number): reason for number, reason in result.failures.items()},
-    }
-
-
-def show_campaign(result: dict[str, Any]) -> None:
-    """A campaign as a table, failed flights on stderr."""
-    rows = [
-        (
-            name,
-            unit,
-            *(None if (v := result[name][key]) is None else float(v) for key in ("median", "p95", "max")),
-        )
-        for name, unit in QUANTITIES.items()
-    ]
-    title = (
-        f"{result['succeeded']} of {result['runs']} flights, {result['crashed']} of them touched the ground"
-    )
-    emit_table(title, ("quantity", "unit", "median", "p95", "max"), rows)
-    typer.echo(f"kept in {result['folder']}")
-    for number, reason in list(result["failures"].items())[:SHOWN]:
-        typer.echo(f"flight {number} failed: {reason}", err=True)
-    more = len(result["failures"]) - SHOWN
-    if more > 0:
-        typer.echo(f"and {more} more; --json lists all", err=True)

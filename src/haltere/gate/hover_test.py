@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.control import GeometricController, Integral
-from haltere.control import step as control_step
+from haltere.control import GeometricController
 from haltere.control.errors import ControlError
+from haltere.control.pilot import track
 from haltere.dynamics import State
 from haltere.dynamics.model import locked_rotors
 from haltere.exporters import Certificate
@@ -25,7 +25,7 @@ from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.gate.draws import make_flyable, sample_airframes
 from haltere.identification.described import DescribedVehicle
-from haltere.simulation import Command, Timing, Vehicle, fly
+from haltere.simulation import Timing, Vehicle, fly
 from haltere.trajectory import hover, hover_point
 from haltere.trajectory.reference import Trajectory
 
@@ -91,12 +91,8 @@ def _program(longest_delay: float) -> Any:
     def one(
         vehicle: Vehicle, motors: Any, controller: GeometricController, path: Trajectory
     ) -> tuple[Array, Array, Array]:
-        def pilot(integral: Integral, time: Array, state: State) -> tuple[Integral, Command]:
-            squares, later = control_step(
-                controller, integral, state, path.at(time), 1.0 / TIMING.control_rate
-            )
-            return later, Command(motors.command(jnp.sqrt(squares)), jnp.zeros(vehicle.model.topology.joints))
-
+        held = jnp.zeros(vehicle.model.topology.joints)
+        pilot, first = track(controller, path, motors, held, period=1.0 / TIMING.control_rate)
         rest = State.rest(vehicle.model)
         speeds = jnp.sqrt(hover_point(controller.vehicle).command)
         begin = replace(
@@ -105,7 +101,7 @@ def _program(longest_delay: float) -> Any:
             twist=jnp.asarray((0.0, 0.0, 0.0, *SPIN)),
             rotor_rates=jnp.asarray(speeds, rest.rotor_rates.dtype),
         )
-        trace = fly(vehicle, begin, pilot, Integral.zero(), TIMING, longest_delay=longest_delay)
+        trace = fly(vehicle, begin, pilot, first, TIMING, longest_delay=longest_delay)
         up = jax.vmap(lambda state: state.R_WB @ controller.hover.frame[:, 2])(trace.state)
         tilt = jnp.arccos(jnp.clip(up[:, 2], -1.0, 1.0))
         return trace.time, tilt, jnp.linalg.norm(trace.state.position, axis=1)

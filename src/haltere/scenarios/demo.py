@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, Curve, from_catalogue
-from haltere.control import GeometricController, Integral, step
+from haltere.control import GeometricController, Integral
+from haltere.control.pilot import track
 from haltere.dynamics import Environment, State
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array, double_precision
@@ -126,12 +127,15 @@ def flown(vehicle: Airframe, believed: Airframe, seed: int) -> Flight:
     timing = Timing(DURATION, STEP_RATE, CONTROL_RATE)
 
     def flight(begin: State, plant: Vehicle, controller: GeometricController, path: Trajectory) -> Trace:
-        def pilot(integral: Integral, time: Array, state: State) -> tuple[Integral, Command]:
-            squares, later = step(controller, integral, state, path.at(time), 1.0 / CONTROL_RATE)
-            shake = SHAKE * jnp.sin(2.0 * jnp.pi * jnp.asarray(TONES[: squares.shape[0]]) * time)
-            return later, Command(plant.motors.command(jnp.sqrt(squares)) + shake, jnp.zeros(0))
+        steer, first = track(controller, path, plant.motors, jnp.zeros(0), period=1.0 / CONTROL_RATE)
 
-        return fly(plant, begin, pilot, Integral.zero(), timing)
+        def pilot(integral: Integral, time: Array, state: State) -> tuple[Integral, Command]:
+            later, command = steer(integral, time, state)
+            tones = jnp.asarray(TONES[: command.rotors.shape[0]])
+            shake = SHAKE * jnp.sin(2.0 * jnp.pi * tones * time)
+            return later, replace(command, rotors=command.rotors + shake)
+
+        return fly(plant, begin, pilot, first, timing)
 
     first = path.at(0.0)
     rest = State.rest(plant.model)

@@ -15,26 +15,35 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, dumps, loads
-from haltere.campaign.runner import CampaignCase, CampaignResult, run_campaign, whole_batch
-from haltere.control import GeometricController, Integral
-from haltere.control import step as control_step
-from haltere.dynamics import Environment, State
+from haltere.campaign.runner import CampaignCase, CampaignResult, run_campaign, summarise, whole_batch
+from haltere.control import GeometricController
+from haltere.control.pilot import rest, track
+from haltere.dynamics import Environment
 from haltere.dynamics.model import locked_rotors
 from haltere.flight.mcap import write_mcap
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.memory import bound_programs
-from haltere.scenarios import scenario_flight as pieces
-from haltere.simulation import Command, Timing, Trace, Vehicle, fly
+from haltere.foundation.tables import TextTable
+from haltere.scenarios.scenario_flight import (
+    describe_airframe,
+    first_state,
+    joint_angles,
+    make_gusts,
+    make_sensing,
+    make_trajectory,
+    plan_flight,
+)
+from haltere.simulation import Timing, Trace, Vehicle, fly
 from haltere.simulation.recording import record
-from haltere.simulation.scenario import Scenario, ScenarioError
+from haltere.simulation.scenario import Scenario, ScenarioError, make_scenario
 from haltere.trajectory import Paced, Trajectory, bounded
 
 FUNCTION = "haltere.scenarios.flights:fly_cases"
@@ -43,6 +52,16 @@ BATCH = 50
 KEEPING_BATCH = 5
 """The same where whole flights are kept, which takes much more memory."""
 
+QUANTITIES = {
+    "rms_error": "m",
+    "max_error": "m",
+    "max_speed": "m/s",
+    "max_tilt": "rad",
+    "duration": "s",
+    "crash_time": "s",
+}
+"""Columns that are summarised, with their units."""
+
 Paths = tuple[Trajectory | None, list[tuple[str, ...]]]
 
 
@@ -50,45 +69,108 @@ class UselessFlightError(HaltereError):
     """A flight whose numbers are not finite."""
 
 
+@dataclass(frozen=True, repr=False)
+class SimulatedFlights(CampaignResult):
+    """What came of many flights; columns as `simulate_many` says."""
+
+    runs: int
+    seed: int
+    folder: Path
+    noun: ClassVar[str] = "flight"
+
+    @property
+    def crashed(self) -> int:
+        """How many flights touched the ground."""
+        return int(np.isfinite(self.columns.get("crash_time", np.empty(0))).sum())
+
+    @property
+    def statistics(self) -> dict[str, dict[str, float | None]]:
+        """Median, 95th percentile and maximum of each of `QUANTITIES`; None where no flight has it."""
+        return {name: summarise(self.columns.get(name, np.empty(0))) for name in QUANTITIES}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary as `haltere simulate --runs --json` prints it."""
+        asked = {"runs": self.runs, "seed": self.seed, "folder": str(self.folder)}
+        return asked | super().to_dict() | {"crashed": self.crashed}
+
+    @property
+    def heading(self) -> str:
+        """How many flights there were, in one line."""
+        return f"{self.succeeded} of {self.runs} flights, {self.crashed} of them touched the ground"
+
+    @property
+    def table(self) -> TextTable:
+        """The statistics of every quantity, with its unit."""
+        rows = [(name, QUANTITIES[name], *values.values()) for name, values in self.statistics.items()]
+        return TextTable(self.heading, ("quantity", "unit", "median", "p95", "max"), rows)
+
+
 @double_precision()
-def fly_many(
-    scenario: Scenario,
-    text: str,
+def simulate_many(
+    scenario: Scenario | str | os.PathLike[str] | Mapping[str, Any],
     runs: int,
-    seed: int,
     folder: str | os.PathLike[str],
+    *,
+    seed: int | None = None,
+    executor: Any = None,
     keep: bool = False,
+    progress: Callable[[str], None] | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
     batch: int | None = None,
-    **options: Any,
-) -> CampaignResult:
-    """Fly a scenario `runs` times.
+    retry: bool = False,
+) -> SimulatedFlights:
+    """Fly a scenario `runs` times, each with a seed of its own.
 
     Args:
-        scenario: what to fly; its own seed is not used.
-        text: the scenario file as it stands, for flights that are kept.
+        scenario: a scenario file, a `Scenario`, or a mapping as the file would hold it.
         runs: how many.
-        seed: from which the seeds of all flights come.
-        folder: of the campaign.
-        keep: whether each flight is kept there too, as `flight-00000.mcap`.
+        folder: where the results are kept; new, empty, or that of the same flights, which then go on.
+        seed: from which the seeds of all flights come; the scenario's own where not given.
+        executor: runs the flights: a `concurrent.futures.Executor` or a dask client; all cores of this machine where
+            not given.
+        keep: whether each flight is kept in the folder too, as `flight-00000.mcap`.
+        progress: called with a sentence after each batch.
+        workers: processes, where there is no executor; one for each core if not given.
+        cluster: address of a dask scheduler to use instead.
         batch: flights at once in a worker; 50 if not given, 5 with `keep`.
-        options: `workers`, `cluster`, `progress`, `retry` of `run_campaign`.
+        retry: whether batches with failed flights are flown again.
 
     Returns:
         Columns `seed`, `duration` (s), `rms_error` and `max_error` (m, NaN without controller), `max_speed` (m/s),
         `max_tilt` (rad) and `crash_time` (s, NaN if there was none).
+
+    Raises:
+        HaltereError: scenario, folder or executor are at fault.
     """
-    if scenario.payloads or scenario.sweeps or scenario.controller.compensation:
-        msg = "payloads, sweeps and compensation are flown one flight at a time; leave --runs out, or leave them out"
+    described, text = make_scenario(scenario)
+    if described.payloads or described.sweeps or described.controller.compensation:
+        msg = "payloads, sweeps and compensation are flown one flight at a time; leave them out, or fly once"
         raise ScenarioError(msg)
+    chosen = described.seed if seed is None else seed
     parameters = {
-        "scenario": json.loads(scenario.model_dump_json(exclude={"seed"})),
-        "airframe": dumps(pieces.described(scenario)),
+        "scenario": json.loads(described.model_dump_json(exclude={"seed"})),
+        "airframe": dumps(describe_airframe(described)),
         "text": text,
         "keep": keep,
     }
-    prepared(json.dumps(parameters, sort_keys=True))  # what is wrong with the scenario appears here, and once
-    size = batch or (KEEPING_BATCH if keep else BATCH)
-    return run_campaign(FUNCTION, runs, seed, folder, parameters, batch=size, **options)
+    prepare_flights(
+        json.dumps(parameters, sort_keys=True)
+    )  # what is wrong with the scenario appears here, and once
+    result = run_campaign(
+        FUNCTION,
+        runs,
+        chosen,
+        folder,
+        parameters,
+        batch=batch or (KEEPING_BATCH if keep else BATCH),
+        workers=workers,
+        cluster=cluster,
+        progress=progress,
+        retry=retry,
+        executor=executor,
+    )
+    return SimulatedFlights(result.columns, result.failures, runs, chosen, Path(folder))
 
 
 @whole_batch
@@ -97,7 +179,7 @@ def fly_cases(cases: Sequence[CampaignCase]) -> list[Mapping[str, Any] | Excepti
     """The flights of one batch: a summary of each, and its file if it is to be kept."""
     bound_programs()
     parameters = dict(cases[0].parameters)
-    setup = prepared(json.dumps(parameters, sort_keys=True))
+    setup = prepare_flights(json.dumps(parameters, sort_keys=True))
     seeds = [int(jax.random.bits(case.key, dtype=jnp.uint32)) for case in cases]
     keys = jnp.stack([jax.random.split(jax.random.key(seed), 4) for seed in seeds])
     paths, notes = setup.paths(keys)
@@ -112,18 +194,18 @@ def fly_cases(cases: Sequence[CampaignCase]) -> list[Mapping[str, Any] | Excepti
             continue
         if traces is not None:
             mine = jax.tree.map(lambda x, i=i: x[i], traces)
-            setup.keep(mine, keys[i, 3], (*notes[i], f"flown with seed {seed}"), kept_file(case))
+            setup.keep(mine, keys[i, 3], (*notes[i], f"flown with seed {seed}"), flight_file(case))
         results.append({"seed": seed, **row})
     return results
 
 
-def kept_file(case: CampaignCase) -> Path:
+def flight_file(case: CampaignCase) -> Path:
     """Where the flight of a case is kept."""
     return case.folder / f"flight-{case.number:05d}.mcap"
 
 
 @lru_cache(maxsize=2)
-def prepared(parameters: str) -> "Setup":
+def prepare_flights(parameters: str) -> "Setup":
     """All that the flights of a campaign share, once in a process."""
     given = json.loads(parameters)
     scenario = Scenario.model_validate(given["scenario"])
@@ -153,10 +235,10 @@ class Setup:
         vehicle = Vehicle.from_airframe(airframe)
         if not scenario.physics.rotor_inertia:
             vehicle = replace(vehicle, model=locked_rotors(vehicle.model))
-        angles = pieces.joint_angles(vehicle, {**scenario.start.joints, **scenario.controller.joints})
+        angles = joint_angles(vehicle, {**scenario.start.joints, **scenario.controller.joints})
         exact = scenario.controller.model_copy(update={"parameter_error": 0.0})
         key = jax.random.key(0)
-        path, controller, notes = pieces.plan(
+        path, controller, notes = plan_flight(
             scenario.model_copy(update={"controller": exact}), airframe, angles, key, key
         )
         environment = Environment((0.0, 0.0, -scenario.gravity), wind.mean, wind.air_density)
@@ -169,7 +251,7 @@ class Setup:
         paths, notes = [self.path] * len(keys), [self.notes] * len(keys)
         if self.controller is not None and wanted.kind == "lissajous" and wanted.cycles is None:
             for i in range(len(keys)):
-                figure = pieces.trajectory_of(self.scenario, keys[i, 0])
+                figure = make_trajectory(self.scenario, keys[i, 0])
                 slowed, note = bounded(self.controller.vehicle, figure)  # type: ignore[arg-type]
                 paths[i], notes[i] = slowed, (note,) if note else ()
         same_form = [p if p is None or isinstance(p, Paced) else _unhurried(p) for p in paths]
@@ -177,7 +259,7 @@ class Setup:
 
     def keep(self, trace: Trace, key: Array, notes: tuple[str, ...], file: Path) -> None:
         """Write the flight of one case."""
-        sensing = pieces.sensing_of(self.scenario)
+        sensing = make_sensing(self.scenario)
         model, air = self.vehicle.model, self.environment
         write_mcap(
             record(self.airframe, model, trace, air, sensing, key, self.text, notes), file, overwrite=True
@@ -207,17 +289,14 @@ def _compiled(
         if controller is not None and error > 0.0:
             believed = controller.perturbed(keys[1], error)
 
-        def pilot(integral: Integral, time: Array, state: State) -> tuple[Integral, Command]:
-            if believed is None or path is None:
-                return integral, Command(jnp.zeros(vehicle.model.topology.rotors), angles)
-            period = 1.0 / timing.control_rate
-            squares, integral = control_step(believed, integral, state, path.at(time), period)
-            return integral, Command(vehicle.motors.command(jnp.sqrt(squares)), angles)
-
-        start = pieces.first_state(scenario, vehicle, path, believed, angles)
-        wind = pieces.gust_series(scenario, timing, keys[2])
+        if believed is None or path is None:
+            pilot, first = rest(vehicle.model.topology.rotors, angles)
+        else:
+            pilot, first = track(believed, path, vehicle.motors, angles, period=1.0 / timing.control_rate)
+        start = first_state(scenario, vehicle, path, believed, angles)
+        wind = make_gusts(scenario, timing, keys[2])
         ground = scenario.ground
-        trace = fly(vehicle, start, pilot, Integral.zero(), timing, environment, wind, ground, longest)
+        trace = fly(vehicle, start, pilot, first, timing, environment, wind, ground, longest)
         return _summary(trace, None if believed is None else path), trace
 
     def batch(keys: Array, paths: Trajectory | None, traced: bool) -> tuple[dict[str, Array], Trace | None]:

@@ -1,9 +1,9 @@
 """A scenario flown: airframe, trajectory, controller, air and sensors put together, and a `Flight` out."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import jax
@@ -11,54 +11,80 @@ import jax.numpy as jnp
 
 from haltere.airframe import Airframe, load_airframe
 from haltere.airframe.errors import closest
-from haltere.control import GeometricController, Integral
-from haltere.control import step as control_step
+from haltere.control import GeometricController
+from haltere.control.pilot import JointAngles, rest, track
 from haltere.dynamics import Environment, State
 from haltere.dynamics.model import locked_rotors
 from haltere.dynamics.sensors.imu import ImuErrors
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.memory import bound_programs
-from haltere.scenarios.trimmed_pilot import cog_pilot, with_cog
+from haltere.scenarios.trimmed_pilot import trim_pilot, with_cog
 from haltere.simulation import Command, Gusts, Timing, Trace, Vehicle, along_wind, fly
+from haltere.simulation.closed_loop import Controller
 from haltere.simulation.payload import Payload, hung, loading, loose
 from haltere.simulation.recording import Sensing, record
-from haltere.simulation.scenario import Scenario, ScenarioError, load_scenario
-from haltere.trajectory import (
-    Throw,
-    Trajectory,
-    bounded,
-    chirp,
-    circle,
-    hover,
-    hover_point,
-    lissajous,
-    minimum_snap,
-    multisine,
-    periodic,
-    random_lissajous,
-    step,
-    throw,
-)
+from haltere.simulation.scenario import Scenario, ScenarioError, make_scenario
+from haltere.trajectory import Throw, Trajectory, bounded, hover, hover_point, throw, trajectory_from_table
+from haltere.trajectory.table import KINDS
 
 Progress = Callable[[str], None]
+OwnController = Callable[[Any, Array, State], tuple[Any, Any]]
+"""(memory, time, state) -> (memory, motor commands (R,) in 0..1 or a `Command`), see `simulate`."""
 START_HEIGHT = 1.0
 """Where a vehicle without start or trajectory begins, m."""
 
 
 @double_precision()
 def simulate(
-    scenario: Scenario | str | Path, progress: Progress | None = None, seed: int | None = None
+    scenario: Scenario | str | PathLike[str] | Mapping[str, Any],
+    *,
+    controller: OwnController | None = None,
+    memory: Any = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
 ) -> Flight:
-    """The flight of a scenario, or of a scenario file; `seed` replaces the scenario's own."""
+    """Fly a scenario: what its sensors read, and the truth beside it.
+
+    A controller of your own is a function of its memory, the time in s and the true state
+    (`haltere.dynamics.State`: position, wxyz, twist, rotor_rates, ...), written with `jax.numpy` because it is compiled
+    with the simulator. It gives its next memory and motor commands (R,) in 0..1, or a whole
+    `haltere.simulation.Command`:
+
+        def controller(memory, time, state):
+            return memory, 0.45 + jnp.clip(0.1 * (2.0 - state.position[2]), -0.1, 0.1) * jnp.ones(4)
+
+    Args:
+        scenario: a scenario file, a `Scenario`, or a mapping as the file would hold it; its `airframe` may be an
+            `Airframe`.
+        controller: flies instead of the scenario's controller, at `timing.control_rate`; the flight begins on the
+            scenario's trajectory, or at rest where its controller is "none".
+        memory: what `controller` is given at first: numbers, arrays, or tuples, lists and dictionaries of them.
+        seed: replaces the scenario's own.
+        progress: called with a sentence before each part.
+
+    Raises:
+        HaltereError: the scenario, its airframe or the controller is at fault.
+    """
     bound_programs()
-    text = ""
-    if not isinstance(scenario, Scenario):
-        scenario, text = load_scenario(scenario)
+    described, text = make_scenario(scenario)
+    notes = []
     if seed is not None:
-        scenario = scenario.model_copy(update={"seed": seed})
+        described = described.model_copy(update={"seed": seed})
+        notes = [f"flown with seed {seed}"]
     say = progress or (lambda _: None)
-    bare, loads = described(scenario), payloads_of(scenario)
+    return _fly(described, text, notes, say, controller, memory)
+
+
+def _fly(
+    scenario: Scenario,
+    text: str,
+    more_notes: list[str],
+    say: Progress,
+    own: OwnController | None,
+    memory: Any,
+) -> Flight:
+    bare, loads = describe_airframe(scenario), make_payloads(scenario)
     airframe = hung(bare, loads)
     vehicle = loose(Vehicle.from_airframe(airframe), loads)
     if not scenario.physics.rotor_inertia:
@@ -66,44 +92,79 @@ def simulate(
     keys = jax.random.split(jax.random.key(scenario.seed), 4)
     angles = joint_angles(vehicle, {**scenario.start.joints, **scenario.controller.joints})
     environment = Environment((0.0, 0.0, -scenario.gravity), scenario.wind.mean, scenario.wind.air_density)
-    believed = angles[: angles.shape[0] - sum(vehicle.servos.passive)]
-    path, controller, notes = plan(scenario, bare, believed, keys[0], keys[1])
-    notes += payload_notes(scenario)
-    joints, change = sweeping(scenario, vehicle, angles), loading(loads) if loads else None
+    known_angles = angles[: angles.shape[0] - sum(vehicle.servos.passive)]
+    path, controller, notes = plan_flight(scenario, bare, known_angles, keys[0], keys[1])
+    notes += [*payload_notes(scenario), *more_notes]
+    joints, change = sweep_joints(scenario, vehicle, angles), loading(loads) if loads else None
     start = first_state(scenario, vehicle, path, controller, angles)
     rates = scenario.timing
     timing = Timing(scenario.duration, rates.step_rate, rates.control_rate)
-
+    period = 1.0 / timing.control_rate
+    trimmed = scenario.controller.compensation and own is None
     longest = float(jnp.max(vehicle.motors.delay, initial=0.0))
+    begun = jax.tree.map(_as_array, memory)
 
     def flight(
         begin: State, air: Array | None, path: Trajectory | None, controller: GeometricController | None
     ) -> Trace:
-        def pilot(integral: Integral, time: Array, state: State) -> tuple[Integral, Command]:
-            if controller is None or path is None:
-                return integral, Command(jnp.zeros(vehicle.model.topology.rotors), angles)
-            reference, period = path.at(time), 1.0 / timing.control_rate
-            squares, integral = control_step(controller, integral, state, reference, period)
-            return integral, Command(vehicle.motors.command(jnp.sqrt(squares)), joints(time))
-
-        flying: Any = pilot
-        begun: Any = Integral.zero()
-        if scenario.controller.compensation and controller is not None and path is not None:
-            flying, begun = cog_pilot(
+        pilot: Controller[Any]
+        first: Any
+        if own is not None:
+            pilot, first = own_pilot(own, begun, vehicle.model.topology.rotors, joints), begun
+        elif controller is None or path is None:
+            pilot, first = rest(vehicle.model.topology.rotors, angles)
+        elif trimmed:
+            pilot, first = trim_pilot(
                 bare, vehicle, controller, path, begin, timing, environment, keys[3], joints, change
             )
-        return fly(vehicle, begin, flying, begun, timing, environment, air, scenario.ground, longest, change)
+        else:
+            pilot, first = track(controller, path, vehicle.motors, joints, period=period)
+        return fly(vehicle, begin, pilot, first, timing, environment, air, scenario.ground, longest, change)
 
     say(f"flying {airframe.name} for {scenario.duration:g} s")
-    trace = jax.jit(flight)(start, gust_series(scenario, timing, keys[2]), path, controller)
+    trace = jax.jit(flight)(start, make_gusts(scenario, timing, keys[2]), path, controller)
     say("reading the sensors")
     recorded = record(
-        airframe, vehicle.model, trace, environment, sensing_of(scenario), keys[3], text, tuple(notes)
+        airframe, vehicle.model, trace, environment, make_sensing(scenario), keys[3], text, tuple(notes)
     )
-    return with_cog(recorded, trace, timing.substeps)
+    return with_cog(recorded, trace, timing.substeps) if trimmed else recorded
 
 
-def payloads_of(scenario: Scenario) -> tuple[Payload, ...]:
+def own_pilot(controller: OwnController, memory: Any, rotors: int, joints: JointAngles) -> Controller[Any]:
+    """A user's controller as the closed loop takes it, its memory and command checked.
+
+    Args:
+        controller: see `simulate`.
+        memory: its first memory, arrays.
+        rotors: how many commands it has to give.
+        joints: (J,) rad to command where it gives rotors only, or a function of time in s.
+    """
+
+    def pilot(before: Any, time: Array, state: State) -> tuple[Any, Command]:
+        later, wanted = controller(before, time, state)
+        got, first = (str(jax.tree.structure(tree)) for tree in (later, memory))
+        if got != first:
+            raise ScenarioError(
+                f"controller: got a memory of the form {got}, its first one is {first}; "
+                "return a memory of the same form, or give that one as memory"
+            )
+        later = jax.tree.map(lambda new, old: jnp.asarray(new, old.dtype), later, memory)
+        if not isinstance(wanted, Command):
+            wanted = Command(jnp.asarray(wanted, float), joints(time) if callable(joints) else joints)
+        if wanted.rotors.shape != (rotors,):
+            raise ScenarioError(
+                f"controller: got motor commands of shape {wanted.rotors.shape}; give ({rotors},), one for each rotor"
+            )
+        return later, wanted
+
+    return pilot
+
+
+def _as_array(value: Any) -> Array:
+    return jnp.asarray(value, float) if isinstance(value, int | float) else jnp.asarray(value)
+
+
+def make_payloads(scenario: Scenario) -> tuple[Payload, ...]:
     """What hangs on the vehicle of a scenario."""
     return tuple(
         Payload(
@@ -135,7 +196,7 @@ def payload_notes(scenario: Scenario) -> list[str]:
     return notes
 
 
-def sweeping(scenario: Scenario, vehicle: Vehicle, angles: Array) -> Callable[[Array], Array]:
+def sweep_joints(scenario: Scenario, vehicle: Vehicle, angles: Array) -> Callable[[Array], Array]:
     """(J,) joint angles in rad to command at a time in s."""
     names = vehicle.model.topology.joint_names
     for sweep in scenario.sweeps:
@@ -149,14 +210,14 @@ def sweeping(scenario: Scenario, vehicle: Vehicle, angles: Array) -> Callable[[A
         for sweep in scenario.sweeps:
             first, last = sweep.angles
             phase = 2.0 * jnp.pi * jnp.maximum(time - sweep.start, 0.0) / sweep.period
-            turned = first + (last - first) * 0.5 * (1.0 - jnp.cos(phase))
-            wanted = wanted.at[names.index(sweep.joint)].set(turned)
+            angle = first + (last - first) * 0.5 * (1.0 - jnp.cos(phase))
+            wanted = wanted.at[names.index(sweep.joint)].set(angle)
         return wanted
 
     return at
 
 
-def described(scenario: Scenario) -> Airframe:
+def describe_airframe(scenario: Scenario) -> Airframe:
     """The airframe of a scenario, without the physics and the noise that it switches off."""
     airframe = load_airframe(scenario.airframe)
     physics = scenario.physics
@@ -192,11 +253,11 @@ def joint_angles(vehicle: Vehicle, given: dict[str, float]) -> Array:
     return jnp.asarray([given.get(name, 0.0) for name in names], float)
 
 
-def plan(
+def plan_flight(
     scenario: Scenario, airframe: Airframe, angles: Array, path_key: Array, error_key: Array
 ) -> tuple[Trajectory | None, GeometricController | None, list[str]]:
     """What is flown, by whom, and what had to be changed for it."""
-    path = trajectory_of(scenario, path_key)
+    path = make_trajectory(scenario, path_key)
     if scenario.controller.kind == "none":
         return None if isinstance(path, Throw) else path, None, []
     controller = GeometricController.from_airframe(airframe, angles)
@@ -211,33 +272,18 @@ def plan(
     return path, controller, notes
 
 
-def trajectory_of(scenario: Scenario, key: Array) -> Trajectory | Throw:
-    """What the scenario asks to fly."""
-    t, duration = scenario.trajectory, scenario.duration
-    if t.kind == "lissajous":
-        if t.cycles is None:
-            return random_lissajous(key, duration, t.amplitude, t.centre, t.yaw)
-        return lissajous(t.cycles, duration, t.amplitude, t.centre, t.yaw)
-    if t.kind == "circle":
-        return circle(t.radius, t.period, duration, t.centre, t.yaw)
-    if t.kind == "step":
-        return step(t.offset, 0.0, t.time, duration, t.centre, t.yaw)
-    if t.kind == "periodic":
-        if not t.sines or len(t.sines) != len(t.cosines):
-            raise ScenarioError(
-                f"trajectory: got {len(t.sines)} sines and {len(t.cosines)} cosines; give as many of both, at least one"
-            )
-        wave = periodic(jnp.asarray(t.sines), jnp.asarray(t.cosines), t.period, t.centre, t.yaw)
-        return replace(wave, duration=jnp.asarray(duration))
-    if t.kind == "waypoints":
-        return minimum_snap(t.waypoints, t.yaw, speed=t.speed)
-    if t.kind == "chirp":
-        return chirp(t.amplitude, t.band_hz, duration, t.centre, t.yaw)
-    if t.kind == "multisine":
-        return multisine(t.amplitude, duration, t.band_hz, centre=t.centre, yaw=t.yaw)
-    if t.kind == "throw":
-        return throw((0.0, 0.0, START_HEIGHT), t.velocity, t.spin, duration=duration)
-    return hover(t.centre, t.yaw, duration)
+def make_trajectory(scenario: Scenario, key: Array) -> Trajectory | Throw:
+    """What the scenario asks to fly; `key` draws what a Lissajous figure leaves open."""
+    part = scenario.trajectory
+    values: dict[str, Any] = {
+        **part.model_dump(exclude_none=True),
+        "duration": scenario.duration,
+        "position": (0.0, 0.0, START_HEIGHT) if part.kind == "throw" else part.centre,
+    }
+    if part.kind == "multisine":
+        del values["sines"]  # here a count, which the file leaves to the constructor
+    fields = ("kind", *KINDS[part.kind][1])
+    return trajectory_from_table({name: values[name] for name in fields if name in values}, key)
 
 
 def first_state(
@@ -272,7 +318,7 @@ def first_state(
     return replace(state, rotor_rates=jnp.asarray(spinning, model.dtype))
 
 
-def gust_series(scenario: Scenario, timing: Timing, key: Array) -> Array | None:
+def make_gusts(scenario: Scenario, timing: Timing, key: Array) -> Array | None:
     """(steps, 3) gusts in m/s, world axes, or None for calm air."""
     if not scenario.wind.gusts:
         return None
@@ -284,7 +330,7 @@ def gust_series(scenario: Scenario, timing: Timing, key: Array) -> Array | None:
     return along_wind(jnp.asarray(mean), model.series(key, timing.steps, timing.dt))
 
 
-def sensing_of(scenario: Scenario) -> Sensing:
+def make_sensing(scenario: Scenario) -> Sensing:
     """How the sensors of the scenario read."""
     n = scenario.noise
     quiet = not n.enabled

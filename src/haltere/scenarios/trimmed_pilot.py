@@ -14,7 +14,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.control import GeometricController, Integral
-from haltere.control import step as control_step
+from haltere.control.pilot import track
 from haltere.control.trim import SelfTrim
 from haltere.dynamics import Environment, State
 from haltere.dynamics.sensors.imu import felt
@@ -31,7 +31,7 @@ from haltere.trajectory import Trajectory
 COLUMNS = ("x", "y", "z")
 
 
-def cog_pilot(
+def trim_pilot(
     airframe: Airframe,
     vehicle: Vehicle,
     controller: GeometricController,
@@ -79,11 +79,11 @@ def cog_pilot(
             target,
             state.joint_angles[:known] if known else None,
         )
-        trimmed, said = beside.step(trimmed, reading)
-        squares, integral = control_step(trimmed.controller, integral, state, path.at(time), period)
-        log = {"position": said.com, "sigma": said.sigma, "reason": trimmed.used.reason}
-        given = Command(motors.command(jnp.sqrt(squares)), joints(time), log)
-        return (trimmed, integral, replace(given, log=None), key), given
+        trimmed, estimate = beside.step(trimmed, reading)
+        steer, _ = track(trimmed.controller, path, motors, joints, period=period)
+        integral, command = steer(integral, time, state)
+        log = {"position": estimate.com, "sigma": estimate.sigma, "reason": trimmed.used.reason}
+        return (trimmed, integral, command, key), replace(command, log=log)
 
     speeds = start.rotor_rates
     first = Command(motors.command(speeds), joints(jnp.zeros(())))

@@ -11,12 +11,16 @@ Everything else has a default. The description only; `haltere.scenarios.scenario
 """
 
 import tomllib
+from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+import tomli_w
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, ValidationError
 
-from haltere.airframe.errors import describe
+from haltere.airframe import Airframe
+from haltere.airframe.errors import describe, fault, say
 from haltere.airframe.fields import (
     AirframePart,
     Interval,
@@ -37,6 +41,19 @@ def _ground(value: Any) -> float | None:
 
 
 Ground = Annotated[float | None, BeforeValidator(_ground)]
+
+
+def _vehicle(value: Any) -> str | Airframe:
+    if isinstance(value, str | Airframe):
+        return value
+    raise fault(f'got {say(value)}; give name in the catalogue or path, such as airframe = "hummingbird"')
+
+
+VehicleSource = Annotated[
+    str | Airframe,
+    PlainValidator(_vehicle),
+    PlainSerializer(lambda value: value.name if isinstance(value, Airframe) else value, return_type=str),
+]
 
 
 class ScenarioError(HaltereError):
@@ -158,7 +175,9 @@ class PhysicsPart(AirframePart):
 class Scenario(AirframePart):
     """One flight to simulate."""
 
-    airframe: str = Field(description="name in the catalogue or path", examples=['airframe = "hummingbird"'])
+    airframe: VehicleSource = Field(
+        description="name in the catalogue or path", examples=['airframe = "hummingbird"']
+    )
     duration: Positive = Field(30.0, description="s")
     seed: Annotated[int, Field(ge=0)] = Field(
         0, description="a whole number from 0, source of all randomness"
@@ -176,7 +195,34 @@ class Scenario(AirframePart):
     physics: PhysicsPart = Field(default_factory=PhysicsPart, description="what is modelled")
 
 
-def load_scenario(path: str | Path) -> tuple[Scenario, str]:
+def make_scenario(source: Scenario | str | PathLike[str] | Mapping[str, Any]) -> tuple[Scenario, str]:
+    """The scenario of a file, a mapping as a file would hold it, or itself; and its text as TOML.
+
+    A mapping may hold an `Airframe` where a file names one.
+
+    Raises:
+        ScenarioError: the file cannot be read, or a field is at fault.
+    """
+    if isinstance(source, Scenario):
+        return source, scenario_text(source)
+    if not isinstance(source, Mapping):
+        return load_scenario(source)
+    try:
+        scenario = Scenario.model_validate(source)
+    except ValidationError as error:
+        raise ScenarioError(describe(error, "scenario", Scenario, source)) from None
+    return scenario, scenario_text(scenario)
+
+
+def scenario_text(scenario: Scenario) -> str:
+    """What a scenario sets, as TOML; an airframe that came from no file is named only."""
+    content = scenario.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    if scenario.ground is None:
+        content["ground"] = False
+    return tomli_w.dumps(content)
+
+
+def load_scenario(path: str | PathLike[str]) -> tuple[Scenario, str]:
     """The scenario in a TOML file, and the file's text; a relative airframe path counts from the file's folder."""
     file = Path(path)
     try:
@@ -185,8 +231,9 @@ def load_scenario(path: str | Path) -> tuple[Scenario, str]:
         reason = getattr(error, "strerror", None) or "is not text in UTF-8"
         raise ScenarioError(f"{file}: cannot be read ({reason}); give a scenario file in TOML") from None
     scenario = scenario_from_text(text, str(file))
-    beside = file.parent / scenario.airframe
-    if scenario.airframe.endswith(".toml") and beside.is_file():
+    named = str(scenario.airframe)
+    beside = file.parent / named
+    if named.endswith(".toml") and beside.is_file():
         scenario = scenario.model_copy(update={"airframe": str(beside)})
     return scenario, text
 

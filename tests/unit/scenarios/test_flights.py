@@ -13,7 +13,7 @@ import pytest
 from haltere.campaign.runner import CampaignInterrupted
 from haltere.flight.mcap import read_mcap
 from haltere.foundation import HaltereError
-from haltere.scenarios.flights import fly_many
+from haltere.scenarios.flights import simulate_many
 from haltere.scenarios.scenario_flight import simulate
 from haltere.simulation.scenario import scenario_from_text
 
@@ -29,7 +29,7 @@ parameter_error = 0.1
 
 
 def fly_text(text, runs, folder, **options):
-    return fly_many(scenario_from_text(text), text, runs, 1, folder, **options)
+    return simulate_many(scenario_from_text(text), runs, folder, seed=1, **options)
 
 
 def threads():
@@ -51,6 +51,8 @@ def test_flights_differ_by_their_seeds_and_stay_near_the_path(tmp_path):
     assert (columns["max_error"] < 0.1).all()
     assert np.isnan(columns["crash_time"]).all()
     np.testing.assert_allclose(columns["duration"], 0.2)
+    assert repr(result).startswith("5 of 5 flights, 0 of them touched the ground\nquantity")
+    assert "</table>" in result._repr_html_()
     assert (columns["max_tilt"] < 1.2).all()
 
 

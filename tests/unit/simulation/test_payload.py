@@ -11,7 +11,7 @@ from haltere.airframe import from_catalogue
 from haltere.dynamics import Environment, State
 from haltere.dynamics.rigid import VehicleNumbers
 from haltere.foundation import HaltereError
-from haltere.scenarios.flights import fly_many
+from haltere.scenarios.flights import simulate_many
 from haltere.scenarios.scenario_flight import payload_notes, simulate
 from haltere.simulation import Vehicle
 from haltere.simulation.payload import Payload, hung, loading, loose
@@ -86,7 +86,7 @@ def test_a_drop_before_the_attachment_is_a_fault():
 
 def test_a_campaign_refuses_payloads(tmp_path):
     with pytest.raises(HaltereError, match="one flight at a time"):
-        fly_many(scenario_from_text(SWINGING), "", 2, 0, tmp_path)
+        simulate_many(scenario_from_text(SWINGING), 2, tmp_path)
 
 
 def test_the_change_can_be_mapped_over_times():
