@@ -32,7 +32,7 @@ from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.regression import force_law as laws
-from haltere.identification.regression import regression
+from haltere.identification.regression.regression import HUBER, huber_weights
 
 CUTOFF = 20.0
 """Hz."""
@@ -280,7 +280,7 @@ def motion_terms(found: LowPassedCommands) -> list[Floats]:
 
 def _weights(left: Floats) -> Floats:
     size = max(1.4826 * float(np.median(np.abs(left))), 1e-300)
-    return np.asarray(np.minimum(1.0, regression.HUBER * size / np.maximum(np.abs(left), 1e-300)))
+    return huber_weights(left, size, HUBER)
 
 
 def _forms(

@@ -19,6 +19,7 @@ from scipy import optimize, signal
 from haltere.flight.filters import shift
 from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats
+from haltere.identification.regression.regression import huber_weights
 
 TAUS = (0.003, 0.01, 0.025, 0.05, 0.1)
 """s."""
@@ -105,7 +106,7 @@ def _solved(B: Floats, w: Floats) -> tuple[Floats, float]:
         curve = optimize.nnls(root.T, np.linalg.solve(root, G.T @ w))[0]
         left = np.abs(w - B @ curve)
         size = max(1.4826 * float(np.median(left)), 1e-6 * scale)
-        weight = np.minimum(1.0, LEVEL * size / np.maximum(left, 1e-12 * scale))
+        weight = huber_weights(left, size, LEVEL, 1e-12 * scale)
     return curve, float(np.sum(weight * left**2) / np.sum(weight))
 
 

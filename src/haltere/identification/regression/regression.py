@@ -29,6 +29,18 @@ SPREAD = 1.15
 """Of ten blocks: Student's t against the normal distribution at 95 %."""
 
 
+def huber_weights(residual: Floats, size: Floats | float, threshold: float, floor: float = 1e-300) -> Floats:
+    """Weights min(1, threshold size / |residual|) of a robust fit.
+
+    Args:
+        residual: (N, ...) in the unit of `size`.
+        size: Robust deviation of the residuals, one for all or one for each of the last axis.
+        threshold: Deviations up to which a residual has full weight.
+        floor: Smallest residual that is divided by.
+    """
+    return np.asarray(np.minimum(1.0, threshold * size / np.maximum(np.abs(residual), floor)))
+
+
 @dataclass(frozen=True)
 class Regression:
     """One row: y = X theta.
@@ -92,7 +104,7 @@ def regress(
         theta = _solved(M + ridge, v)
         left = y - A @ theta
         size = max(1.4826 * float(np.median(np.abs(left - np.median(left)))), 1e-300)
-        weight = np.minimum(1.0, HUBER * size / np.maximum(np.abs(left), 1e-300))
+        weight = huber_weights(left, size, HUBER)
     grams = np.stack([columns[p].T @ (columns[p] * weight[p, None]) for p in parts])
     gram = grams.sum(axis=0)
     C = _projection(gram, k)
@@ -238,7 +250,7 @@ def whitening(left: Floats, good: Bools, order: int = ORDER) -> Whitening:
         shares = np.linalg.lstsq(M + 1e-9 * np.trace(M) * np.eye(order), W.T @ now, rcond=None)[0]
         rest = np.abs(now - past @ shares)
         size = max(1.4826 * float(np.median(rest)), 1e-300)
-        weight = np.minimum(1.0, LEVEL * size / np.maximum(rest, 1e-9 * size))
+        weight = huber_weights(rest, size, LEVEL, 1e-9 * size)
         # An outlier is among what the next samples are predicted from, too.
         odd = np.zeros_like(left)
         odd[order:][where] = 1.0 - weight.reshape(-1, left.shape[1])

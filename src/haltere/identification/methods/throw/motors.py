@@ -28,6 +28,7 @@ from haltere.flight.filters import parabola_minimum
 from haltere.flight.resampling import interpolate_columns, regular_rate
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
+from haltere.identification.regression.regression import huber_weights
 
 DELAYS: Floats = np.arange(0.0, 17.0) * 5e-4
 """s, dead times that are tried."""
@@ -123,7 +124,7 @@ def _fitted(
     left = _simulated(columns, x, kind) - columns.speeds
     for step in range(STEPS):
         slopes = _slopes(columns, x, left, kind) * free[:, None]
-        weight = np.minimum(1.0, HUBER * size / np.maximum(np.abs(left), 1e-9))
+        weight = huber_weights(left, size, HUBER, 1e-9)
         trial = _stepped(x, left, slopes, weight / size**2, damping)
         tried = _simulated(columns, trial, kind) - columns.speeds
         better = _cost(tried, size) < _cost(left, size)

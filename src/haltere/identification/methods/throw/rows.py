@@ -22,6 +22,7 @@ from haltere.flight.rotations import lever_matrices
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.throw.signals import ThrowSignals, window_of
 from haltere.identification.methods.throw.torque import TorqueRows, torque_rows
+from haltere.identification.regression.regression import huber_weights
 
 CUTOFF = 20.0
 """Hz."""
@@ -155,7 +156,7 @@ def _robust(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
             theta = np.linalg.lstsq(A * root[:, None], y * root, rcond=1e-8)[0]
             left = y - A @ theta
             size = max(1.4826 * float(np.median(np.abs(left))), 1e-9)
-            weight = np.minimum(1.0, HUBER * size / np.maximum(np.abs(left), 1e-12))
+            weight = huber_weights(left, size, HUBER, 1e-12)
         found.append(theta / scale)
         rms.append(float(np.sqrt(np.mean(left**2))))
     return np.array(found), np.array(rms)

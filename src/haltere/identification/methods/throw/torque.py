@@ -23,6 +23,7 @@ import numpy as np
 from haltere.flight.filters import low_pass
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.throw.signals import ThrowSignals
+from haltere.identification.regression.regression import huber_weights
 
 SPACING = 0.01
 """s between samples that are used."""
@@ -98,7 +99,7 @@ def torque_rows(
         memory = np.array([_memory(row) for row in left.T])
         white = left[1:] - memory * left[:-1]
         sizes = np.maximum(1.4826 * np.median(np.abs(white), axis=0), 1e-9)
-        weight = np.minimum(1.0, HUBER * sizes / np.maximum(np.abs(white), 1e-12))
+        weight = huber_weights(white, sizes, HUBER, 1e-12)
     rms = np.sqrt(np.mean(white**2, axis=0))
     huber = np.where(weight < 1.0, HUBER * (2.0 * np.abs(white) / sizes - HUBER), (white / sizes) ** 2)
     cost = float(np.sum(0.5 * huber.mean(axis=0) + np.log(sizes)))
