@@ -8,6 +8,7 @@ n_i, spin sign e_i, thrust coefficient k_i, drag ratio d_i and speeds w_i:
     (3)  m f_c = sum k_i n_i w_i^2,   f at the IMU = f_c + alpha x s + w x (w x s),  s from c to the IMU
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,6 +18,27 @@ from haltere.airframe import Airframe
 from haltere.airframe.fields import tensor
 from haltere.flight.rotations import matrix_from_wxyz
 from haltere.foundation.numbers import Floats
+
+
+def parallel_axis(mass: float, offset: Floats) -> Floats:
+    """(3, 3) inertia, kg m2, of a mass in kg that is `offset` (3,), m, away from where the inertia counts."""
+    return np.asarray(mass * (offset @ offset * np.eye(3) - np.outer(offset, offset)))
+
+
+def combine_bodies(bodies: Iterable[tuple[float, Floats, Floats]]) -> tuple[float, Floats, Floats]:
+    """Mass, centre of mass and inertia about it of bodies taken as one.
+
+    Args:
+        bodies: Of each its mass, kg, centre of mass (3,), m, and inertia (3, 3) about that, kg m2, in common axes; at
+            least one has mass.
+    """
+    every = list(bodies)
+    mass = float(sum(m for m, _, _ in every))
+    com = sum((m * c for m, c, _ in every), np.zeros(3)) / mass
+    inertia = np.zeros((3, 3))
+    for m, c, own in every:
+        inertia += own + parallel_axis(m, c - com)
+    return mass, com, inertia
 
 
 @dataclass(frozen=True)
@@ -53,12 +75,7 @@ class RigidAirframe:
         for rotor, centre in zip(rotors, centres, strict=True):
             if rotor.mass:
                 bodies.append((rotor.mass, centre + np.array(rotor.com, float), tensor(rotor.inertia)))
-        mass = sum(m for m, _, _ in bodies)
-        com = sum((m * c for m, c, _ in bodies), np.zeros(3)) / mass
-        inertia = np.zeros((3, 3))
-        for m, c, own in bodies:
-            d = c - com
-            inertia += own + m * (d @ d * np.eye(3) - np.outer(d, d))
+        mass, com, inertia = combine_bodies(bodies)
         axes = np.array([np.array(r.axis, float) / np.linalg.norm(r.axis) for r in rotors]).reshape(-1, 3)
         k = np.array([r.thrust_coefficient for r in rotors])
         spin = np.array([r.spin_sign for r in rotors])

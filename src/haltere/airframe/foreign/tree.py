@@ -17,6 +17,7 @@ import numpy as np
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
 from haltere.airframe.foreign.given import Given
+from haltere.airframe.rigid import combine_bodies
 from haltere.foundation.numbers import Floats
 
 BODY = "body"
@@ -170,15 +171,11 @@ def _rotor(
 
 def _mass(parts: Sequence[Piece], origin: Floats) -> dict[str, Any]:
     """Mass, centre of mass from `origin` and inertia of parts taken as one, body axes."""
-    mass = float(sum(p.mass for p in parts))
-    if mass == 0.0:
+    if sum(p.mass for p in parts) == 0.0:
         return {"mass": 0.0}
-    places = [p.place + p.rotation @ p.com - origin for p in parts]
-    com = np.sum([p.mass * at for p, at in zip(parts, places, strict=True)], axis=0) / mass
-    J = np.zeros((3, 3))
-    for p, at in zip(parts, places, strict=True):
-        d = at - com
-        J += p.rotation @ p.inertia @ p.rotation.T + p.mass * (d @ d * np.eye(3) - np.outer(d, d))
+    mass, com, J = combine_bodies(
+        (p.mass, p.place + p.rotation @ p.com - origin, p.rotation @ p.inertia @ p.rotation.T) for p in parts
+    )
     six = [J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]]
     return {"mass": mass, "com": _plain(com), "inertia": _plain(np.asarray(six))}
 
