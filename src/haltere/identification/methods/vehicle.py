@@ -12,7 +12,8 @@ from fnmatch import fnmatchcase
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.airframe import Airframe, Imu, PoseSensor
+from haltere.airframe import Airframe
+from haltere.airframe.equipment import equip, measure_sensors
 from haltere.dynamics import Model
 from haltere.estimation.vehicle.alignment import AlignmentError
 from haltere.estimation.vehicle.coordinates import Effect
@@ -20,8 +21,8 @@ from haltere.estimation.vehicle.core import VehicleCore
 from haltere.estimation.vehicle.estimate import VehicleEstimate
 from haltere.estimation.vehicle.frames import FlightFaultError
 from haltere.estimation.vehicle.prior import PriorError
-from haltere.flight import Channel, Flight, FlightError
-from haltere.flight.filters import fill_gaps, white_noise
+from haltere.flight import Flight, FlightError
+from haltere.flight.filters import fill_gaps
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
@@ -35,8 +36,6 @@ from haltere.identification.methods.vehicle_parameters import vehicle_covariance
 from haltere.identification.regression import force_law as laws
 from haltere.identification.result import PRINCIPAL, Prediction
 
-LEAST = {"accel": 1e-3, "gyro": 1e-5, "position": 1e-3, "rotation": 3e-3}
-"""Deviations of a sample below which no sensor is believed: m/s2, rad/s, m, rad."""
 HAND = 1e-4
 """Relative deviation of a number that was given as exact."""
 ATTEMPTS = 3
@@ -78,7 +77,9 @@ def identify_vehicle(
     bound_programs()
     told = MethodResult()
     held = _held(airframe, flight, told.notes)
-    nominal, recorded = equipped(airframe, flight, told.notes), _flying(flight, window, airframe)
+    nominal, assumed = _equip(airframe, flight)
+    recorded = _flying(flight, window, airframe)
+    told.notes += assumed
     plain = _filter(nominal, {}, held)
     hand_measurements, notes = _hands(plain.chart.names, known)
     told.notes += notes
@@ -93,7 +94,7 @@ def identify_vehicle(
         quick = identify_rotors(window, airframe, known, exact_force=False)
         near = with_numbers(airframe, quick.parameters, {}, []) or airframe
         vehicle, online = _fitted(
-            _filter(equipped(near, flight, []), hand_measurements, held), online, recorded, split
+            _filter(_equip(near, flight)[0], hand_measurements, held), online, recorded, split
         )
         told.notes.append(WIDENED)
     final = online
@@ -199,38 +200,13 @@ def _strange(estimate: VehicleEstimate) -> bool:
     return not np.isfinite(values).all() or fit.rejected > STRANGE or max(fit.imu, fit.pose) > LARGE
 
 
-def equipped(airframe: Airframe, flight: Flight, notes: list[str]) -> Airframe:
-    """The airframe with sensors and noise that it does not state, from the log."""
+def _equip(airframe: Airframe, flight: Flight) -> tuple[Airframe, tuple[str, ...]]:
+    """The airframe with sensors and noise that it does not state, from the log, and notes on them."""
     if "pose.position" not in flight or len(flight["pose.position"]) < 20:
         raise IdentifyError(
             "the log has no pose; use --method effectiveness, or log motion capture or vision"
         )
-    imu = airframe.imu[0] if airframe.imu else Imu(position=(0.0, 0.0, 0.0))
-    changes: dict[str, float] = {}
-    for kind in ("accel", "gyro"):
-        if not (getattr(imu, f"sigma_{kind}") or getattr(imu, f"sigma_{kind}_density")):
-            changes[f"sigma_{kind}"] = max(_noise(flight[f"imu.{kind}"]), LEAST[kind])
-    changes["rate"] = imu.rate or flight["imu.accel"].rate
-    sensors: dict[str, object] = {"imu": (imu.model_copy(update=changes), *airframe.imu[1:])}
-    place = max(_noise(flight["pose.position"]), LEAST["position"])
-    turn = LEAST["rotation"]
-    if "pose.wxyz" in flight:
-        turn = max(2.0 * _noise(flight["pose.wxyz"]), turn)
-    if not airframe.pose:
-        sensors["pose"] = (PoseSensor(position=(0.0, 0.0, 0.0), sigma_position=place, sigma_rotation=turn),)
-        notes.append("the airframe states no pose sensor: one at the body's origin is taken")
-    else:
-        first = airframe.pose[0]
-        stated = {
-            "sigma_position": first.sigma_position or place,
-            "sigma_rotation": first.sigma_rotation or turn,
-        }
-        sensors["pose"] = (first.model_copy(update=stated), *airframe.pose[1:])
-    return airframe.model_copy(update=sensors)
-
-
-def _noise(channel: Channel) -> float:
-    return float(np.max(white_noise(channel.values[channel.finite])))
+    return equip(airframe, ("pose", "imu"), measured=measure_sensors(flight))
 
 
 def _flying(flight: Flight, window: FlightWindow, airframe: Airframe) -> Flight:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.equipment import equipped
+from haltere.airframe.equipment import equip
 from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.core import VehicleCore
 from haltere.estimation.vehicle.frames import frames_from_flight
@@ -54,7 +54,7 @@ def prepare_flight(airframe: Airframe, flight: Flight, sensors: Sequence[str]) -
     rates = {"imu": flight[f"{imu}.accel"].rate} if f"{imu}.accel" in flight.names else {}
     if outer is not None:
         rates["pose" if "pose" in sensors else "position"] = flight[f"{outer}.position"].rate
-    full, assumed = equipped(airframe, sensors, {kind: rate for kind, rate in rates.items() if rate > 0.0})
+    full, assumed = equip(airframe, sensors, {kind: rate for kind, rate in rates.items() if rate > 0.0})
     flight = _with_all(flight, imu, outer)
     attitude = f"{outer}.wxyz"
     if "pose" not in sensors and attitude in flight.names:

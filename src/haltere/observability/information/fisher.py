@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.airframe.equipment import equipped
+from haltere.airframe.equipment import equip
 from haltere.algebra.adjoint import Adjoint
 from haltere.algebra.series import Reals, Tape
 from haltere.dynamics.sensors.noise import sample_sigma
@@ -50,7 +50,7 @@ class Noise:
     @classmethod
     def of(cls, airframe: Airframe, sensors: Sequence[str]) -> "Noise":
         """From the airframe file; see `haltere.airframe.equipment` for what it leaves out."""
-        full, _ = equipped(airframe, sensors)
+        full, _ = equip(airframe, sensors)
         imu: Any = full.imu[0]
         outer: Any = (*full.pose, *full.position)[0]
 

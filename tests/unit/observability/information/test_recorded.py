@@ -5,7 +5,7 @@ import pytest
 from tests.consistency.test_recorded_information import KNOWN, NAMES, measured, recorded, vehicle
 
 from haltere.airframe import from_catalogue
-from haltere.airframe.equipment import equipped
+from haltere.airframe.equipment import equip
 from haltere.flight import Channel, Flight
 from haltere.foundation import HaltereError
 from haltere.observability import Question, RationalVehicle, analyse, observe_flight
@@ -137,11 +137,11 @@ def test_wings_are_refused(lively):
 
 
 def test_what_the_file_leaves_out_is_assumed_and_said():
-    full, notes = equipped(from_catalogue("crazyflie"), ("pose", "imu"), {"imu": 500.0})
+    full, notes = equip(from_catalogue("crazyflie"), ("pose", "imu"), {"imu": 500.0})
     assert full.imu[0].rate == 500.0
     assert full.pose[0].sigma_position > 0.0
     assert any("pose" in note for note in notes)
-    _, notes = equipped(vehicle(), ("pose", "imu"))
+    _, notes = equip(vehicle(), ("pose", "imu"))
     assert notes == ()
 
 
