@@ -32,3 +32,23 @@ def test_my_log(tmp_path, monkeypatch, capsys):
 def test_throw(tmp_path, monkeypatch, capsys):
     _, names = run("throw", tmp_path, monkeypatch, capsys)
     assert names["found"].position == pytest.approx([0.019, -0.0093, 0.003], abs=1.5e-3)
+
+
+def test_my_fleet(tmp_path, monkeypatch, capsys):
+    out, _ = run("my_fleet", tmp_path, monkeypatch, capsys)
+    assert "3 of 4 logs" in out
+    assert "failed:" in out
+    assert (tmp_path / "fleet.html").exists()
+
+
+def test_what_can_i_know(tmp_path, monkeypatch, capsys):
+    out, names = run("what_can_i_know", tmp_path, monkeypatch, capsys)
+    assert "scale together" in out
+    assert names["weighed"].rank == names["nothing_known"].rank + 1
+    assert (tmp_path / "manoeuvre.toml").exists()
+
+
+def test_own_vehicle_from_urdf(tmp_path, monkeypatch, capsys):
+    _, names = run("own_vehicle_from_urdf", tmp_path, monkeypatch, capsys)
+    assert [rotor.spin for rotor in names["airframe"].rotors] == ["ccw", "ccw", "cw", "cw"]
+    assert all(path.exists() for path in names["exported"].files)
