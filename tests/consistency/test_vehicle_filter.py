@@ -20,7 +20,7 @@ from haltere.estimation.vehicle.prior import VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle.smoother import smooth
 from haltere.estimation.vehicle.steps import Noise
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, dragged, fly, ring, spinning, tilted
-from haltere.papers.boehm.series import Setting, estimate, frames_of, paper_hand_measurements
+from haltere.papers.boehm.series import SeriesSettings, estimate, frames_of, paper_hand_measurements
 
 HUMMINGBIRD = from_catalogue("hummingbird")
 SHORT = Conditions(duration=4.0)
@@ -48,7 +48,11 @@ def test_nees_is_the_mahalanobis_distance() -> None:
 def test_short_flights_are_consistent_from_ten_percent_off(short) -> None:
     chart = describe_vehicle(HUMMINGBIRD).chart
     series = estimate(
-        HUMMINGBIRD, range(40, 46), Setting(hand_measurements=paper_hand_measurements(chart)), SHORT, short
+        HUMMINGBIRD,
+        range(40, 46),
+        SeriesSettings(hand_measurements=paper_hand_measurements(chart)),
+        SHORT,
+        short,
     )
     o = series.outcome
     assert float(np.mean(o.nees)) in mean_band(65, 6)
@@ -123,7 +127,7 @@ def test_smoothed_start_is_stationary(short) -> None:
 def test_flights_of_30_s_are_consistent(axes, factor, runs) -> None:
     chart = describe_vehicle(HUMMINGBIRD, axes).chart
     seeds = range(2000, 2000 + runs)
-    series = estimate(HUMMINGBIRD, seeds, Setting(axes, paper_hand_measurements(chart), factor))
+    series = estimate(HUMMINGBIRD, seeds, SeriesSettings(axes, paper_hand_measurements(chart), factor))
     assert float(np.mean(series.outcome.nees)) in mean_band(65, runs)
     assert float(np.max(series.outcome.worst)) < 5.0
     assert series.ratio < 1.1
@@ -135,7 +139,9 @@ def test_flights_of_30_s_are_consistent(axes, factor, runs) -> None:
 def test_smoother_over_the_whole_flight_reaches_the_bound() -> None:
     chart = describe_vehicle(HUMMINGBIRD).chart
     series = estimate(
-        HUMMINGBIRD, range(500, 530), Setting(hand_measurements=paper_hand_measurements(chart), start=30.0)
+        HUMMINGBIRD,
+        range(500, 530),
+        SeriesSettings(hand_measurements=paper_hand_measurements(chart), start=30.0),
     )
     assert series.ratio < 1.05
     assert float(np.mean(series.outcome.nees)) in mean_band(65, 30)
@@ -150,7 +156,7 @@ def hands_without(airframe, *endings):
 @pytest.mark.parametrize("missing", [("mass",), ("position.z", "distance")])
 def test_what_was_not_measured_stays_unknown(missing) -> None:
     """[Boehm2022] Figs. 4 and 5: no information along directions that no flight shows."""
-    setting = Setting(hand_measurements=hands_without(HUMMINGBIRD, *missing))
+    setting = SeriesSettings(hand_measurements=hands_without(HUMMINGBIRD, *missing))
     outcome = estimate(HUMMINGBIRD, range(500, 530), setting).outcome
     assert float(np.mean(outcome.nees)) in mean_band(65, 30)
     np.testing.assert_allclose(outcome.information, 1.0, rtol=0.01)
@@ -161,21 +167,25 @@ def test_what_was_not_measured_stays_unknown(missing) -> None:
     ("airframe", "runs"), [(tilted(), 30), (ring(6), 10), (ring(8), 10)], ids=["tilted", "6", "8"]
 )
 def test_other_vehicles_are_consistent(airframe, runs) -> None:
-    series = estimate(airframe, range(500, 500 + runs), Setting(hand_measurements=hands_without(airframe)))
-    assert float(np.mean(series.outcome.nees)) in mean_band(series.chart.space.dimension, runs)
+    series = estimate(
+        airframe, range(500, 500 + runs), SeriesSettings(hand_measurements=hands_without(airframe))
+    )
+    assert float(np.mean(series.outcome.nees)) in mean_band(series.coordinates.space.dimension, runs)
     assert series.ratio < 1.2
 
 
 @pytest.mark.slow
 def test_position_and_imu_without_attitude_are_consistent() -> None:
-    setting = Setting(hand_measurements=hands_without(HUMMINGBIRD), attitude=False, start=5.0, iterations=8)
+    setting = SeriesSettings(
+        hand_measurements=hands_without(HUMMINGBIRD), attitude=False, start=5.0, iterations=8
+    )
     series = estimate(HUMMINGBIRD, range(500, 510), setting)
     assert float(np.mean(series.outcome.nees)) in mean_band(65, 10)
 
 
 @pytest.mark.slow
 def test_without_any_hand_measurement_it_is_consistent() -> None:
-    series = estimate(HUMMINGBIRD, range(500, 530), Setting(start=5.0, iterations=8))
+    series = estimate(HUMMINGBIRD, range(500, 530), SeriesSettings(start=5.0, iterations=8))
     assert float(np.mean(series.outcome.nees)) in mean_band(65, 30)
     np.testing.assert_allclose(series.outcome.information, 1.0, rtol=0.01)
 
@@ -207,17 +217,17 @@ def test_what_the_paper_leaves_out_is_estimated_or_noticed(name) -> None:
     recording = fly(airframe, range(500, 510), conditions)
     hand_measurements = hands_without(airframe)
     plain = estimate(
-        airframe, range(500, 510), Setting(hand_measurements=hand_measurements), conditions, recording
+        airframe, range(500, 510), SeriesSettings(hand_measurements=hand_measurements), conditions, recording
     )
     assert all(fit.mismatch for fit in fits(plain.outcome))
     whole = estimate(
         airframe,
         range(500, 510),
-        Setting(hand_measurements=hand_measurements, effects=effects),
+        SeriesSettings(hand_measurements=hand_measurements, effects=effects),
         conditions,
         recording,
     )
-    assert float(np.mean(whole.outcome.nees)) in mean_band(whole.chart.space.dimension, 10)
+    assert float(np.mean(whole.outcome.nees)) in mean_band(whole.coordinates.space.dimension, 10)
     assert not any(fit.mismatch for fit in fits(whole.outcome))
 
 
@@ -259,6 +269,6 @@ def test_a_change_in_flight_is_found_within_3_s() -> None:
 @pytest.mark.slow
 def test_lag_outliers_outage_and_delay_are_borne() -> None:
     conditions = Conditions(lag=True, substeps=5, outliers=0.01, outage=(10.0, 12.0), pose_delay=1)
-    setting = Setting(hand_measurements=hands_without(HUMMINGBIRD), gate=40.0)
+    setting = SeriesSettings(hand_measurements=hands_without(HUMMINGBIRD), gate=40.0)
     outcome = estimate(HUMMINGBIRD, range(500, 510), setting, conditions).outcome
     assert float(np.mean(outcome.nees)) in mean_band(65, 10)

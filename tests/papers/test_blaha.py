@@ -6,7 +6,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.papers.blaha import page, tables
-from haltere.papers.blaha.page import Trace, throw_trace
+from haltere.papers.blaha.page import ThrowTrace, trace_throw
 from haltere.papers.tables import PaperRow, PaperTable, Reproduction
 from haltere.scenarios.throw.throws import Throws
 
@@ -61,7 +61,7 @@ def test_figures_5_to_7_stand_on_one_page():
         n = 50
         time, truth = np.linspace(0.01, 0.5, n), np.ones((3, m)) * 1e-6
         many = np.ones((n, m))
-        traces[kind] = Trace(
+        traces[kind] = ThrowTrace(
             time, 0.05 * np.arange(m), 0.3 * many, 2000.0 * many, np.ones((n, 3)), np.tile(truth, (n, 1, 1)),
             truth, np.linspace(0.5, 0.01, n),
         )  # fmt: skip
@@ -74,7 +74,7 @@ def test_figures_5_to_7_stand_on_one_page():
 
 @pytest.mark.slow
 def test_a_trace_shows_how_a_vehicle_learns():
-    trace = throw_trace(from_catalogue("indiflight-3inch"), 3)
+    trace = trace_throw(from_catalogue("indiflight-3inch"), 3)
     assert trace.command.max() == pytest.approx(0.7, abs=0.01)
     assert trace.force.shape[1:] == trace.truth.shape == (3, 4)
     assert np.degrees(trace.axis_error[-1]) < 0.5

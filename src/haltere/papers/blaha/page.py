@@ -1,6 +1,6 @@
 """Figures 5, 6 and 7 of [Blaha2024] drawn from our throws, with what the paper prints of its own beside them.
 
-`throw_trace` records the one throw that Figures 5 and 6 show: commands, rotor speeds, accelerometer, and what is
+`trace_throw` records the one throw that Figures 5 and 6 show: commands, rotor speeds, accelerometer, and what is
 learnt when. `write_page` makes the page.
 """
 
@@ -33,7 +33,7 @@ from haltere.scenarios.throw.vehicles import Thrown, same_vehicles, template
 
 
 @dataclass(frozen=True)
-class Trace:
+class ThrowTrace:
     """Over N positions, for m rotors; IMU axes.
 
     Attributes:
@@ -58,7 +58,7 @@ class Trace:
 
 
 @double_precision()
-def throw_trace(airframe: Airframe, seed: int = 0, settings: Settings | None = None) -> Trace:
+def trace_throw(airframe: Airframe, seed: int = 0, settings: Settings | None = None) -> ThrowTrace:
     """Throw the vehicle of a file once and watch it learn.
 
     At every position (100 Hz) the sums are solved anew, as if the excitation ended there.
@@ -71,13 +71,13 @@ def throw_trace(airframe: Airframe, seed: int = 0, settings: Settings | None = N
     vehicle: Thrown = jax.tree.map(lambda x: x[0], vehicles)
     numbers = (chosen.height, chosen.spin, chosen.goal, NOISES[chosen.noise])
     height, spin, goal, noise = jax.tree.map(lambda x: jnp.asarray(x, float), numbers)
-    seen = _watched(rotors)(vehicle, (place[0], shape[0]), key, height, spin, jnp.stack(goal), noise)
+    seen = _compiled_launch(rotors)(vehicle, (place[0], shape[0]), key, height, spin, jnp.stack(goal), noise)
     found: dict[str, Floats] = {name: np.asarray(values) for name, values in seen.items()}
     after = found["time"] > 0.0
     starts = WAIT + pace(rotors) * np.asarray(order(rotors), float)
     truth = np.asarray(vehicle.force)
     cosine = np.clip(found["axis"] @ np.asarray(vehicle.axis), -1.0, 1.0)
-    return Trace(
+    return ThrowTrace(
         found["time"][after],
         starts,
         found["command"][after],
@@ -90,8 +90,8 @@ def throw_trace(airframe: Airframe, seed: int = 0, settings: Settings | None = N
 
 
 @cache
-def _watched(rotors: int) -> Any:
-    """The launch with everything that `Trace` needs, compiled."""
+def _compiled_launch(rotors: int) -> Any:
+    """The launch with everything that `ThrowTrace` needs, compiled."""
     model, _ = template(rotors)
     ticks = int(np.ceil((HAND + 0.035 + excitation_time(rotors)) / TICK))
 
@@ -105,14 +105,14 @@ def _watched(rotors: int) -> Any:
         noise: SensorNoise,
     ) -> dict[str, Array]:
         def watch(now: Launch) -> dict[str, Array]:
-            learnt, _ = now.learning.solve(RATE, noise=noise.accel, place=PLACE)
-            thrust = thrust_axis(learnt.force, learnt.torque, squarings=10, gravity=GRAVITY)
+            solved, _ = now.learning.solve(RATE, noise=noise.accel, place=PLACE)
+            thrust = thrust_axis(solved.force, solved.torque, squarings=10, gravity=GRAVITY)
             return {
                 "time": now.throw.clock,
                 "command": now.command,
                 "speed": now.state.rotor_rates,
                 "accel": now.learning.past[0, 3:6],
-                "force": learnt.force,
+                "force": solved.force,
                 "axis": thrust.axis,
             }
 
@@ -130,7 +130,7 @@ PAPER_COST = 20.0
 """us of one thrust-axis step on the paper's flight controller (480 MHz), for four motors."""
 
 
-def lines(trace: Trace, values: Any, names: list[str], unit: str, height: int = 260) -> go.Figure:
+def draw_lines(trace: ThrowTrace, values: Any, names: list[str], unit: str, height: int = 260) -> go.Figure:
     """Columns of `values` (N, k) over the time since release; a dotted line where each motor is first driven."""
     figure = go.Figure()
     for number, name in enumerate(names):
@@ -147,11 +147,11 @@ def lines(trace: Trace, values: Any, names: list[str], unit: str, height: int = 
     return figure
 
 
-def learnt(trace: Trace, axis: int) -> go.Figure:
+def draw_force(trace: ThrowTrace, axis: int) -> go.Figure:
     """One force row while it is learnt; dashed: the truth."""
     rotors = trace.truth.shape[1]
     unit = "1e-6 m/s2 per (rad/s)^2"
-    figure = lines(trace, 1e6 * trace.force[:, axis], [f"motor {i + 1}" for i in range(rotors)], unit)
+    figure = draw_lines(trace, 1e6 * trace.force[:, axis], [f"motor {i + 1}" for i in range(rotors)], unit)
     for number, value in enumerate(1e6 * trace.truth[axis]):
         style = {"color": theme.SERIES[number % len(theme.SERIES)], "width": 1, "dash": "dash"}
         figure.add_hline(y=float(value), line=style)
@@ -160,9 +160,9 @@ def learnt(trace: Trace, axis: int) -> go.Figure:
     return figure
 
 
-def axis_error(trace: Trace, kind: str) -> go.Figure:
+def draw_axis_error(trace: ThrowTrace, kind: str) -> go.Figure:
     """Angle of the thrust axis against the true one, degrees; dashed: what the paper ends with."""
-    figure = lines(trace, np.degrees(trace.axis_error)[:, None], ["ours"], "deg")
+    figure = draw_lines(trace, np.degrees(trace.axis_error)[:, None], ["ours"], "deg")
     figure.add_hline(y=PAPER_AXIS[kind], line={"color": theme.SERIES[1], "width": 1.5, "dash": "dash"})
     figure.add_annotation(
         x=0.0,
@@ -177,7 +177,7 @@ def axis_error(trace: Trace, kind: str) -> go.Figure:
     return figure
 
 
-def cost(costs: dict[int, float]) -> go.Figure:
+def draw_cost(costs: dict[int, float]) -> go.Figure:
     """Time of a thrust-axis step over the number of motors, us."""
     figure = go.Figure()
     ours = {"color": theme.SERIES[0], "width": 1.8}
@@ -208,11 +208,11 @@ VEHICLES = {"quadrotor": "indiflight-3inch", "hexarotor": "hexa-tilted"}
 def write_page(result: Reproduction, path: Path, progress: Progress | None = None) -> Path:
     """Throw the vehicles of the figures and write them, and all tables, as one HTML file."""
     (progress or silent)("figures")
-    traces = {kind: throw_trace(from_catalogue(name), result.seed) for kind, name in VEHICLES.items()}
+    traces = {kind: trace_throw(from_catalogue(name), result.seed) for kind, name in VEHICLES.items()}
     return page_of(traces, {rotors: axis_cost(rotors) for rotors in COUNTS}, result).write(path)
 
 
-def page_of(traces: dict[str, Trace], costs: dict[int, float], result: Reproduction) -> Page:
+def page_of(traces: dict[str, ThrowTrace], costs: dict[int, float], result: Reproduction) -> Page:
     """The page with traces of a "quadrotor" and a "hexarotor", and us of a step by number of rotors."""
     sections = [
         Section(title, text, _pictures(traces[kind], kind))
@@ -232,7 +232,7 @@ def page_of(traces: dict[str, Trace], costs: dict[int, float], result: Reproduct
     timing = [
         Picture(
             "Thrust axis",
-            cost(costs),
+            draw_cost(costs),
             "Time of this machine beside that of a flight controller: compare the slopes, not the levels.",
             wide=True,
         )
@@ -246,15 +246,20 @@ def page_of(traces: dict[str, Trace], costs: dict[int, float], result: Reproduct
     )
 
 
-def _pictures(trace: Trace, kind: str) -> list[Picture | Table]:
+def _pictures(trace: ThrowTrace, kind: str) -> list[Picture | Table]:
     rotors = [f"motor {i + 1}" for i in range(trace.command.shape[1])]
     found: list[Picture | Table] = [
-        Picture("Commands", lines(trace, trace.command, rotors, "of full command"), "One after the other."),
-        Picture("Rotor speeds", lines(trace, trace.speed, rotors, "rad/s"), "True ones."),
-        Picture("Accelerometer", lines(trace, trace.accel, list(AXES), "m/s2"), "As it is read, IMU axes."),
-        Picture("Thrust axis", axis_error(trace, kind), "Solved anew at every position."),
+        Picture(
+            "Commands", draw_lines(trace, trace.command, rotors, "of full command"), "One after the other."
+        ),
+        Picture("Rotor speeds", draw_lines(trace, trace.speed, rotors, "rad/s"), "True ones."),
+        Picture(
+            "Accelerometer", draw_lines(trace, trace.accel, list(AXES), "m/s2"), "As it is read, IMU axes."
+        ),
+        Picture("Thrust axis", draw_axis_error(trace, kind), "Solved anew at every position."),
     ]
     found += [
-        Picture(f"Force along {name}", learnt(trace, i), "Dashed: the truth.") for i, name in enumerate(AXES)
+        Picture(f"Force along {name}", draw_force(trace, i), "Dashed: the truth.")
+        for i, name in enumerate(AXES)
     ]
     return found

@@ -139,7 +139,7 @@ def recovery_rows(series: dict[str, Throws]) -> list[PaperRow]:
     ]
 
 
-def parameter_rows(found: Throws, kind: str) -> list[PaperRow]:
+def parameter_rows(throws: Throws, kind: str) -> list[PaperRow]:
     """Median errors over the throws of one kind of vehicle."""
     asked = {
         "torque": ("torque rows, rms", "1", 0.05, 0.10),
@@ -149,7 +149,7 @@ def parameter_rows(found: Throws, kind: str) -> list[PaperRow]:
         "time_constant": ("time constant", "s", 0.5e-3, None),
     }
     return [
-        PaperRow(f"error, {kind}, {name}, median", unit, np.median(found.parameters[key]), bound, paper)
+        PaperRow(f"error, {kind}, {name}, median", unit, np.median(throws.parameters[key]), bound, paper)
         for key, (name, unit, bound, paper) in asked.items()
     ]
 

@@ -109,13 +109,13 @@ def numpy_update(
     return theta + np.outer(gain, y - phi @ theta), (P - np.outer(gain, spread)) / forgetting
 
 
-def best_call(function: Any, given: Any, calls: int, rounds: int = 5) -> float:
+def best_call(function: Any, arguments: Any, calls: int, rounds: int = 5) -> float:
     """Seconds of CPU time of one call that waits for its result, best of several rounds."""
-    jax.block_until_ready(function(*given))
+    jax.block_until_ready(function(*arguments))
     found = []
     for _ in range(rounds):
         begin = time.process_time()
         for _ in range(calls):
-            jax.block_until_ready(function(*given))
+            jax.block_until_ready(function(*arguments))
         found.append((time.process_time() - begin) / calls)
     return min(found)

@@ -23,7 +23,13 @@ from haltere.estimation.vehicle.smoother import smooth
 from haltere.estimation.vehicle.steps import Frames, Noise, VehicleBelief, run
 from haltere.foundation.arrays import Array
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly, tilted
-from haltere.papers.boehm.series import Setting, drawn_prior, frames_of, paper_hand_measurements, truth_of
+from haltere.papers.boehm.series import (
+    SeriesSettings,
+    sample_prior,
+    frames_of,
+    paper_hand_measurements,
+    truth_of,
+)
 from haltere.papers.boehm.tables import DEGREES, REVOLUTION
 from haltere.papers.page import paper_page
 from haltere.papers.tables import Progress, Reproduction, silent
@@ -34,10 +40,10 @@ EVERY = 25
 """Poses between two points of a course: half a second."""
 
 
-class Courses(NamedTuple):
+class EstimateHistories(NamedTuple):
     """Estimates over time in R flights."""
 
-    chart: Chart
+    coordinates: Chart
     time: np.ndarray
     """(T,) s."""
     truth: np.ndarray
@@ -70,20 +76,22 @@ def figures() -> dict[str, Figure]:
     }
 
 
-def courses(
+def estimate_histories(
     figure: Figure, seeds: Sequence[int], recording: Recording | None = None, progress: Progress | None = None
-) -> Courses:
+) -> EstimateHistories:
     """The courses of one figure, over one flight of 30 s for each seed."""
     conditions, progress = Conditions(), progress or silent
     description = describe_vehicle(figure.airframe, "spherical")
-    chart = description.chart
-    kept = (h for h in paper_hand_measurements(chart) if not any(part in h.name for part in figure.without))
-    setting = Setting("spherical", tuple(kept))
+    coordinates = description.chart
+    kept = (
+        h for h in paper_hand_measurements(coordinates) if not any(part in h.name for part in figure.without)
+    )
+    setting = SeriesSettings("spherical", tuple(kept))
     if recording is None:
         progress(f"flying {figure.airframe.name} {len(seeds)} times")
         recording = fly(figure.airframe, seeds, conditions)
     noise = Noise.from_airframe(figure.airframe, SPEED_SIGMA)
-    go = _course(chart, setting, conditions)
+    go = _compiled_history(coordinates, setting, conditions)
     found = []
     for i, seed in enumerate(seeds):
         one = jax.tree.map(lambda x, i=i: x[i], recording)
@@ -92,26 +100,30 @@ def courses(
     values, sigma = (np.stack([np.asarray(pair[k]) for pair in found]) for k in (0, 1))
     period = EVERY * conditions.pose_every / conditions.rate
     time = setting.start + period * np.arange(values.shape[1])
-    return Courses(chart, time, np.asarray(flat(chart.printed, description.printed)), values, sigma)
+    return EstimateHistories(
+        coordinates, time, np.asarray(flat(coordinates.printed, description.printed)), values, sigma
+    )
 
 
 @lru_cache(maxsize=4)
-def _course(chart: Chart, setting: Setting, conditions: Conditions) -> Callable[..., tuple[Array, Array]]:
+def _compiled_history(
+    coordinates: Chart, setting: SeriesSettings, conditions: Conditions
+) -> Callable[..., tuple[Array, Array]]:
     head = round(setting.start * conditions.rate / conditions.pose_every)
-    first = chart.moving.dimension
+    first = coordinates.moving.dimension
 
     def shown(belief: VehicleBelief) -> tuple[Array, Array]:
-        printed = chart.to_printed(chart.constants(belief.mean))
-        back = jnp.linalg.inv(chart.jacobian(printed))
-        return flat(chart.printed, printed), jnp.sqrt(
+        printed = coordinates.to_printed(coordinates.constants(belief.mean))
+        back = jnp.linalg.inv(coordinates.jacobian(printed))
+        return flat(coordinates.printed, printed), jnp.sqrt(
             jnp.diagonal(back @ belief.cov[first:, first:] @ back.T)
         )
 
     def course(key: Array, one: Recording, printed: Mean, noise: Noise) -> tuple[Array, Array]:
-        frames, truth = frames_of(one, conditions), truth_of(one, conditions, chart, printed)
-        begin, at = drawn_prior(chart, setting, key, truth, printed)
+        frames, truth = frames_of(one, conditions), truth_of(one, conditions, coordinates, printed)
+        begin, at = sample_prior(coordinates, setting, key, truth, printed)
         belief, _, _ = smooth(
-            chart, noise, begin, at, jax.tree.map(lambda x: x[:head], frames), setting.iterations
+            coordinates, noise, begin, at, jax.tree.map(lambda x: x[:head], frames), setting.iterations
         )
         blocks = (frames.place.shape[0] - head) // EVERY
         rest = jax.tree.map(
@@ -119,7 +131,7 @@ def _course(chart: Chart, setting: Setting, conditions: Conditions) -> Callable[
         )
 
         def block(belief: VehicleBelief, now: Frames) -> tuple[VehicleBelief, tuple[Array, Array]]:
-            belief, _ = run(chart, noise, belief, now)
+            belief, _ = run(coordinates, noise, belief, now)
             return belief, shown(belief)
 
         points = jax.lax.scan(block, belief, rest)[1]
@@ -161,19 +173,19 @@ SENTENCES = {
 }
 
 
-def banded(found: Courses, group: str) -> go.Figure:
+def draw_bands(histories: EstimateHistories, group: str) -> go.Figure:
     """Mean over the flights, their spread (shaded), truth (dashed) and truth with the filter's own sigma (dotted)."""
     _, block, unit, factor, rows = GROUPS[group]
-    places = np.arange(found.values.shape[2])[found.chart.printed.places[block]][rows]
+    places = np.arange(histories.values.shape[2])[histories.coordinates.printed.places[block]][rows]
     figure = go.Figure()
     for i, place in enumerate(places):
         colour = theme.SERIES[i % len(theme.SERIES)]
-        values = factor * found.values[:, :, place]
+        values = factor * histories.values[:, :, place]
         mean, spread = values.mean(axis=0), values.std(axis=0)
-        stated = factor * np.sqrt(np.mean(found.sigma[:, :, place] ** 2, axis=0))
-        truth = factor * found.truth[place]
-        name = found.chart.names[place].removeprefix("rotors.")
-        both = np.concatenate([found.time, found.time[::-1]])
+        stated = factor * np.sqrt(np.mean(histories.sigma[:, :, place] ** 2, axis=0))
+        truth = factor * histories.truth[place]
+        name = histories.coordinates.names[place].removeprefix("rotors.")
+        both = np.concatenate([histories.time, histories.time[::-1]])
         edge = np.concatenate([mean + spread, (mean - spread)[::-1]])
         common: dict[str, Any] = {"legendgroup": name, "hoverinfo": "skip"}
         area = {
@@ -186,7 +198,7 @@ def banded(found: Courses, group: str) -> go.Figure:
         figure.add_trace(go.Scatter(x=both, y=edge.astype(np.float32), **area, **common))
         figure.add_trace(
             go.Scatter(
-                x=found.time, y=mean.astype(np.float32), name=name, legendgroup=name,
+                x=histories.time, y=mean.astype(np.float32), name=name, legendgroup=name,
                 line={"color": colour, "width": 1.8},
             )
         )  # fmt: skip
@@ -197,7 +209,9 @@ def banded(found: Courses, group: str) -> go.Figure:
         ):
             style = {"color": colour, "width": 1.0, "dash": dash}
             figure.add_trace(
-                go.Scatter(x=found.time, y=line.astype(np.float32), line=style, showlegend=False, **common)
+                go.Scatter(
+                    x=histories.time, y=line.astype(np.float32), line=style, showlegend=False, **common
+                )
             )
     theme.apply(figure, 300)
     figure.update_xaxes(title_text="time, s", hoverformat=".1f")
@@ -208,20 +222,22 @@ def banded(found: Courses, group: str) -> go.Figure:
 def write_page(result: Reproduction, path: Path, progress: Progress | None = None) -> Path:
     """Fly the figures and write them, and all tables, as one HTML file."""
     seeds = range(1000 * result.seed, 1000 * result.seed + result.runs)
-    found = {number: courses(figure, seeds, progress=progress) for number, figure in figures().items()}
+    found = {
+        number: estimate_histories(figure, seeds, progress=progress) for number, figure in figures().items()
+    }
     return page_of(found, result).write(path)
 
 
-def page_of(found: dict[str, Courses], result: Reproduction) -> Page:
+def page_of(histories: dict[str, EstimateHistories], result: Reproduction) -> Page:
     """The figures by number, and all tables."""
     sentence = f"Mean of {result.runs} flights, shaded their spread; dashed the truth, dotted the filter's own sigma."
     sections = [
         Section(
             f"Figure {number}",
             SENTENCES[number],
-            [Picture(GROUPS[group][0], banded(one, group), sentence) for group in SHOWN[number]],
+            [Picture(GROUPS[group][0], draw_bands(one, group), sentence) for group in SHOWN[number]],
         )
-        for number, one in found.items()
+        for number, one in histories.items()
     ]
     return paper_page(
         "The self-calibrating filter",

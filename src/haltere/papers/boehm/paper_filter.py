@@ -71,51 +71,51 @@ def iterated_update(
 
 
 def run_printed(
-    chart: Chart, noise: Noise, belief: VehicleBelief, frames: Frames, iterations: int, gate: float
+    coordinates: Chart, noise: Noise, belief: VehicleBelief, frames: Frames, iterations: int, gate: float
 ) -> tuple[VehicleBelief, tuple[Array, Array]]:
     """As `haltere.estimation.vehicle.steps.run`, with errors in printed numbers.
 
     Also the NIS of poses (K,) and IMU readings (K, n).
     """
-    n, N, m = chart.space.dimension, chart.count, chart.moving.dimension
-    space = Space((*chart.moving.blocks, *chart.printed.blocks))
+    n, N, m = coordinates.space.dimension, coordinates.count, coordinates.moving.dimension
+    space = Space((*coordinates.moving.blocks, *coordinates.printed.blocks))
     wide = Space((*space.blocks, Block("rattle", shape=(N,))))
 
     def turned(D: Array, printed: Mean) -> Array:
         """Derivatives by the filter's errors as derivatives by those of the printed numbers."""
-        return jnp.concatenate([D[:, :m], D[:, m:n] @ chart.jacobian(printed), D[:, n:]], axis=1)
+        return jnp.concatenate([D[:, :m], D[:, m:n] @ coordinates.jacobian(printed), D[:, n:]], axis=1)
 
     def state(mean: Mean) -> Mean:
-        return {**chart.moving.part(mean), **chart.to_coordinates(chart.printed.part(mean))}
+        return {**coordinates.moving.part(mean), **coordinates.to_coordinates(coordinates.printed.part(mean))}
 
     def step(carry: tuple[Mean, Array], now: Steps) -> Any:
         mean, cov = carry
 
         def linearise(at: Mean) -> tuple[Array, Array]:
-            expected, H = linear_imu(state(at), now.speeds + at["rattle"], chart, now.rise)
-            return now.imu - expected, turned(H, chart.printed.part(at))
+            expected, H = linear_imu(state(at), now.speeds + at["rattle"], coordinates, now.rise)
+            return now.imu - expected, turned(H, coordinates.printed.part(at))
 
         start = {**mean, "rattle": jnp.zeros(N)}
         known = with_noise(cov, noise, N)
         new, cov, gain = iterated_update(wide, start, known, linearise, noise.imu**2, iterations)
-        later, Phi = linear_step(state(new), now.speeds + new["rattle"], now.dt, chart, now.rise)
-        cov = stepped(chart, cov, turned(Phi, chart.printed.part(new)), noise, now.dt, new)
+        later, Phi = linear_step(state(new), now.speeds + new["rattle"], now.dt, coordinates, now.rise)
+        cov = stepped(coordinates, cov, turned(Phi, coordinates.printed.part(new)), noise, now.dt, new)
         return ({**space.part(new), **later}, cov), gain.nis
 
     def frame(carry: tuple[Mean, Array], now: Frames) -> Any:
         mean, cov = carry
 
         def linearise(at: Mean) -> tuple[Array, Array]:
-            residual, H, _ = pose_residual(chart, state(at), now.place, now.wxyz, now.pose_valid)
-            return residual, turned(H, chart.printed.part(at))
+            residual, H, _ = pose_residual(coordinates, state(at), now.place, now.wxyz, now.pose_valid)
+            return residual, turned(H, coordinates.printed.part(at))
 
         mean, cov, gain = iterated_update(space, mean, cov, linearise, noise.pose**2, iterations, gate)
         carry, nis = jax.lax.scan(step, (mean, cov), now.steps)
         return carry, (gain.nis, nis)
 
-    printed = chart.to_printed(chart.constants(belief.mean))
-    back = jax.scipy.linalg.block_diag(jnp.eye(m), jnp.linalg.inv(chart.jacobian(printed)))
-    first = ({**chart.moving.part(belief.mean), **printed}, back @ belief.cov @ back.T)
+    printed = coordinates.to_printed(coordinates.constants(belief.mean))
+    back = jax.scipy.linalg.block_diag(jnp.eye(m), jnp.linalg.inv(coordinates.jacobian(printed)))
+    first = ({**coordinates.moving.part(belief.mean), **printed}, back @ belief.cov @ back.T)
     (mean, cov), nis = jax.lax.scan(frame, first, frames)
-    forth = jax.scipy.linalg.block_diag(jnp.eye(m), chart.jacobian(chart.printed.part(mean)))
+    forth = jax.scipy.linalg.block_diag(jnp.eye(m), coordinates.jacobian(coordinates.printed.part(mean)))
     return VehicleBelief(state(mean), forth @ cov @ forth.T), nis

@@ -35,7 +35,7 @@ ITERATIONS = 5
 
 
 @dataclass(frozen=True)
-class Setting:
+class SeriesSettings:
     """How a series is estimated."""
 
     axes: Axes = "sphere"
@@ -86,7 +86,7 @@ class Outcome(NamedTuple):
 class Series(NamedTuple):
     """All runs; leaves of `outcome` have a leading axis."""
 
-    chart: Chart
+    coordinates: Chart
     outcome: Outcome
     seconds: float
     """CPU time of a run, its bound included, compilation not; median."""
@@ -100,17 +100,19 @@ class Series(NamedTuple):
     @property
     def group_ratios(self) -> dict[str, float]:
         """The same for each block of the printed numbers, and for the biases."""
-        o, places = self.outcome, self.chart.printed.places
+        o, places = self.outcome, self.coordinates.printed.places
         squares = np.square(np.asarray(o.error / o.bound))
         found = {name: float(np.sqrt(np.mean(squares[:, place]))) for name, place in places.items()}
         return found | {"bias": float(np.sqrt(np.mean(np.square(o.bias_error / o.bias_bound))))}
 
 
-def paper_hand_measurements(chart: Chart) -> tuple[HandMeasurement, ...]:
+def paper_hand_measurements(coordinates: Chart) -> tuple[HandMeasurement, ...]:
     """The hand measurements of [Boehm2022] Section VI-A; the azimuth only where the axes are angles."""
-    rotors = chart.rotors
+    rotors = coordinates.rotors
     azimuth = [
-        HandMeasurement(f"rotors.{r}.axis.azimuth", 0.2 * DEGREE) for r in rotors if chart.axes == "spherical"
+        HandMeasurement(f"rotors.{r}.axis.azimuth", 0.2 * DEGREE)
+        for r in rotors
+        if coordinates.axes == "spherical"
     ]
     return (
         HandMeasurement("mass", 1e-3),
@@ -124,23 +126,23 @@ def paper_hand_measurements(chart: Chart) -> tuple[HandMeasurement, ...]:
 def estimate(
     airframe: Airframe,
     seeds: Sequence[int],
-    setting: Setting | None = None,
+    setting: SeriesSettings | None = None,
     conditions: Conditions | None = None,
     recording: Recording | None = None,
     progress: Progress | None = None,
 ) -> Series:
     """Fly `airframe` once for each seed (unless a recording is given) and estimate it from each flight."""
-    setting, conditions = setting or Setting(), conditions or Conditions()
+    setting, conditions = setting or SeriesSettings(), conditions or Conditions()
     progress = progress or silent
     if recording is None:
         progress(f"flying {airframe.name} {len(seeds)} times")
         recording = fly(airframe, seeds, conditions)
     description = describe_vehicle(airframe, setting.axes, setting.effects)
-    chart = description.chart
+    coordinates = description.chart
     noise = Noise.from_airframe(airframe, SPEED_SIGMA)
     if conditions.gusts:
         noise = noise._replace(wind=jnp.asarray(gusts_of(conditions).diffusion))
-    judge = _judge(chart, setting, conditions)
+    judge = _compiled_run(coordinates, setting, conditions)
     outcomes, seconds = [], []
     for i, seed in enumerate(seeds):
         one = jax.tree.map(lambda x, i=i: x[i], recording)
@@ -149,7 +151,7 @@ def estimate(
         seconds.append(time.process_time() - begin)
         progress(f"estimated flight {i + 1} of {len(seeds)}")
     stacked = jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *outcomes)
-    return Series(chart, stacked, float(np.median(seconds)))
+    return Series(coordinates, stacked, float(np.median(seconds)))
 
 
 def frames_of(one: Recording, conditions: Conditions, attitude: bool = True) -> Frames:
@@ -164,7 +166,7 @@ def frames_of(one: Recording, conditions: Conditions, attitude: bool = True) -> 
         framed(one.reported),
         framed(one.imu),
         jnp.ones((poses, every), bool),
-        framed(_rise(one, conditions)),
+        framed(_rotor_accelerations(one, conditions)),
     )
     place, wxyz, arrived = (
         jnp.roll(x, -late, axis=0) for x in (one.pose_position, one.pose_wxyz, one.pose_valid)
@@ -174,21 +176,21 @@ def frames_of(one: Recording, conditions: Conditions, attitude: bool = True) -> 
     return Frames(place, wxyz, arrived[:, None] & told, steps)
 
 
-def _rise(one: Recording, conditions: Conditions) -> Array:
+def _rotor_accelerations(one: Recording, conditions: Conditions) -> Array:
     """(T, N) how the speeds that telemetry reports at both ends of each step rise, rad/s2."""
     sampled = one.state.rotor_rates - (one.speeds - one.reported)
     last = 2.0 * one.reported[-1:] - sampled[-1:]
     return jnp.diff(sampled, axis=0, append=last) * conditions.rate
 
 
-def truth_of(one: Recording, conditions: Conditions, chart: Chart, printed: Mean) -> Nominal:
+def truth_of(one: Recording, conditions: Conditions, coordinates: Chart, printed: Mean) -> Nominal:
     """The true trajectory of one flight in the filter's coordinates."""
     poses, every = one.pose_position.shape[0], conditions.pose_every
 
     def framed(x: Array) -> Array:
         return x.reshape(poses, every, *x.shape[1:])
 
-    s, constants = one.state, chart.to_coordinates(printed)
+    s, constants = one.state, coordinates.to_coordinates(printed)
     sampled = {
         "position": s.position,
         "velocity": s.twist[:, :3],
@@ -196,76 +198,82 @@ def truth_of(one: Recording, conditions: Conditions, chart: Chart, printed: Mean
         "rates": s.twist[:, 3:],
     }
     sampled |= {"accel_bias": one.bias[:, :3], "gyro_bias": one.bias[:, 3:], "wind": one.wind}
-    moving = {name: framed(x) for name, x in chart.moving.part(sampled).items()}
+    moving = {name: framed(x) for name, x in coordinates.moving.part(sampled).items()}
     last = {name: x[-1, -1] for name, x in moving.items()}
     dt = jnp.asarray(1.0 / conditions.rate)
-    later, _ = linear_step({**constants, **last}, one.speeds[-1], dt, chart, _rise(one, conditions)[-1])
+    later, _ = linear_step(
+        {**constants, **last}, one.speeds[-1], dt, coordinates, _rotor_accelerations(one, conditions)[-1]
+    )
     return Nominal(moving, framed(one.speeds - one.reported), {**last, **later}, constants)
 
 
-def drawn_prior(
-    chart: Chart, setting: Setting, key: Array | None, truth: Nominal, printed: Mean
+def sample_prior(
+    coordinates: Chart, setting: SeriesSettings, key: Array | None, truth: Nominal, printed: Mean
 ) -> tuple[Mean, Callable[[Mean], tuple[Array, Array]]]:
     """The state that a run begins with and its prior with hand measurements, both drawn about the truth.
 
     Without a key all of it stands at the truth.
     """
     first = {name: x[0, 0] for name, x in truth.moving.items()}
-    moving_sigma, sigma = ten_percent(chart, printed, setting.factor)
-    exact = jnp.asarray([hand.quantity(chart)(printed) for hand in setting.hand_measurements])
+    moving_sigma, sigma = ten_percent(coordinates, printed, setting.factor)
+    exact = jnp.asarray([hand.quantity(coordinates)(printed) for hand in setting.hand_measurements])
     spread = jnp.asarray([hand.sigma for hand in setting.hand_measurements])
     draws = [jnp.zeros(x.shape) for x in (moving_sigma, sigma, spread)]
     if key is not None:
         keys = jax.random.split(key, 3)
         draws = [jax.random.normal(k, x.shape) for k, x in zip(keys, draws, strict=True)]
-    start_moving = chart.moving.plus(first, moving_sigma * draws[0])
-    start_printed = chart.printed.plus(printed, sigma * draws[1])
+    start_moving = coordinates.moving.plus(first, moving_sigma * draws[0])
+    start_printed = coordinates.printed.plus(printed, sigma * draws[1])
     prior = VehiclePrior(start_moving, moving_sigma, start_printed, sigma)
-    begin = {**start_moving, **chart.to_coordinates(start_printed)}
-    return begin, partial(prior_at, chart, prior, setting.hand_measurements, exact + spread * draws[2])
+    begin = {**start_moving, **coordinates.to_coordinates(start_printed)}
+    return begin, partial(prior_at, coordinates, prior, setting.hand_measurements, exact + spread * draws[2])
 
 
 @lru_cache(maxsize=8)
-def _judge(chart: Chart, setting: Setting, conditions: Conditions) -> Callable[..., Outcome]:
+def _compiled_run(
+    coordinates: Chart, setting: SeriesSettings, conditions: Conditions
+) -> Callable[..., Outcome]:
     """One run from recording to outcome, compiled."""
     head = round(setting.start * conditions.rate / conditions.pose_every)
 
     def judge(key: Array, one: Recording, printed: Mean, noise: Noise) -> Outcome:
         frames, truth = (
             frames_of(one, conditions, setting.attitude),
-            truth_of(one, conditions, chart, printed),
+            truth_of(one, conditions, coordinates, printed),
         )
-        begin, at = drawn_prior(chart, setting, key, truth, printed)
-        belief, before, nis = _estimated(chart, noise, begin, at, frames, head, setting)
+        begin, at = sample_prior(coordinates, setting, key, truth, printed)
+        belief, before, nis = _run_filter(coordinates, noise, begin, at, frames, head, setting)
         # the prior of the bound stands at the truth
-        _, fair = drawn_prior(chart, setting, None, truth, printed)
-        return _outcome(chart, belief, before, truth, bound(chart, noise, fair, truth, frames), nis)
+        _, fair = sample_prior(coordinates, setting, None, truth, printed)
+        return _outcome(
+            coordinates, belief, before, truth, bound(coordinates, noise, fair, truth, frames), nis
+        )
 
     return jax.jit(judge)
 
 
-def _estimated(
-    chart: Chart,
+def _run_filter(
+    coordinates: Chart,
     noise: Noise,
     begin: Mean,
     at: Callable[[Mean], tuple[Array, Array]],
     frames: Frames,
     head: int,
-    setting: Setting,
+    setting: SeriesSettings,
 ) -> tuple[VehicleBelief, Array, tuple[Array, Array]]:
     """Smoothed for `head` frames, then filtered; the covariance before any of it, linearised where it was used; NIS."""
     if head == 0:
         m, before = at(begin)
-        belief = VehicleBelief(chart.space.plus(begin, m), before)
+        belief = VehicleBelief(coordinates.space.plus(begin, m), before)
     else:
         first = jax.tree.map(lambda x: x[:head], frames)
-        belief, nominal, _ = smooth(chart, noise, begin, at, first, setting.iterations, setting.gate)
+        belief, nominal, _ = smooth(coordinates, noise, begin, at, first, setting.iterations, setting.gate)
         _, before = at({**nominal.constants, **{name: x[0, 0] for name, x in nominal.moving.items()}})
     rest = jax.tree.map(lambda x: x[head:], frames)
     if setting.printed:
-        belief, nis = run_printed(chart, noise, belief, rest, setting.updates, setting.gate)
+        belief, nis = run_printed(coordinates, noise, belief, rest, setting.updates, setting.gate)
         return belief, before, nis
-    belief, trail = run(chart, noise, belief, rest, setting.gate)
+    belief, trail = run(coordinates, noise, belief, rest, setting.gate)
     return belief, before, (trail.pose_nis, trail.imu_nis)
 
 
@@ -277,25 +285,25 @@ def _information(cov: Array) -> Array:
 
 
 def _outcome(
-    chart: Chart,
+    coordinates: Chart,
     belief: VehicleBelief,
     before: Array,
     truth: Nominal,
-    least: Array,
+    lower_bound: Array,
     nis: tuple[Array, Array],
 ) -> Outcome:
     mean, cov = belief
-    error = chart.space.minus({**truth.constants, **truth.end}, mean)
-    here, there = chart.to_printed(chart.constants(mean)), chart.to_printed(truth.constants)
-    first = chart.moving.dimension
+    error = coordinates.space.minus({**truth.constants, **truth.end}, mean)
+    here, there = coordinates.to_printed(coordinates.constants(mean)), coordinates.to_printed(truth.constants)
+    first = coordinates.moving.dimension
 
     def printed_sigma(cov: Array, at: Mean) -> Array:
-        back = jnp.linalg.inv(chart.jacobian(at))
+        back = jnp.linalg.inv(coordinates.jacobian(at))
         return jnp.sqrt(jnp.diagonal(back @ cov[first:, first:] @ back.T))
 
-    printed_error = chart.printed.minus(there, here)
+    printed_error = coordinates.printed.minus(there, here)
     sigma = printed_sigma(cov, here)
-    places = chart.space.places
+    places = coordinates.space.places
     null = np.r_[places["log_mass"], places["log_scale"], places["slide"]]
     biases = slice(places["accel_bias"].start, places["gyro_bias"].stop)
     return Outcome(
@@ -303,9 +311,9 @@ def _outcome(
         jnp.max(jnp.abs(printed_error / sigma)),
         printed_error,
         sigma,
-        printed_sigma(least, there),
+        printed_sigma(lower_bound, there),
         error[biases],
-        jnp.sqrt(jnp.diagonal(least)[biases]),
+        jnp.sqrt(jnp.diagonal(lower_bound)[biases]),
         (_information(cov) / _information(before))[null],
         *nis,
     )

@@ -15,7 +15,7 @@ from haltere.estimation.vehicle.prior import HandMeasurement
 from haltere.foundation.arrays import double_precision
 from haltere.papers.boehm import ranks
 from haltere.papers.boehm.flights import Conditions, fly
-from haltere.papers.boehm.series import Series, Setting, estimate, paper_hand_measurements
+from haltere.papers.boehm.series import Series, SeriesSettings, estimate, paper_hand_measurements
 from haltere.papers.tables import PaperRow, PaperTable, Progress, Reproduction, check_runs, silent
 
 REVOLUTION = (2.0 * np.pi) ** 2
@@ -72,9 +72,9 @@ def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Rep
     seeds = range(1000 * seed, 1000 * seed + runs)
     progress(f"flying the Hummingbird {runs} times")
     recording = fly(airframe, seeds, conditions)
-    chart = describe_vehicle(airframe, "spherical").chart
+    coordinates = describe_vehicle(airframe, "spherical").chart
     compared = {}
-    for name, setting in schemes(paper_hand_measurements(chart)).items():
+    for name, setting in schemes(paper_hand_measurements(coordinates)).items():
         progress(f"estimating: {name}")
         compared[name] = estimate(airframe, seeds, setting, conditions, recording, progress)
     series = compared["consistent"]
@@ -92,21 +92,23 @@ def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Rep
     return Reproduction((*tables, *ranks.rank_tables(seed)), runs, seed)
 
 
-def schemes(hand_measurements: tuple[HandMeasurement, ...]) -> dict[str, Setting]:
+def schemes(hand_measurements: tuple[HandMeasurement, ...]) -> dict[str, SeriesSettings]:
     """The consistent scheme and what it is compared with."""
     return {
-        "consistent": Setting("spherical", hand_measurements),
-        "no smoothed start": Setting("spherical", hand_measurements, start=0.0),
-        "printed coordinates, iterated": Setting("spherical", hand_measurements, start=0.0, printed=True),
-        "printed coordinates after a smoothed start": Setting(
+        "consistent": SeriesSettings("spherical", hand_measurements),
+        "no smoothed start": SeriesSettings("spherical", hand_measurements, start=0.0),
+        "printed coordinates, iterated": SeriesSettings(
+            "spherical", hand_measurements, start=0.0, printed=True
+        ),
+        "printed coordinates after a smoothed start": SeriesSettings(
             "spherical", hand_measurements, printed=True, updates=1
         ),
     }
 
 
-def scheme_rows(name: str, series: Series, kept: bool) -> list[PaperRow]:
+def scheme_rows(name: str, series: Series, bounded: bool) -> list[PaperRow]:
     """NEES, largest error in sigmas, error over bound, false information and time of one scheme."""
-    runs, states, o = len(series.outcome.nees), series.chart.space.dimension, series.outcome
+    runs, states, o = len(series.outcome.nees), series.coordinates.space.dimension, series.outcome
     band = mean_band(states, runs)
     mean = float(np.mean(o.nees))
     outside = max(band.low - mean, mean - band.high, 0.0)
@@ -121,7 +123,7 @@ def scheme_rows(name: str, series: Series, kept: bool) -> list[PaperRow]:
         ("CPU time of a flight with its bound", "s", series.seconds, None, None, ""),
     )
     return [
-        _row(f"{what}, {name}", unit, None, ours, limit if kept else None, least, said)
+        _row(f"{what}, {name}", unit, None, ours, limit if bounded else None, least, said)
         for what, unit, ours, limit, least, said in numbers
     ]
 
@@ -144,7 +146,7 @@ def errors_and_bounds(series: Series, block: str, rows: slice) -> tuple[np.ndarr
     if block in ("accel_bias", "gyro_bias"):
         place = slice(0, 3) if block == "accel_bias" else slice(3, 6)
         return np.asarray(o.bias_error[:, place][:, rows]), np.asarray(o.bias_bound[:, place][:, rows])
-    place = series.chart.printed.places[block]
+    place = series.coordinates.printed.places[block]
     return np.asarray(o.error[:, place][:, rows]), np.asarray(o.bound[:, place][:, rows])
 
 

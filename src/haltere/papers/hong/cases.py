@@ -28,14 +28,14 @@ from haltere.dynamics.tree import inertias_in_body, kinematics
 from haltere.foundation.arrays import Array
 from haltere.foundation.numbers import Floats
 from haltere.papers.hong.pinocchio import Instant, PartMotion, Peer, PeerMotion, rotation
-from haltere.papers.hong.vehicle import Vehicle
+from haltere.papers.hong.vehicle import HongVehicle
 
 TWO_BLADES = (4.0e-6, 8.8e-5, 9.0e-5, 0.0, 0.0, 0.0)
 """Inertia of a rotor with two blades along x, kg m2: slender, of the same I_zz as the catalogue's disc."""
 
 
 @dataclass(frozen=True)
-class Case:
+class HongCase:
     """A vehicle of the study: catalogue name, change of its entries, and the kind of instants it is looked at."""
 
     vehicle: str
@@ -71,17 +71,17 @@ def oblong(airframe: Airframe) -> Airframe:
 
 
 CASES = {
-    "quadrotor": Case("hong-quadrotor"),
-    "quadrotor, both speeds": Case("hong-quadrotor", both_speeds=True),
-    "quadrotor, two blades": Case("hong-quadrotor", two_blades),
-    "quadrotor, unbalanced": Case("hong-quadrotor", unbalanced),
-    "quadrotor, oblong": Case("hong-quadrotor", oblong),
-    "quadrotor, massless rotors": Case("hong-quadrotor", massless),
-    "tilt-rotor": Case("hong-tilt-rotor"),
-    "tilt-rotor, two blades": Case("hong-tilt-rotor", two_blades),
-    "fixed-wing": Case("hong-fixed-wing"),
-    "fixed-wing, from behind": Case("hong-fixed-wing", from_behind=True),
-    "tilt-wing": Case("hong-tilt-wing"),
+    "quadrotor": HongCase("hong-quadrotor"),
+    "quadrotor, both speeds": HongCase("hong-quadrotor", both_speeds=True),
+    "quadrotor, two blades": HongCase("hong-quadrotor", two_blades),
+    "quadrotor, unbalanced": HongCase("hong-quadrotor", unbalanced),
+    "quadrotor, oblong": HongCase("hong-quadrotor", oblong),
+    "quadrotor, massless rotors": HongCase("hong-quadrotor", massless),
+    "tilt-rotor": HongCase("hong-tilt-rotor"),
+    "tilt-rotor, two blades": HongCase("hong-tilt-rotor", two_blades),
+    "fixed-wing": HongCase("hong-fixed-wing"),
+    "fixed-wing, from behind": HongCase("hong-fixed-wing", from_behind=True),
+    "tilt-wing": HongCase("hong-tilt-wing"),
 }
 
 
@@ -111,8 +111,8 @@ class Sample:
     """One instant of a case: the paper's vehicle with frames at centres of mass, and with frames anywhere."""
 
     instant: Instant
-    vehicle: Vehicle
-    anywhere: Vehicle
+    vehicle: HongVehicle
+    anywhere: HongVehicle
     reference: PeerMotion
     reference_inertia: Floats
     parts: dict[str, PartMotion]
@@ -120,7 +120,7 @@ class Sample:
     nodes: dict[str, int]
 
 
-def draw(airframe: Airframe, rng: Generator, case: Case) -> Instant:
+def draw(airframe: Airframe, rng: Generator, case: HongCase) -> Instant:
     """A random instant."""
     joints, rotors = sum(not link.joint.fixed for link in airframe.links), len(airframe.rotors)
     wxyz = rng.normal(size=4)
@@ -148,7 +148,7 @@ def draw(airframe: Airframe, rng: Generator, case: Case) -> Instant:
     )
 
 
-def samples(case: Case, runs: int, rng: Generator) -> list[Sample]:
+def samples(case: HongCase, runs: int, rng: Generator) -> list[Sample]:
     """`runs` random instants of a case, with everybody's results."""
     airframe = case.change(from_catalogue(case.vehicle))
     instants = [draw(airframe, rng, case) for _ in range(runs)]
@@ -159,8 +159,8 @@ def samples(case: Case, runs: int, rng: Generator) -> list[Sample]:
     return [
         Sample(
             instant=instant,
-            vehicle=Vehicle.at_instant(airframe, instant),
-            anywhere=Vehicle.at_instant(airframe, instant, rng),
+            vehicle=HongVehicle.at_instant(airframe, instant),
+            anywhere=HongVehicle.at_instant(airframe, instant, rng),
             reference=peer.forward(instant),
             reference_inertia=peer.locked_inertia(instant),
             parts=peer.parts(instant),

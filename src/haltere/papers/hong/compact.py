@@ -17,15 +17,15 @@ import numpy as np
 from haltere.foundation.numbers import Floats
 from haltere.papers.hong.equations import (
     CORRECTED,
-    Frame,
-    Reading,
+    EquationChoices,
+    HongFrame,
     child_frame,
     rotor_matrix,
     rotor_wrench,
     wing_wrench,
 )
 from haltere.papers.hong.screws import Ad, ad, inverse, seen_from
-from haltere.papers.hong.vehicle import Rotor, Vehicle, Wing
+from haltere.papers.hong.vehicle import HongRotor, HongVehicle, HongWing
 
 Coupling = Callable[[Floats, Floats, Floats, float], Floats]
 
@@ -55,46 +55,48 @@ def coupling(G: Floats, S: Floats, V: Floats, rate: float) -> Floats:
     return first * rate + ad(S).T @ G @ S * rate**2
 
 
-def solved(vehicle: Vehicle, wrenches: Floats) -> Floats:
+def solved(vehicle: HongVehicle, wrenches: Floats) -> Floats:
     """(6,) V' of equation (1)."""
     G, V = vehicle.total_inertia, vehicle.twist
     return np.linalg.solve(G, ad(V).T @ G @ V + wrenches) + vehicle.gravity_b
 
 
-def fixed_tilt_58(vehicle: Vehicle, wrench_of: Coupling = coupling) -> Floats:
+def fixed_tilt_58(vehicle: HongVehicle, wrench_of: Coupling = coupling) -> Floats:
     """(6,) V' by (58) to (60) with (61): all rotors on the body."""
     return solved(vehicle, thrusts_61(vehicle) + spin_ups(vehicle) + couplings(vehicle, wrench_of))
 
 
-def thrusts_61(vehicle: Vehicle) -> Floats:
+def thrusts_61(vehicle: HongVehicle) -> Floats:
     """(6,) sum of K_i S_i^{b,b} rate |rate|, by the remark after (61) that K-bar = K."""
     return sum((rotor_wrench(r, r.screw) for r in vehicle.rotors), np.zeros(6))
 
 
-def spin_ups(vehicle: Vehicle) -> Floats:
+def spin_ups(vehicle: HongVehicle) -> Floats:
     """(6,) sum of -G_i^b S_i^{b,b} times the rotor's acceleration."""
     return sum((-r.inertia_p @ r.screw * r.acceleration for r in vehicle.rotors), np.zeros(6))
 
 
-def couplings(vehicle: Vehicle, wrench_of: Coupling = coupling) -> Floats:
+def couplings(vehicle: HongVehicle, wrench_of: Coupling = coupling) -> Floats:
     """(6,) sum of X_i^b."""
     return sum((wrench_of(r.inertia_p, r.screw, vehicle.twist, r.rate) for r in vehicle.rotors), np.zeros(6))
 
 
-def simplified_62(vehicle: Vehicle) -> Floats:
+def simplified_62(vehicle: HongVehicle) -> Floats:
     """(6,) V' by (62), which leaves out all inertial coupling of the rotors."""
     return solved(vehicle, thrusts_61(vehicle))
 
 
-def rotor_wrench_in_body_61(rotor: Rotor) -> Floats:
+def rotor_wrench_in_body_61(rotor: HongRotor) -> Floats:
     """(6,) K_i S_i^{b,b} rate^2: K-bar = K."""
     return rotor_matrix(rotor, rotor.handedness) @ rotor.screw * rotor.rate**2
 
 
-def rotor_wrench_moved_61(rotor: Rotor) -> Floats:
+def rotor_wrench_moved_61(rotor: HongRotor) -> Floats:
     """(6,) the same by K-bar = Ad^T K Ad written out."""
     return (
-        seen_from(rotor_matrix(rotor, rotor.handedness), inverse(rotor.placed)) @ rotor.screw * rotor.rate**2
+        seen_from(rotor_matrix(rotor, rotor.handedness), inverse(rotor.pose_in_parent))
+        @ rotor.screw
+        * rotor.rate**2
     )
 
 
@@ -117,7 +119,7 @@ class Quadrotor:
     accelerations: Floats
 
     @classmethod
-    def of(cls, vehicle: Vehicle) -> "Quadrotor":
+    def of(cls, vehicle: HongVehicle) -> "Quadrotor":
         """Read the symbols off a vehicle whose rotor frames stand at their centres of mass."""
         first, body = vehicle.rotors[0], np.diag(vehicle.inertia)
         rotor = np.diag(first.inertia)
@@ -129,8 +131,8 @@ class Quadrotor:
             I_Tx=total[0],
             I_Tz=total[2],
             I_rz=rotor[2],
-            k_l=first.lift,
-            k_d=first.drag,
+            k_l=first.thrust_coefficient,
+            k_d=first.torque_coefficient,
             rates=np.array([r.rate for r in vehicle.rotors]),
             accelerations=np.array([r.acceleration for r in vehicle.rotors]),
         )
@@ -174,7 +176,7 @@ def momentum_74(q: Quadrotor, V: Floats, *, printed: bool) -> Floats:
     return np.array([-wy * wz * gap, wx * wz * gap, 0.0, *(q.m_T * f for f in force)])
 
 
-def standard_quadrotor_69(vehicle: Vehicle, *, printed: bool) -> Floats:
+def standard_quadrotor_69(vehicle: HongVehicle, *, printed: bool) -> Floats:
     """(6,) V' of Section 4.1 by (69) to (74), with the fourth row of (73) read as v_x'."""
     q, V = Quadrotor.of(vehicle), vehicle.twist
     wrench = thrust_70(q) + spin_up_71(q) + gyroscopic_72(q, V) + momentum_74(q, V, printed=printed)
@@ -185,12 +187,12 @@ def standard_quadrotor_69(vehicle: Vehicle, *, printed: bool) -> Floats:
 # 4.2 Tilting rotors, 4.4 tilting wings -----------------------------------------------------------------------------
 
 
-def tilting_rotors_78(vehicle: Vehicle, *, printed: bool) -> Floats:
+def tilting_rotors_78(vehicle: HongVehicle, *, printed: bool) -> Floats:
     """(6,) V' of Sections 4.2 and 4.4 by (78), with the wings' air wrenches; corrected with the missing terms."""
     V, total = vehicle.twist, np.zeros(6)
-    body = Frame(V, np.zeros(6), vehicle.pose)
+    body = HongFrame(V, np.zeros(6), vehicle.pose)
     for wing in vehicle.wings:
-        T, S, rate = wing.placed, wing.screw, wing.rate
+        T, S, rate = wing.pose_in_parent, wing.screw, wing.rate
         total = total - wing.lump_p @ S * wing.acceleration + ad(V).T @ wing.lump_p @ S * rate
         at = child_frame(wing, T, body)
         total = total + Ad(inverse(T)).T @ wing_wrench(vehicle, wing, at.twist, at.pose)
@@ -202,7 +204,7 @@ def tilting_rotors_78(vehicle: Vehicle, *, printed: bool) -> Floats:
     return solved(vehicle, total)
 
 
-def _tilted_rotor(rotor: Rotor, T: Floats, S_a: Floats, rate: float, V: Floats, printed: bool) -> Floats:
+def _tilted_rotor(rotor: HongRotor, T: Floats, S_a: Floats, rate: float, V: Floats, printed: bool) -> Floats:
     """(6,) the terms of one rotor in (78), with T = T_a^b and S_a the tilt screw."""
     S, G = Ad(T) @ rotor.screw, seen_from(rotor.inertia_p, inverse(T))
     spin = G @ S * rotor.rate
@@ -213,7 +215,7 @@ def _tilted_rotor(rotor: Rotor, T: Floats, S_a: Floats, rate: float, V: Floats, 
     return wrench + (G @ ad(S) @ V_a + ad(S).T @ G @ V_a) * rotor.rate + ad(S).T @ G @ S * rotor.rate**2
 
 
-def tilt_joint_wrench_77(vehicle: Vehicle, wing: Wing, at: Frame, *, printed: bool) -> Floats:
+def tilt_joint_wrench_77(vehicle: HongVehicle, wing: HongWing, at: HongFrame, *, printed: bool) -> Floats:
     """(6,) W_b^{a,a} by (77); corrected with the terms of a rotor that is not axisymmetric."""
     V, G = at.twist, sum((r.inertia_p for r in wing.rotors), wing.inertia)
     free = Ad(inverse(at.pose)) @ vehicle.gravity_0
@@ -228,18 +230,21 @@ def tilt_joint_wrench_77(vehicle: Vehicle, wing: Wing, at: Frame, *, printed: bo
 # 4.3 Two fixed wings -----------------------------------------------------------------------------------------------
 
 
-def thrust_80(vehicle: Vehicle) -> Floats:
+def thrust_80(vehicle: HongVehicle) -> Floats:
     """(6,) K rate^2 by (80), with d and h read off the first rotor's place (-d, h, w)."""
     rotors = [(wing, rotor) for wing in vehicle.wings for rotor in wing.rotors]
     wing, first = rotors[0]
-    x, h = (wing.placed @ first.home)[:2, 3]
+    x, h = (wing.pose_in_parent @ first.home)[:2, 3]
     a, b, c, e = np.array([rotor.rate for _, rotor in rotors]) ** 2
-    roll, pitch = h * first.lift * (a - b - c + e), -x * first.lift * (a + b - c - e)
-    yaw, thrust = first.drag * (a - b + c - e), first.lift * (a + b + c + e)
+    roll, pitch = (
+        h * first.thrust_coefficient * (a - b - c + e),
+        -x * first.thrust_coefficient * (a + b - c - e),
+    )
+    yaw, thrust = first.torque_coefficient * (a - b + c - e), first.thrust_coefficient * (a + b + c + e)
     return np.array([roll, pitch, yaw, 0.0, 0.0, thrust])
 
 
-def fixed_wings_79(vehicle: Vehicle, reading: Reading = CORRECTED) -> Floats:
+def fixed_wings_79(vehicle: HongVehicle, choices: EquationChoices = CORRECTED) -> Floats:
     """(6,) V' of Section 4.3 by (79), (80), (71), (72), with the wings' twists as the reading has them."""
     V, total = vehicle.twist, thrust_80(vehicle)
     rotors = [rotor for wing in vehicle.wings for rotor in wing.rotors]
@@ -248,8 +253,10 @@ def fixed_wings_79(vehicle: Vehicle, reading: Reading = CORRECTED) -> Floats:
     spin = I_rz * float(alternating @ [r.rate for r in rotors])
     total = total + np.array([V[1] * spin, -V[0] * spin, 0.0, 0.0, 0.0, 0.0])
     total[2] += I_rz * float(alternating @ [r.acceleration for r in rotors])
-    body = Frame(V, np.zeros(6), vehicle.pose)
+    body = HongFrame(V, np.zeros(6), vehicle.pose)
     for wing in vehicle.wings:
-        at = child_frame(wing, wing.placed, body)
-        total = total + Ad(inverse(wing.placed)).T @ wing_wrench(vehicle, wing, at.twist, at.pose, reading)
+        at = child_frame(wing, wing.pose_in_parent, body)
+        total = total + Ad(inverse(wing.pose_in_parent)).T @ wing_wrench(
+            vehicle, wing, at.twist, at.pose, choices
+        )
     return solved(vehicle, total)

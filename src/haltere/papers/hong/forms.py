@@ -14,9 +14,9 @@ from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
 from haltere.papers.hong import compact, equations
 from haltere.papers.hong.cases import Details, Sample
-from haltere.papers.hong.equations import Reading
-from haltere.papers.hong.screws import Ad, inverse, swapped
-from haltere.papers.hong.vehicle import Child, Rotor, Vehicle, Wing
+from haltere.papers.hong.equations import EquationChoices
+from haltere.papers.hong.screws import Ad, inverse, swap_halves
+from haltere.papers.hong.vehicle import Child, HongRotor, HongVehicle, HongWing
 
 Blocks = tuple[Floats, ...]
 Form = Callable[[Sample], Blocks]
@@ -36,9 +36,9 @@ def halves(*sixes: Floats) -> Blocks:
     return rows[:, :3].ravel(), rows[:, 3:].ravel()
 
 
-def relative_error(found: Blocks, reference: Blocks) -> float:
+def relative_error(blocks: Blocks, reference: Blocks) -> float:
     """Largest relative difference of the blocks."""
-    pairs = zip(found, reference, strict=True)
+    pairs = zip(blocks, reference, strict=True)
     return max(float(np.linalg.norm(x - y) / np.linalg.norm(y)) for x, y in pairs)
 
 
@@ -46,11 +46,11 @@ def relative_error(found: Blocks, reference: Blocks) -> float:
 
 
 def _parts(name: str) -> Form:
-    return lambda s: halves(*(swapped(getattr(part, name)) for part in s.parts.values()))
+    return lambda s: halves(*(swap_halves(getattr(part, name)) for part in s.parts.values()))
 
 
 def _nodes(name: str) -> Form:
-    return lambda s: halves(*(swapped(getattr(_details(s), name)[s.nodes[part]]) for part in s.parts))
+    return lambda s: halves(*(swap_halves(getattr(_details(s), name)[s.nodes[part]]) for part in s.parts))
 
 
 def _details(s: Sample) -> Details:
@@ -70,11 +70,12 @@ def _tilt_joints(s: Sample) -> list[str]:
 
 
 ACCELERATION = Measure(
-    lambda s: halves(swapped(s.reference.acceleration)), lambda s: halves(swapped(s.ours.acceleration))
+    lambda s: halves(swap_halves(s.reference.acceleration)),
+    lambda s: halves(swap_halves(s.ours.acceleration)),
 )
 FORCE_OF_INERTIA = Measure(
-    lambda s: halves(swapped(s.reference_inertia @ s.reference.acceleration)),
-    lambda s: halves(swapped(_details(s).inertia @ s.ours.acceleration)),
+    lambda s: halves(swap_halves(s.reference_inertia @ s.reference.acceleration)),
+    lambda s: halves(swap_halves(_details(s).inertia @ s.ours.acceleration)),
 )
 SCREWS = Measure(_parts("screw"), _nodes("screws"))
 CHILD_ACCELERATIONS = Measure(_parts("acceleration"), _nodes("accelerations"))
@@ -84,45 +85,45 @@ JOINTS = Measure(
     lambda s: (*_nodes("twists")(s), *_nodes("through")(s), _details(s).torques),
 )
 TILT_JOINTS = Measure(
-    lambda s: halves(*(swapped(s.parts[name].wrench) for name in _tilt_joints(s))),
-    lambda s: halves(*(swapped(_details(s).through[s.nodes[name]]) for name in _tilt_joints(s))),
+    lambda s: halves(*(swap_halves(s.parts[name].wrench) for name in _tilt_joints(s))),
+    lambda s: halves(*(swap_halves(_details(s).through[s.nodes[name]]) for name in _tilt_joints(s))),
 )
 
 
 # Forms of equations that are not accelerations of the body ---------------------------------------------------------
 
 
-def _chain(s: Sample) -> list[tuple[Child, Wing | None]]:
+def _chain(s: Sample) -> list[tuple[Child, HongWing | None]]:
     """Every moving wing and rotor, with the wing that carries it, in the order of `Sample.parts`; frames anywhere."""
     vehicle = s.anywhere
-    found: dict[str, tuple[Child, Wing | None]] = {wing.name: (wing, None) for wing in vehicle.wings}
+    found: dict[str, tuple[Child, HongWing | None]] = {wing.name: (wing, None) for wing in vehicle.wings}
     found |= {rotor.name: (rotor, None) for rotor in vehicle.rotors}
     found |= {rotor.name: (rotor, wing) for wing in vehicle.wings for rotor in wing.rotors}
     return [found[name] for name in s.parts]
 
 
-def _parent_pose(parent: Wing | None) -> Floats:
+def _parent_pose(parent: HongWing | None) -> Floats:
     """(4, 4) T_p^b."""
-    return np.eye(4) if parent is None else parent.placed
+    return np.eye(4) if parent is None else parent.pose_in_parent
 
 
 def screws(s: Sample, *, at_zero: bool) -> Blocks:
     """(27): the screw in the child's frame, brought back to the body frame."""
     found = []
     for child, parent in _chain(s):
-        S = equations.child_screw_27(child) if at_zero else Ad(inverse(child.placed)) @ child.screw
-        found.append(Ad(_parent_pose(parent) @ child.placed) @ S)
+        S = equations.child_screw_27(child) if at_zero else Ad(inverse(child.pose_in_parent)) @ child.screw
+        found.append(Ad(_parent_pose(parent) @ child.pose_in_parent) @ S)
     return halves(*found)
 
 
 def child_accelerations(s: Sample) -> Blocks:
     """(26) from the body outwards, each brought to the body frame."""
-    body = equations.Frame(s.anywhere.twist, swapped(s.reference.acceleration), s.anywhere.pose)
+    body = equations.HongFrame(s.anywhere.twist, swap_halves(s.reference.acceleration), s.anywhere.pose)
     found = []
     for child, parent in _chain(s):
-        carrier = body if parent is None else equations.child_frame(parent, parent.placed, body)
-        T = _parent_pose(parent) @ child.placed
-        found.append(Ad(T) @ equations.child_frame(child, child.placed, carrier).acceleration)
+        carrier = body if parent is None else equations.child_frame(parent, parent.pose_in_parent, body)
+        T = _parent_pose(parent) @ child.pose_in_parent
+        found.append(Ad(T) @ equations.child_frame(child, child.pose_in_parent, carrier).acceleration)
     return halves(*found)
 
 
@@ -131,17 +132,17 @@ def joint_matrices(s: Sample) -> Blocks:
     twists, wrenches, torques = [], [], []
     for child, parent in _chain(s):
         T = _parent_pose(parent)
-        V_p = s.anywhere.twist if parent is None else swapped(s.parts[parent.name].twist)
-        W_c = Ad(T @ child.placed).T @ swapped(s.parts[child.name].wrench)
+        V_p = s.anywhere.twist if parent is None else swap_halves(s.parts[parent.name].twist)
+        W_c = Ad(T @ child.pose_in_parent).T @ swap_halves(s.parts[child.name].wrench)
         J = equations.joint_matrix_33(child)
         out = J @ np.concatenate([Ad(inverse(T)) @ V_p, W_c, [child.rate]])
         wrenches.append(-Ad(inverse(T)).T @ out[:6])
-        twists.append(Ad(T @ child.placed) @ out[6:12])
+        twists.append(Ad(T @ child.pose_in_parent) @ out[6:12])
         torques.append(out[12])
     return (*halves(*twists), *halves(*wrenches), np.array(torques))
 
 
-def rotor_wrenches(s: Sample, form: Callable[[Rotor], Floats]) -> Blocks:
+def rotor_wrenches(s: Sample, form: Callable[[HongRotor], Floats]) -> Blocks:
     """(61): wrenches of the air on all rotors, about the body origin."""
     return halves(*(form(rotor) for rotor in s.anywhere.rotors))
 
@@ -149,45 +150,45 @@ def rotor_wrenches(s: Sample, form: Callable[[Rotor], Floats]) -> Blocks:
 def inertia_73(s: Sample, *, as_printed: bool) -> Blocks:
     """(73): G_T V', from Pinocchio's acceleration."""
     q = compact.Quadrotor.of(s.vehicle)
-    return halves(compact.inertial_73(q, swapped(s.reference.acceleration), printed=as_printed))
+    return halves(compact.inertial_73(q, swap_halves(s.reference.acceleration), printed=as_printed))
 
 
 def tilt_joint_wrenches(s: Sample, *, as_printed: bool) -> Blocks:
     """(77): wrenches through all tilt joints about the body origin, from Pinocchio's acceleration."""
     vehicle = s.vehicle
-    body = equations.Frame(vehicle.twist, swapped(s.reference.acceleration), vehicle.pose)
+    body = equations.HongFrame(vehicle.twist, swap_halves(s.reference.acceleration), vehicle.pose)
     found = []
     for wing in vehicle.wings:
-        at = equations.child_frame(wing, wing.placed, body)
+        at = equations.child_frame(wing, wing.pose_in_parent, body)
         W = compact.tilt_joint_wrench_77(vehicle, wing, at, printed=as_printed)
-        found.append(Ad(inverse(wing.placed)).T @ W)
+        found.append(Ad(inverse(wing.pose_in_parent)).T @ W)
     return halves(*found)
 
 
 # Forms that are accelerations of the body --------------------------------------------------------------------------
 
 
-def of_body(form: Callable[[Vehicle], Floats]) -> Form:
+def of_body(form: Callable[[HongVehicle], Floats]) -> Form:
     """A form that takes the vehicle with its frames at centres of mass."""
     return lambda s: halves(form(s.vehicle))
 
 
-def of_body_anywhere(form: Callable[[Vehicle], Floats]) -> Form:
+def of_body_anywhere(form: Callable[[HongVehicle], Floats]) -> Form:
     """A form that takes the vehicle with its frames anywhere."""
     return lambda s: halves(form(s.anywhere))
 
 
 def read(**choice: object) -> Form:
     """The whole model with one equation as printed."""
-    reading = Reading(**choice)  # type: ignore[arg-type]
-    return of_body(lambda vehicle: equations.acceleration(vehicle, reading))
+    choices = EquationChoices(**choice)  # type: ignore[arg-type]
+    return of_body(lambda vehicle: equations.acceleration(vehicle, choices))
 
 
-WHOLE = of_body_anywhere(equations.acceleration)
+CORRECTED_MODEL = of_body_anywhere(equations.acceleration)
 QUADROTOR = partial(compact.standard_quadrotor_69, printed=False)
 
 
-def with_70(vehicle: Vehicle) -> Floats:
+def with_70(vehicle: HongVehicle) -> Floats:
     """(58) with its thrusts by (70)."""
     q = compact.Quadrotor.of(vehicle)
     return compact.solved(
@@ -195,7 +196,7 @@ def with_70(vehicle: Vehicle) -> Floats:
     )
 
 
-def with_71(vehicle: Vehicle) -> Floats:
+def with_71(vehicle: HongVehicle) -> Floats:
     """(58) with its rotor accelerations by (71)."""
     q = compact.Quadrotor.of(vehicle)
     return compact.solved(
@@ -203,13 +204,13 @@ def with_71(vehicle: Vehicle) -> Floats:
     )
 
 
-def with_72(vehicle: Vehicle) -> Floats:
+def with_72(vehicle: HongVehicle) -> Floats:
     """(58) with its coupling by (72)."""
     X = compact.gyroscopic_72(compact.Quadrotor.of(vehicle), vehicle.twist)
     return compact.solved(vehicle, compact.thrusts_61(vehicle) + compact.spin_ups(vehicle) + X)
 
 
-def momentum_74(vehicle: Vehicle) -> Floats:
+def momentum_74(vehicle: HongVehicle) -> Floats:
     """The whole model with ad_V^T G_T V replaced by (74) as printed."""
     q, V, G = compact.Quadrotor.of(vehicle), vehicle.twist, vehicle.total_inertia
     wrenches = compact.thrusts_61(vehicle) + compact.spin_ups(vehicle) + compact.couplings(vehicle)

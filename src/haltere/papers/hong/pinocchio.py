@@ -70,14 +70,14 @@ def rotor_wrench(rotor: Rotor, carrier: Carrier, rate: float) -> tuple[Floats, F
     return force, moment
 
 
-def carrier_wrench(part: Body | Link, carrier: Carrier, density: float) -> tuple[Floats, Floats]:
+def carrier_wrench(body: Body | Link, carrier: Carrier, density: float) -> tuple[Floats, Floats]:
     """Force and moment (3,) of wing and drag on the body or a link, at its origin, in its axes."""
     force, moment = np.zeros(3), np.zeros(3)
-    if part.wing is not None:
-        f, m = _wing(part.wing, carrier, density)
+    if body.wing is not None:
+        f, m = _wing(body.wing, carrier, density)
         force, moment = force + f, moment + m
-    if part.drag is not None:
-        f, m = _drag(part.drag, carrier)
+    if body.drag is not None:
+        f, m = _drag(body.drag, carrier)
         force, moment = force + f, moment + m
     return force, moment
 
@@ -215,13 +215,13 @@ class Peer:
         self.velocity_index = np.array([*range(6), *(joint.idx_v for joint in joints)], dtype=int)
         self.angle_index = np.array([joint.idx_q for joint in joints], dtype=int)
 
-    def _add(self, name: str, part: Body | Link | Rotor, joint: int, placement: Any) -> None:
+    def _add(self, name: str, body: Body | Link | Rotor, joint: int, placement: Any) -> None:
         pin = self.pin
         self.joints[name], self.placements[name] = joint, placement
-        if part.mass > 0.0:
-            xx, yy, zz, xy, xz, yz = part.inertia
+        if body.mass > 0.0:
+            xx, yy, zz, xy, xz, yz = body.inertia
             tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-            self.model.appendBodyToJoint(joint, pin.Inertia(part.mass, np.array(part.com), tensor), placement)
+            self.model.appendBodyToJoint(joint, pin.Inertia(body.mass, np.array(body.com), tensor), placement)
         for link in self.airframe.links:
             if link.parent == name:
                 at = placement * pin.SE3(np.eye(3), np.array(link.joint.origin))
@@ -234,9 +234,9 @@ class Peer:
                 at = placement * pin.SE3(np.eye(3), np.array(rotor.position))
                 self._hinge(rotor.name, rotor, joint, at, spin_axis(rotor))
 
-    def _hinge(self, name: str, part: Link | Rotor, parent: int, at: Any, axis: Floats) -> None:
+    def _hinge(self, name: str, body: Link | Rotor, parent: int, at: Any, axis: Floats) -> None:
         joint = self.model.addJoint(parent, self.pin.JointModelRevoluteUnaligned(axis), at, name)
-        self._add(name, part, joint, self.pin.SE3.Identity())
+        self._add(name, body, joint, self.pin.SE3.Identity())
 
     def configuration(self, instant: Instant) -> Floats:
         """(nq,) configuration in Pinocchio's order; its quaternion has the scalar last."""

@@ -3,7 +3,7 @@
 Ad_T = [[R, 0], [[p] R, R]] = Ad(T)                                            [Hong2021] eq. (14)       (1)
 ad_V = [[[w], 0], [[v], [w]]] = ad(V)                                          [Hong2021] eq. (11)       (2)
 G' = Ad_T^T G Ad_T = seen_from(G, T)                                           [Hong2021] eq. (17)       (3)
-e^{[S] q} = turned(S, q), for a revolute screw S = (n, c x n)                  [Hong2021] eq. (21)       (4)
+e^{[S] q} = screw_exponential(S, q), for a revolute screw S = (n, c x n)       [Hong2021] eq. (21)       (4)
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ def rotation_about(n: Floats, angle: float) -> Floats:
     return np.asarray(np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross, np.float64)
 
 
-def turned(S: Floats, angle: float) -> Floats:
+def screw_exponential(S: Floats, angle: float) -> Floats:
     """(4, 4) of equation (4); the screw of a rigid connection is zero."""
     R = rotation_about(S[:3], angle)
     return pose(R, (np.eye(3) - R) @ skew(S[:3]) @ S[3:])
@@ -66,6 +66,6 @@ def rigid_inertia(mass: float, com: Floats, inertia: Floats) -> Floats:
     return np.block([[inertia - mass * lever @ lever, mass * lever], [-mass * lever, mass * np.eye(3)]])
 
 
-def swapped(six: Floats) -> Floats:
+def swap_halves(six: Floats) -> Floats:
     """(6,) with its halves exchanged: between (angular, linear) and (linear, angular)."""
     return np.concatenate([six[3:], six[:3]])

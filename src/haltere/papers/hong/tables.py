@@ -13,7 +13,7 @@ import numpy as np
 from haltere.foundation.arrays import double_precision
 from haltere.papers.hong import compact, equations, forms
 from haltere.papers.hong.cases import CASES, Sample, samples
-from haltere.papers.hong.equations import Reading
+from haltere.papers.hong.equations import EquationChoices
 from haltere.papers.hong.forms import Form, Measure, of_body, of_body_anywhere, read, relative_error
 from haltere.papers.tables import PaperRow, PaperTable, Progress, Reproduction, check_runs, silent
 
@@ -30,85 +30,85 @@ class EquationRow:
     corrected: Form
 
 
-def of_acceleration(
-    quantity: str, case: str, note: str, paper: Form, corrected: Form = forms.WHOLE
+def acceleration_row(
+    quantity: str, case: str, note: str, paper: Form, corrected: Form = forms.CORRECTED_MODEL
 ) -> EquationRow:
     """A row that compares the body's acceleration."""
     return EquationRow(quantity, case, note, forms.ACCELERATION, paper, corrected)
 
 
 WRONG = (
-    of_acceleration(
+    acceleration_row(
         "eq. (28)",
         "quadrotor, unbalanced",
         "ad of the child's twist, as printed, counts a coupling twice; it is the parent's",
         of_body(lambda v: compact.fixed_tilt_58(v, compact.coupling_28)),
         of_body_anywhere(compact.fixed_tilt_58),
     ),
-    of_acceleration(
+    acceleration_row(
         "eqs. (29), (30)",
         "quadrotor, unbalanced",
         "ad_V^T G S goes with the squared rate in the text (perhaps extraction); right: plus signs, the plain rate",
         of_body(lambda v: compact.fixed_tilt_58(v, compact.coupling_29)),
         of_body_anywhere(compact.fixed_tilt_58),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (42), negative speed",
         "quadrotor, both speeds",
         "the squared rate lets drag do positive work when a rotor turns backwards; right: rate times its magnitude",
         read(rotor_wrench=equations.rotor_wrench_42),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (42), n along the thrust",
         "quadrotor",
         "epsilon = sense about n fails if n is the thrust direction; right: n is the direction of rotation",
         read(rotor_wrench=equations.rotor_wrench_42_up),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (48)",
         "fixed-wing",
         "the wind passes through the pose of the coefficients' frame in the wing; right: through its pose in the world",
         read(air_twist=equations.air_twist_48),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (50), flow from behind",
         "fixed-wing, from behind",
         "the tangent alone takes flow from behind for flow from ahead; right: atan2(-v_z, v_x)",
         read(flow_angles=equations.flow_angles_50),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (52)",
         "tilt-wing",
         "+C_A pushes forward; with the usual axial coefficient, positive aft, the entry is -C_A",
         read(body_signs=(1.0, 1.0, 1.0)),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (53)",
         "fixed-wing",
         "both rotations turn the wrong way for the angles of (50): lift does work; right: Rot(y, alpha) Rot(z, -beta)",
         read(wind_axes=equations.wind_axes_53),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (65), two blades",
         "quadrotor, two blades",
         "rotors of either sense are turned by +theta about z; right: about epsilon z, as (76) has it",
-        read(rotor_place=equations.rotor_place_65),
+        read(rotor_pose=equations.rotor_pose_65),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (66), two blades",
         "quadrotor, two blades",
         "holds for balanced axisymmetric rotors only; right: all terms of (29)",
         of_body(lambda v: compact.fixed_tilt_58(v, compact.coupling_66)),
         of_body_anywhere(compact.fixed_tilt_58),
     ),
-    of_acceleration(
+    acceleration_row(
         "eqs. (69)-(74), two blades",
         "quadrotor, two blades",
         "slips mended, yet without I_rx = I_ry it fails at an instant; right: (58) with all terms of (29)",
         of_body(forms.QUADROTOR),
         of_body_anywhere(compact.fixed_tilt_58),
     ),
-    of_acceleration(
+    acceleration_row(
         "eqs. (73), (74), I_bx not I_by",
         "quadrotor, oblong",
         "slips mended, yet both assume I_bx = I_by, which (67) does not; right: (58)",
@@ -123,7 +123,7 @@ WRONG = (
         partial(forms.inertia_73, as_printed=True),
         partial(forms.inertia_73, as_printed=False),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (74), row 6",
         "quadrotor",
         "the last factor is w_z in print; right: w_x",
@@ -138,20 +138,20 @@ WRONG = (
         partial(forms.tilt_joint_wrenches, as_printed=True),
         partial(forms.tilt_joint_wrenches, as_printed=False),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (78), two blades",
         "tilt-rotor, two blades",
         "terms of the tilt rate and of a rotor that is not axisymmetric are missing",
         of_body(partial(compact.tilting_rotors_78, printed=True)),
         of_body_anywhere(partial(compact.tilting_rotors_78, printed=False)),
     ),
-    of_acceleration(
+    acceleration_row(
         "Section 4.3, V_b = V_alpha",
         "fixed-wing",
         "the wing's twist is taken for the body's; right: V_alpha = Ad of T_b^alpha times V_b",
         read(air_twist=equations.air_twist_43),
     ),
-    of_acceleration(
+    acceleration_row(
         "Algorithm 1, loop not solved",
         "tilt-wing",
         "lines 3, 10 and 15 need the body's acceleration, set to zero here; right: solve with G_T of the whole tree",
@@ -184,7 +184,7 @@ RIGHT = (
         forms.joint_matrices,
         forms.joint_matrices,
     ),
-    of_acceleration(
+    acceleration_row(
         "eqs. (58)-(60)",
         "quadrotor, unbalanced",
         "with (29) corrected, for rotors that are neither balanced nor axisymmetric",
@@ -198,17 +198,17 @@ RIGHT = (
         partial(forms.rotor_wrenches, form=compact.rotor_wrench_in_body_61),
         partial(forms.rotor_wrenches, form=compact.rotor_wrench_moved_61),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (62)",
         "quadrotor, massless rotors",
         "exact where rotors weigh nothing, which is what it assumes",
         of_body_anywhere(compact.simplified_62),
     ),
-    of_acceleration(
+    acceleration_row(
         "eq. (70)", "quadrotor", "thrusts, for speeds that are not negative", of_body(forms.with_70)
     ),
-    of_acceleration("eq. (71)", "quadrotor", "rotor acceleration", of_body(forms.with_71)),
-    of_acceleration(
+    acceleration_row("eq. (71)", "quadrotor", "rotor acceleration", of_body(forms.with_71)),
+    acceleration_row(
         "eq. (72)", "quadrotor", "gyroscopic wrench of axisymmetric rotors", of_body(forms.with_72)
     ),
     EquationRow(
@@ -222,28 +222,28 @@ RIGHT = (
 )
 
 EXAMPLES = (
-    of_acceleration(
+    acceleration_row(
         "4.1 standard quadrotor, (69)-(74)",
         "quadrotor",
         "row 6 of (74) as printed, row 4 of (73) read as v_x'",
         of_body(partial(compact.standard_quadrotor_69, printed=True)),
         of_body(forms.QUADROTOR),
     ),
-    of_acceleration(
+    acceleration_row(
         "4.2 tilting rotors, (78)",
         "tilt-rotor",
         "terms of the tilt rate are missing",
         of_body(partial(compact.tilting_rotors_78, printed=True)),
         of_body(partial(compact.tilting_rotors_78, printed=False)),
     ),
-    of_acceleration(
+    acceleration_row(
         "4.3 two fixed wings, (79), (80)",
         "fixed-wing",
         "wings have the body's twist as printed; (80), (71), (72) are right",
-        of_body(partial(compact.fixed_wings_79, reading=Reading(air_twist=equations.air_twist_43))),
+        of_body(partial(compact.fixed_wings_79, choices=EquationChoices(air_twist=equations.air_twist_43))),
         of_body(compact.fixed_wings_79),
     ),
-    of_acceleration(
+    acceleration_row(
         "4.4 four tilting wings, (78)",
         "tilt-wing",
         "(78) with the wings' wrenches; terms of the tilt rate are missing",

@@ -12,8 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.random import Generator
 
-from haltere.airframe import Airframe, Link
-from haltere.airframe import Rotor as RotorEntry
+from haltere.airframe import Airframe, Link, Rotor
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
 from haltere.papers.hong.pinocchio import Instant, coefficients_at, rotation, spin_axis, spin_sign, unit
@@ -23,9 +22,9 @@ from haltere.papers.hong.screws import (
     pose,
     rigid_inertia,
     rotation_about,
+    screw_exponential,
     seen_from,
-    swapped,
-    turned,
+    swap_halves,
 )
 
 
@@ -42,22 +41,22 @@ class Child:
     acceleration: float
 
     @cached_property
-    def placed(self) -> Floats:
+    def pose_in_parent(self) -> Floats:
         """(4, 4) T_c^p at the present angle, [Hong2021] eq. (21)."""
-        return turned(self.screw, self.angle) @ self.home
+        return screw_exponential(self.screw, self.angle) @ self.home
 
     @cached_property
     def inertia_p(self) -> Floats:
         """(6, 6) G_c^p, [Hong2021] eq. (60)."""
-        return seen_from(self.inertia, inverse(self.placed))
+        return seen_from(self.inertia, inverse(self.pose_in_parent))
 
 
 @dataclass(frozen=True, eq=False)
-class Rotor(Child):
-    """With k_l = lift, k_d = drag (N and N m per (rad/s)^2) and epsilon = handedness."""
+class HongRotor(Child):
+    """With k_l = thrust_coefficient, k_d = torque_coefficient (N and N m per (rad/s)^2) and epsilon = handedness."""
 
-    lift: float
-    drag: float
+    thrust_coefficient: float
+    torque_coefficient: float
     handedness: float
 
 
@@ -74,21 +73,21 @@ class Surface:
 
 
 @dataclass(frozen=True, eq=False)
-class Wing(Child):
+class HongWing(Child):
     """A wing or tilt mechanism; a fixed wing has a zero screw."""
 
-    rotors: tuple[Rotor, ...]
+    rotors: tuple[HongRotor, ...]
     surface: Surface | None
 
     @cached_property
     def lump_p(self) -> Floats:
         """(6, 6) inertia of the wing with its rotors, seen from the body."""
         rotors = sum((rotor.inertia_p for rotor in self.rotors), np.zeros((6, 6)))
-        return self.inertia_p + seen_from(rotors, inverse(self.placed))
+        return self.inertia_p + seen_from(rotors, inverse(self.pose_in_parent))
 
 
 @dataclass(frozen=True, eq=False)
-class Vehicle:
+class HongVehicle:
     """Body inertia G_b^b, twist V_b^{b,0}, pose T_b^0, gravity A_grv^0 and wind V_a^{0,0}, and all children."""
 
     inertia: Floats
@@ -97,8 +96,8 @@ class Vehicle:
     gravity_0: Floats
     wind_0: Floats
     density: float
-    rotors: tuple[Rotor, ...]
-    wings: tuple[Wing, ...]
+    rotors: tuple[HongRotor, ...]
+    wings: tuple[HongWing, ...]
 
     @cached_property
     def gravity_b(self) -> Floats:
@@ -114,7 +113,9 @@ class Vehicle:
         return total
 
     @classmethod
-    def at_instant(cls, airframe: Airframe, instant: Instant, frames: Generator | None = None) -> "Vehicle":
+    def at_instant(
+        cls, airframe: Airframe, instant: Instant, frames: Generator | None = None
+    ) -> "HongVehicle":
         """The vehicle of an airframe; with `frames` each child's frame is put at random."""
         if (
             airframe.body.wing
@@ -132,7 +133,7 @@ class Vehicle:
         names = [rotor.name for rotor in airframe.rotors]
         spins = _by_name(names, instant.rotor_angles, instant.rotor_rates, instant.rotor_accelerations)
 
-        def rotors_on(link: str, frame: Floats) -> tuple[Rotor, ...]:
+        def rotors_on(link: str, frame: Floats) -> tuple[HongRotor, ...]:
             return tuple(_rotor(r, frame, spins[r.name], frames) for r in airframe.rotors if r.link == link)
 
         wings = []
@@ -143,7 +144,7 @@ class Vehicle:
         body = airframe.body
         return cls(
             inertia=rigid_inertia(body.mass, np.array(body.com), _tensor(body.inertia)),
-            twist=swapped(instant.twist),
+            twist=swap_halves(instant.twist),
             pose=pose(rotation(tuple(instant.wxyz)), instant.position),
             gravity_0=np.concatenate([np.zeros(3), instant.gravity]),
             wind_0=np.concatenate([np.zeros(3), instant.wind]),
@@ -183,24 +184,24 @@ def _home(
     return Ad(to_parent) @ np.concatenate([axis, np.zeros(3)]), to_parent @ frame
 
 
-def _rotor(entry: RotorEntry, parent_frame: Floats, motion: Motion, frames: Generator | None) -> Rotor:
+def _rotor(entry: Rotor, parent_frame: Floats, motion: Motion, frames: Generator | None) -> HongRotor:
     frame = _frame(entry.com, frames)
     screw, home = _home(parent_frame, entry.position, spin_axis(entry), frame)
     inertia = seen_from(rigid_inertia(entry.mass, np.array(entry.com), _tensor(entry.inertia)), frame)
     lift = entry.thrust_coefficient
-    return Rotor(
+    return HongRotor(
         entry.name,
         screw,
         home,
         inertia,
         *motion,
-        lift=lift,
-        drag=lift * entry.torque_ratio,
+        thrust_coefficient=lift,
+        torque_coefficient=lift * entry.torque_ratio,
         handedness=spin_sign(entry),
     )
 
 
-def _wing(link: Link, frame: Floats, motion: Motion, rotors: tuple[Rotor, ...]) -> Wing:
+def _wing(link: Link, frame: Floats, motion: Motion, rotors: tuple[HongRotor, ...]) -> HongWing:
     axis = np.zeros(3) if link.joint.fixed or link.joint.axis is None else unit(link.joint.axis)
     screw, home = _home(np.eye(4), link.joint.origin, axis, frame)
     inertia = seen_from(rigid_inertia(link.mass, np.array(link.com), _tensor(link.inertia)), frame)
@@ -211,4 +212,4 @@ def _wing(link: Link, frame: Floats, motion: Motion, rotors: tuple[Rotor, ...]) 
         surface = Surface(
             at, wing.area, wing.span, wing.chord, entries.kind, lambda a, b: coefficients_at(entries, a, b)
         )
-    return Wing(link.name, screw, home, inertia, *motion, rotors=rotors, surface=surface)
+    return HongWing(link.name, screw, home, inertia, *motion, rotors=rotors, surface=surface)
