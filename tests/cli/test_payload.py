@@ -12,7 +12,7 @@ from haltere.cli.app import main
 from haltere.estimation.payload.model import ArmBelief
 from haltere.identification.payload.calibration import to_dict
 from haltere.papers.schmitz import series
-from haltere.papers.schmitz.bench import RATE, draw, sweep, trace
+from haltere.papers.schmitz.bench import RATE, draw_arms, sweep_motion, trace_arms
 
 JOINTS = ("upper_arm", "forearm")
 
@@ -42,7 +42,7 @@ def write_table(path, parts, masses=None):
 
 @pytest.fixture(scope="module")
 def bench():
-    return draw(1, 5)
+    return draw_arms(1, 5)
 
 
 def test_a_simulated_grip(capsys):
@@ -161,9 +161,9 @@ def test_a_wrong_calibration_is_one_clear_line(capsys, tmp_path, change, said):
 def test_from_known_weights_to_an_unknown_one(capsys, bench, tmp_path):
     time = np.arange(round(9.0 * RATE)) / RATE
     held = np.clip((time - 0.1) / 0.2, 0.0, 1.0)
-    motion = sweep(time, 0.6, 15.0, (0.25, 0.375))
+    motion = sweep_motion(time, 0.6, 15.0, (0.25, 0.375))
     masses = (0.0, 0.1, 0.3)
-    parts = [trace(bench, (45.0, 45.0), mass, motion, held, drifted=False)[0] for mass in masses]
+    parts = [trace_arms(bench, (45.0, 45.0), mass, motion, held, drifted=False)[0] for mass in masses]
     weights, servos, grip = (tmp_path / name for name in ("weights.csv", "servos.json", "grip.csv"))
     write_table(weights, parts, masses)
     code, out, err = call(capsys, "calibrate", "servo", weights, "--out", servos, "--json")

@@ -12,9 +12,8 @@ from tests import browser
 
 from haltere.identification.result import Identification, Parameter, Prediction
 from haltere.report import fits
-from haltere.report.fleet import outliers
-from haltere.report.fleet import page as fleet_page
-from haltere.report.identified import page
+from haltere.report.fleet import fleet_page, outliers
+from haltere.report.identified import identification_page
 from haltere.report.tables import brief, interval, number, pair
 
 needs_browser = pytest.mark.skipif(
@@ -58,8 +57,10 @@ def pages(results, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     first = whole(results)
     return {
-        "whole": page(first, truth={p.name: p.value for p in first.parameters}).write(folder / "whole.html"),
-        "ratios": page(results.ratios()).write(folder / "ratios.html"),
+        "whole": identification_page(first, truth={p.name: p.value for p in first.parameters}).write(
+            folder / "whole.html"
+        ),
+        "ratios": identification_page(results.ratios()).write(folder / "ratios.html"),
         "fleet": fleet_page([first, results.whole(), results.ratios()]).write(folder / "fleet.html"),
     }
 
@@ -101,7 +102,7 @@ def test_a_log_without_pose_shows_how_rotors_act(pages):
 
 def test_a_result_read_back_from_its_file_gives_a_page_too(results):
     kept = Identification.from_dict(whole(results).to_dict())
-    html = page(kept).html()
+    html = identification_page(kept).html()
     assert "Measured and predicted" not in html
     assert "The numbers" in html
 
@@ -110,7 +111,7 @@ def test_the_poorest_result_gives_a_page():
     poor = Identification(
         "x.csv", 1.0, "command", (Parameter("mass", None, None, (None, None), "kg", "unobservable"),)
     )
-    html = page(poor).html()
+    html = identification_page(poor).html()
     assert "found nothing wrong" in html
     assert "0 of 1" in html
 

@@ -15,12 +15,12 @@ from haltere.papers.fresk.experiments import (
     BEFORE,
     DROP,
     PRODUCTS,
+    evaluate_step,
     keys,
     step_case,
     step_loop,
-    step_result,
 )
-from haltere.papers.fresk.loop import RATE, Source, fly_cases
+from haltere.papers.fresk.loop import RATE, CogSource, fly_cases
 
 NOISY, QUIET, FAULTY = 12, 6, 3
 
@@ -36,8 +36,8 @@ def flown():
     groups = {
         "noisy": [step_case(k) for k in keys(0, NOISY)],
         "quiet": [step_case(k, noise=0.0) for k in keys(0, QUIET, 1)],
-        "drift": [step_case(k, Source.NOTHING, 0.0, p) for p in PRODUCTS for k in keys(0, 1, 3)],
-        "reference": [step_case(k, Source.REFERENCE, 0.0) for k in keys(0, 1, 4)],
+        "drift": [step_case(k, CogSource.NOTHING, 0.0, p) for p in PRODUCTS for k in keys(0, 1, 3)],
+        "reference": [step_case(k, CogSource.REFERENCE, 0.0) for k in keys(0, 1, 4)],
         "faults": [step_case(k, faults=tables.FAULTS) for k in keys(0, FAULTY, 5)],
     }
     log = fly_cases(step_loop(), [case for group in groups.values() for case in group])
@@ -46,18 +46,18 @@ def flown():
 
 @pytest.mark.slow
 def test_the_papers_filter_is_as_slow_as_the_paper_says(flown):
-    quiet = step_result(flown["quiet"].paper)
-    assert 1.1 < quiet.rise < 1.5
+    quiet = evaluate_step(flown["quiet"].paper)
+    assert 1.1 < quiet.rise_time < 1.5
     assert np.all(quiet.rms < 3e-4)
-    noisy = step_result(flown["noisy"].paper)
+    noisy = evaluate_step(flown["noisy"].paper)
     assert np.all((noisy.rms > 4e-4) & (noisy.rms < 1.1e-3))
 
 
 @pytest.mark.slow
 def test_ours_is_faster_and_quieter(flown):
-    noisy, quiet = step_result(flown["noisy"].offset), step_result(flown["quiet"].offset)
-    assert 0.02 < noisy.rise < 0.6
-    assert 0.02 < quiet.rise < 0.6
+    noisy, quiet = evaluate_step(flown["noisy"].offset), evaluate_step(flown["quiet"].offset)
+    assert 0.02 < noisy.rise_time < 0.6
+    assert 0.02 < quiet.rise_time < 0.6
     assert np.all((noisy.rms > 1.5e-4) & (noisy.rms < 8e-4))
     assert np.all(quiet.rms < 3e-4)
 
@@ -132,7 +132,7 @@ def test_all_tables_keep_their_bounds():
 @pytest.mark.parametrize("name", vehicles.VEHICLES)
 def test_random_steps_on_other_vehicles(name):
     cases = [vehicles.shape_case(name, k) for k in keys(0, 50, 40)]
-    good, nees = vehicles.honesty(name, fly_cases(vehicles.shape_loop(name), cases))
+    good, nees = vehicles.consistency(name, fly_cases(vehicles.shape_loop(name), cases))
     assert good == 50
     low, high = chi2.ppf((0.005, 0.995), 100) / 50
     assert low < nees.mean() < high

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from haltere.papers.schmitz import tables
-from haltere.papers.schmitz.bench import shares, workspace
+from haltere.papers.schmitz.bench import torque_fractions, workspace
 from haltere.papers.schmitz.page import write_page
 from haltere.papers.schmitz.runs import measure_all
 
@@ -69,8 +69,8 @@ def test_its_page_has_every_series_and_every_table(result, few, tmp_path):
 def test_450_g_is_within_the_servos_torque():
     poses, place = workspace(15.0)
     assert np.all(place[:, 1] <= 0.0)
-    assert shares(poses, 0.45).max() < 1.0
-    assert shares(np.deg2rad([[90.0, 0.0]]), 2.0).max() > 1.0
+    assert torque_fractions(poses, 0.45).max() < 1.0
+    assert torque_fractions(np.deg2rad([[90.0, 0.0]]), 2.0).max() > 1.0
 
 
 @pytest.mark.slow

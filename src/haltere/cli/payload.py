@@ -92,9 +92,9 @@ def payload(
         check_replaceable(report)
     with progress("estimating the payload") as say:
         if flight is None:
-            from haltere.papers.schmitz.trial import trial
+            from haltere.papers.schmitz.trial import simulate_grip
 
-            grip = trial(mass, angles, offset, seed, motion=not still, calibration=not uncalibrated)
+            grip = simulate_grip(mass, angles, offset, seed, motion=not still, calibration=not uncalibrated)
             result = grip.to_dict()
             if report is not None:
                 result["report"] = grip.report(report)

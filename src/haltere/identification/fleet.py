@@ -127,7 +127,7 @@ class Fleet:
 
     def _page(self) -> Any:
         """The page of the summary, which stands in a layer above: looked up by name, as a plug-in."""
-        return importlib.import_module(REPORT).page(self.results)
+        return importlib.import_module(REPORT).fleet_page(self.results)
 
     def _summarized(self) -> "Fleet":
         """The same fleet, with its summary written to its folder."""

@@ -352,7 +352,7 @@ class Identification:
 
     def _page(self) -> Any:
         """The page of the report, which stands in a layer above: looked up by name, as a plug-in."""
-        return importlib.import_module(REPORT).page(self)
+        return importlib.import_module(REPORT).identification_page(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -17,7 +17,7 @@ from haltere.lie import so3
 from haltere.report import charts, theme
 from haltere.report.drawing.scene import path_figure
 from haltere.report.drawing.vehicle import draw
-from haltere.report.identified import page
+from haltere.report.identified import identification_page
 from haltere.report.page import Page, Picture, Section, check_replaceable
 from haltere.scenarios.demo import DURATION, VEHICLE, Unknown, meet
 
@@ -54,7 +54,7 @@ def write_demo(path: Path, progress: Callable[[str], None] | None = None, seed: 
 @double_precision()
 def demo_page(met: Unknown) -> Page:
     """The report of the result, with the flight that it came from."""
-    found = page(met.result, met.truth)
+    found = identification_page(met.result, met.truth)
     hidden = (
         f"A simulated vehicle, like the catalogue’s “{VEHICLE}” but with every number changed, flew "
         f"{DURATION:g} s under a controller that believed in the catalogue. What it is was found from its IMU, "

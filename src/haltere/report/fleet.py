@@ -14,7 +14,7 @@ SPREAD = 3.0
 """Deviation from the fleet's median, in its own sigma, from which a vehicle stands out."""
 
 
-def page(results: Sequence[Identification]) -> Page:
+def fleet_page(results: Sequence[Identification]) -> Page:
     """The whole page."""
     rows = [_row(result) for result in results]
     strange = outliers(results)

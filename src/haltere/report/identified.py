@@ -10,7 +10,7 @@ from haltere.identification.result import Identification
 from haltere.report import fits
 from haltere.report.page import Fact, Page, Picture, Section, Table
 from haltere.report.rotors_from_above import effectiveness, from_above
-from haltere.report.tables import nice, number, tables
+from haltere.report.tables import nice, number, parameter_tables
 
 METHODS = {
     "effectiveness": "from rotor speeds and IMU, without pose",
@@ -28,7 +28,7 @@ FAR = 12.0
 """Largest deviation from truth that is drawn, sigma."""
 
 
-def page(result: Identification, truth: Mapping[str, float] | None = None) -> Page:
+def identification_page(result: Identification, truth: Mapping[str, float] | None = None) -> Page:
     """The whole page; with `truth` by name (of a simulated flight) also how far off the numbers are."""
     sections: list[Section | None] = [_vehicle(result), _numbers(result)]
     if truth is not None:
@@ -91,9 +91,9 @@ def _picture(result: Identification) -> Picture | None:
     """The vehicle in 3D, or its rotors from above; None if the result has neither."""
     if result.airframe is None:
         return from_above(result)
-    from haltere.report.vehicle_picture import picture  # noqa: PLC0415 - JAX takes a second to import
+    from haltere.report.vehicle_picture import draw_identified  # noqa: PLC0415 - JAX takes a second to import
 
-    return picture(result, result.airframe)
+    return draw_identified(result, result.airframe)
 
 
 def _strengths(result: Identification) -> list[Picture | Table]:
@@ -138,7 +138,7 @@ def _numbers(result: Identification) -> Section:
     return Section(
         "The numbers",
         "Each with its standard deviation, systematic part included, and what this log can say of it.",
-        [bar, *tables(result)],
+        [bar, *parameter_tables(result)],
     )
 
 

@@ -29,7 +29,7 @@ MANY = 1500
 
 
 @dataclass(frozen=True, eq=False)
-class Story:
+class PayloadPage:
     """What the page tells: time, mass and sigma are (K,); x (X,) is the posterior; `truth` where it is known."""
 
     filter: PayloadCore
@@ -45,23 +45,30 @@ class Story:
     truth: dict[str, Any] | None
 
     @classmethod
-    def of_log(cls, found: PayloadReading) -> "Story":
+    def of_log(cls, reading: PayloadReading) -> "PayloadPage":
         """Of a log."""
-        course = found.history
-        x = found.filter.posterior(course.belief)[0]
+        course = reading.history
+        x = reading.filter.posterior(course.belief)[0]
         values = (course.time, course.mass, course.sigma, course.held)
         return cls(
-            found.filter, found.signals, x, *values, found.estimate, course.events, found.findings, None
+            reading.filter,
+            reading.signals,
+            x,
+            *values,
+            reading.estimate,
+            course.events,
+            reading.findings,
+            None,
         )
 
 
 @double_precision()
-def page(story: Story, title: str) -> Page:
+def render_payload(content: PayloadPage, title: str) -> Page:
     """The page of one log or one simulated grip."""
     items: list[Picture | Table] = [
         Picture(
             "Mass",
-            mass_chart(story),
+            mass_chart(content),
             "With its 95 % band; grey: held from earlier readings, not measured. Dotted: a grip or a release.",
             wide=True,
             name="mass",
@@ -69,45 +76,45 @@ def page(story: Story, title: str) -> Page:
         *(
             Picture(
                 f"Joint {name}",
-                reading_chart(story, j),
+                reading_chart(content, j),
                 "Orange: what it must read by the model while it slides. In between it is stuck and tells nothing.",
             )
-            for j, name in enumerate(story.filter.arm.arm.model.topology.joint_names)
+            for j, name in enumerate(content.filter.arm.arm.model.topology.joint_names)
         ),
         Picture(
             "The arm from its side",
-            arm_chart(story),
+            arm_chart(content),
             "Where the weight acts, with its 95 % region: a cross if it is measured, a ring if it is taken to be near "
             "the gripper.",
             name="arm",
         ),
     ]
-    if story.events:
-        items.append(_events(story.events))
-    if story.findings:
-        rows = [(f.kind, f.evidence, f.remedy) for f in story.findings]
+    if content.events:
+        items.append(_events(content.events))
+    if content.findings:
+        rows = [(f.kind, f.evidence, f.remedy) for f in content.findings]
         items.append(
             Table("What is wrong", ("finding", "evidence", "remedy"), rows, "", wide=True, prose=True)
         )
     text = "From the loads that the servos of an arm report: mass, and where its weight acts."
-    return Page(title, text, _facts(story), (Section("Payload", "", items),))
+    return Page(title, text, _facts(content), (Section("Payload", "", items),))
 
 
-def mass_chart(story: Story, height: int = 320) -> go.Figure:
+def mass_chart(content: PayloadPage, height: int = 320) -> go.Figure:
     """Mass over time with its band, events and the truth."""
-    series = {"estimate": 1000.0 * story.mass}
-    if story.truth is not None:
-        series["truth"] = np.full(len(story.time), 1000.0 * story.truth["mass"])
-    figure = charts.time_chart(story.time, series, "mass, g", (theme.SERIES[0], theme.MUTED), height)
-    half = WIDE * story.sigma
-    low, high = 1000.0 * (story.mass - half), 1000.0 * (story.mass + half)
-    charts.band(figure, story.time, low, high, "95 %")
-    for start, end in _spans(story.time, story.held & np.isfinite(story.mass)):
+    series = {"estimate": 1000.0 * content.mass}
+    if content.truth is not None:
+        series["truth"] = np.full(len(content.time), 1000.0 * content.truth["mass"])
+    figure = charts.time_chart(content.time, series, "mass, g", (theme.SERIES[0], theme.MUTED), height)
+    half = WIDE * content.sigma
+    low, high = 1000.0 * (content.mass - half), 1000.0 * (content.mass + half)
+    charts.band(figure, content.time, low, high, "95 %")
+    for start, end in _spans(content.time, content.held & np.isfinite(content.mass)):
         charts.shade(figure, start, end)
-    for event in story.events:
+    for event in content.events:
         line = {"color": theme.MUTED, "width": 1, "dash": "dot"}
         figure.add_vline(x=event.time, line=line, annotation_text=event.kind, annotation_position="top right")
-    settled = np.isfinite(story.mass) & (half < 0.1)
+    settled = np.isfinite(content.mass) & (half < 0.1)
     if settled.any():
         bottom, top = low[settled].min(), high[settled].max()
         room = 0.1 * (top - bottom)
@@ -115,21 +122,21 @@ def mass_chart(story: Story, height: int = 320) -> go.Figure:
     return figure
 
 
-def reading_chart(story: Story, joint: int, height: int = 270) -> go.Figure:
+def reading_chart(content: PayloadPage, joint: int, height: int = 270) -> go.Figure:
     """Filtered reading of a joint and what the model says where it slides."""
-    signals = story.signals
+    signals = content.signals
     every = max(1, len(signals.torque) // MANY)
     time = np.arange(len(signals.torque)) / signals.rate
-    model = story.filter.expected(story.x, signals)
+    model = content.filter.expected(content.x, signals)
     shown = {"reading": signals.torque[::every, joint], "model": model[::every, joint]}
     return charts.time_chart(time[::every], shown, "N m", height=height)
 
 
-def arm_chart(story: Story, height: int = 320) -> go.Figure:
+def arm_chart(content: PayloadPage, height: int = 320) -> go.Figure:
     """The arm at its last pose in the x-z plane of the body, the gripper and the centre of mass."""
-    arm, estimate = story.filter.arm.arm, story.estimate
-    joints, turn = _chain(story)
-    tip = joints[-1] + turn @ story.filter.arm.gripper
+    arm, estimate = content.filter.arm.arm, content.estimate
+    joints, turn = _chain(content)
+    tip = joints[-1] + turn @ content.filter.arm.gripper
     line = np.vstack([joints, tip])
     figure = go.Figure(
         go.Scatter(
@@ -150,8 +157,8 @@ def arm_chart(story: Story, height: int = 320) -> go.Figure:
         figure.add_trace(go.Scatter(x=ring[:, 0], y=ring[:, 1], name="95 %", mode="lines", line=style))
         marker = {"size": 11, "symbol": "x" if estimate.place_observable else "circle-open"}
         figure.add_trace(_point(centre, "centre of mass", {**marker, "color": theme.SERIES[0]}))
-    if story.truth is not None:
-        true = joints[-1] + turn @ np.asarray(story.truth["center_of_mass"])
+    if content.truth is not None:
+        true = joints[-1] + turn @ np.asarray(content.truth["center_of_mass"])
         marker = {"size": 9, "symbol": "diamond-open", "color": theme.SERIES[1]}
         figure.add_trace(_point(true, "truth", marker))
     theme.apply(figure, height, hovermode="closest")
@@ -160,14 +167,16 @@ def arm_chart(story: Story, height: int = 320) -> go.Figure:
     return figure
 
 
-def _point(place: Numbers, name: str, marker: dict[str, Any]) -> go.Scatter:
-    return go.Scatter(x=[1000.0 * place[0]], y=[1000.0 * place[2]], name=name, mode="markers", marker=marker)
+def _point(position: Numbers, name: str, marker: dict[str, Any]) -> go.Scatter:
+    return go.Scatter(
+        x=[1000.0 * position[0]], y=[1000.0 * position[2]], name=name, mode="markers", marker=marker
+    )
 
 
-def _chain(story: Story) -> tuple[Numbers, Numbers]:
+def _chain(content: PayloadPage) -> tuple[Numbers, Numbers]:
     """Origins (J, 3) of joints at the last pose, m, body axes, and the rotation of the link that holds the payload."""
-    arm = story.filter.arm.arm
-    state = replace(State.rest(arm.model), joint_angles=jnp.asarray(story.signals.angle[-1]))
+    arm = content.filter.arm.arm
+    state = replace(State.rest(arm.model), joint_angles=jnp.asarray(content.signals.angle[-1]))
     nodes = kinematics(arm.model, state)
     places = np.asarray(nodes.positions)
     return places[list(arm.model.topology.moving_links)], np.asarray(nodes.rotations)[arm.link]
@@ -186,8 +195,8 @@ def _spans(time: Numbers, flag: Numbers) -> list[tuple[float, float]]:
     return [(float(time[a]), float(time[min(b, len(time) - 1)])) for a, b in runs_of_true(flag)]
 
 
-def _facts(story: Story) -> list[Fact]:
-    e = story.estimate
+def _facts(content: PayloadPage) -> list[Fact]:
+    e = content.estimate
     if not e.observable:
         return [Fact("not observable", "", "mass")]
     facts = [
@@ -196,7 +205,7 @@ def _facts(story: Story) -> list[Fact]:
         Fact(f"{float(e.strain):.1f}", "", "strain (about 1 if the servos are as budgeted)"),
     ]
     if e.place_observable:
-        shift = float(np.linalg.norm(np.asarray(e.center_of_mass) - story.filter.arm.gripper))
+        shift = float(np.linalg.norm(np.asarray(e.center_of_mass) - content.filter.arm.gripper))
         facts.append(Fact(f"{1000.0 * shift:.1f}", "mm", "from the gripper to where the weight acts"))
     if e.inertia_observable:
         inertia = f"{1e6 * float(e.inertia):.0f} ± {1e6 * float(e.inertia_sigma):.0f}"

@@ -19,7 +19,7 @@ _LETTERS = {3: ("x", "y", "z"), 4: ("w", "x", "y", "z"), 6: ("vx", "vy", "vz", "
 def signals_page(flight: Flight, title: str) -> Page:
     """The page of a flight."""
     shown = [channel for channel in flight.channels.values() if len(channel) > 1]
-    pictures = [picture(channel, flight.start) for channel in shown]
+    pictures = [channel_picture(channel, flight.start) for channel in shown]
     rows = [
         (c.name, str(len(c)), f"{c.rate:.4g}", c.unit, c.frame or "-", str(int(np.sum(~c.finite))))
         for c in shown
@@ -44,7 +44,7 @@ def signals_page(flight: Flight, title: str) -> Page:
     return Page(title, "The signals of one log.", facts, sections)
 
 
-def picture(channel: Channel, start: int) -> Picture:
+def channel_picture(channel: Channel, start: int) -> Picture:
     """One channel over time."""
     seconds, values = thinned(channel.seconds(start), channel.values.reshape(len(channel), -1))
     count = values.shape[1]

@@ -11,7 +11,7 @@ _FIGURES = re.compile(r"\d+(?:\.\d+)?")
 """Advice that differs in figures only is given once, with those of the first."""
 
 
-def tables(result: Identification) -> list[Table]:
+def parameter_tables(result: Identification) -> list[Table]:
     """The whole vehicle and its sensors; then what each rotor has; then what would help."""
     others = [p for p in result.parameters if not p.name.startswith("rotors.")]
     rotors = [p for p in result.parameters if p.name.startswith("rotors.") and p.name.count(".") >= 2]

@@ -31,7 +31,7 @@ XYZ = ("x", "y", "z")
 
 
 @double_precision()
-def picture(result: Identification, airframe: Airframe) -> Picture:
+def draw_identified(result: Identification, airframe: Airframe) -> Picture:
     """The vehicle in 3D, of a result with this airframe."""
     subject = DescribedVehicle.from_result(result) if airframe.rotors else None
     sigmas = _sigmas(result)

@@ -6,16 +6,16 @@ import pytest
 
 from haltere.doctor.arm import payload_faults
 from haltere.papers.schmitz import series
-from haltere.papers.schmitz.bench import draw
-from haltere.papers.schmitz.runs import FAULTS, run_of, spoiled
+from haltere.papers.schmitz.bench import draw_arms
+from haltere.papers.schmitz.runs import FAULTS, run_of, with_fault
 
 RUNS = 8
-BELIEF = series.nominal
+BELIEF = series.nominal_arm
 
 
 @pytest.fixture(scope="module")
 def record():
-    return series.series_record(draw(RUNS, 78), (45.0, 45.0), 0.138)
+    return series.series_record(draw_arms(RUNS, 78), (45.0, 45.0), 0.138)
 
 
 @pytest.mark.parametrize("kind", FAULTS)
@@ -25,7 +25,7 @@ def test_a_fault_is_named(record, kind, goals):
     for run in range(RUNS):
         one = run_of(record, run)
         one = one if goals else replace(one, goal=None)
-        assert {f.kind for f in payload_faults(belief, spoiled(one, kind, run % 2))} == {kind}
+        assert {f.kind for f in payload_faults(belief, with_fault(one, kind, run % 2))} == {kind}
 
 
 def test_good_readings_raise_no_alarm(record):
@@ -34,7 +34,7 @@ def test_good_readings_raise_no_alarm(record):
 
 
 def test_an_arm_straight_down_is_named():
-    record = series.series_record(draw(RUNS, 79), (0.0, 0.0), 0.273)
+    record = series.series_record(draw_arms(RUNS, 79), (0.0, 0.0), 0.273)
     found = payload_faults(BELIEF(), run_of(record, 0))
     assert [f.kind for f in found] == ["arm-straight-down"]
     assert "lever" in found[0].evidence

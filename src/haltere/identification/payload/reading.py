@@ -248,7 +248,7 @@ class PayloadReading:
     def report(self, path: str | PathLike[str], title: str = "Payload") -> Path:
         """Write its page as one HTML file; replaces only what haltere has written."""
         pages = importlib.import_module(REPORT)  # stands in a layer above: looked up by name, as a plug-in
-        written: Path = pages.page(pages.Story.of_log(self), title).write(Path(path))
+        written: Path = pages.render_payload(pages.PayloadPage.of_log(self), title).write(Path(path))
         return written
 
 

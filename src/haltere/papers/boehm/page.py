@@ -25,9 +25,9 @@ from haltere.foundation.arrays import Array
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly, tilted
 from haltere.papers.boehm.series import (
     SeriesSettings,
-    sample_prior,
     frames_of,
     paper_hand_measurements,
+    sample_prior,
     truth_of,
 )
 from haltere.papers.boehm.tables import DEGREES, REVOLUTION

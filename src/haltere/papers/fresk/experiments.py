@@ -37,7 +37,7 @@ from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.cog.vehicle import CogNumbers
 from haltere.foundation.arrays import Array, ArrayLike
-from haltere.papers.fresk.loop import RATE, TORQUE_NOISE, Case, CogLog, CogLoop, Source
+from haltere.papers.fresk.loop import RATE, TORQUE_NOISE, CogCase, CogLog, CogLoop, CogSource
 from haltere.papers.fresk.paper_filter import PaperCogFilter
 from haltere.simulation import Vehicle
 from haltere.simulation.payload import Payload
@@ -91,7 +91,7 @@ def controller(product: float) -> GeometricController:
     return GeometricController.from_airframe(from_catalogue("neo"), bandwidths=bandwidths(product))
 
 
-def load_of(arm: Any = ARM, weight: Any = WEIGHT, drop: float = DROP) -> tuple[Any, Any, Any]:
+def hanging_masses(arm: Any = ARM, weight: Any = WEIGHT, drop: float = DROP) -> tuple[Any, Any, Any]:
     """What hangs on the vehicle, as numbers."""
     return (
         jnp.asarray(drop, float),
@@ -102,7 +102,7 @@ def load_of(arm: Any = ARM, weight: Any = WEIGHT, drop: float = DROP) -> tuple[A
 
 def step_case(
     key: Array,
-    source: Source = Source.OURS,
+    source: CogSource = CogSource.OURS,
     noise: float = TORQUE_NOISE,
     product: float = PRODUCTS[0],
     thrust: Sequence[float] | None = None,
@@ -112,7 +112,7 @@ def step_case(
     offset: Sequence[float] | np.ndarray = tuple(BEFORE),
     faults: Sequence[float] = (np.inf, np.inf, np.inf),
     dither: float = 0.0,
-) -> Case:
+) -> CogCase:
     """One flight: hovering, or along a figure of `amplitude`; the flight begins in balance with `offset`.
 
     `dither` is the share of the hover's squared speeds by which the rotors change one against the other.
@@ -121,7 +121,7 @@ def step_case(
     path = lissajous(cycles, DURATION, amplitude, HOVER)
     known = jnp.asarray(offset, float)
     balanced = flying.with_vehicle(replace(flying.vehicle, com=flying.vehicle.com + known))
-    return Case(
+    return CogCase(
         key,
         jnp.asarray(int(source)),
         flying,
@@ -131,7 +131,7 @@ def step_case(
         jnp.asarray(noise, float),
         jnp.zeros(()),
         jnp.zeros(6) if thrust is None else jnp.asarray(thrust, float),
-        load or load_of(),
+        load or hanging_masses(),
         jnp.asarray(faults, float),
         Dither(jnp.asarray(dither, float)),
     )
@@ -141,20 +141,20 @@ def step_case(
 class StepResult:
     """What a set of step flights gave, x and y."""
 
-    rise: float
+    rise_time: float
     """s after the drop at which the mean over the seeds, along the step, first passes 90 % of it."""
     rms: np.ndarray
     """(2,) m, of the error from 3 s after the drop, over time and seeds."""
 
 
-def step_result(given: ArrayLike) -> StepResult:
+def evaluate_step(values: ArrayLike) -> StepResult:
     """From estimates (seeds, ticks, 3) in m."""
-    estimates = np.asarray(given)
+    estimates = np.asarray(values)
     k, step = round(DROP * RATE), (AFTER - BEFORE)[:2]
     passed = (estimates.mean(axis=0)[k:, :2] - BEFORE[:2]) @ step >= 0.9 * (step @ step)
-    rise = float(passed.argmax() / RATE) if passed.any() else float("inf")
+    rise_time = float(passed.argmax() / RATE) if passed.any() else float("inf")
     error = estimates[:, k + round(SETTLED * RATE) :, :2] - AFTER[:2]
-    return StepResult(rise, np.sqrt(np.mean(error**2, axis=(0, 1))))
+    return StepResult(rise_time, np.sqrt(np.mean(error**2, axis=(0, 1))))
 
 
 def keys(seed: int, runs: int, group: int = 0) -> list[Array]:
@@ -189,7 +189,7 @@ WRONG = 0.9
 """Arm mass that the filter with joint angle believes, over the true one."""
 
 
-def armed(mass: float = ARM_MASS) -> Airframe:
+def airframe_with_arm(mass: float = ARM_MASS) -> Airframe:
     """The Neo with the arm; the joint turns about -y, so that a negative angle points down."""
     rod = mass * ARM_LENGTH**2 / 3.0
     arm = Link(
@@ -202,13 +202,13 @@ def armed(mass: float = ARM_MASS) -> Airframe:
     return from_catalogue("neo").model_copy(update={"links": (arm,)})
 
 
-def angle(time: Array) -> Array:
+def joint_angle(time: Array) -> Array:
     """() of the joint at a time in s, rad."""
     phase = 2.0 * jnp.pi * jnp.clip(time - REST, 0.0, PERIOD) / PERIOD
     return jnp.asarray(MIDDLE + SWING * jnp.cos(phase))
 
 
-def wash(time: Array, state: State) -> Array:
+def rotor_wash(time: Array, state: State) -> Array:
     """(2, 6) wrench of the rotor wash on body and arm, each in its own axes about its origin, N and N m."""
     theta = state.joint_angles[0]
     share = jnp.clip((jnp.rad2deg(theta) + 60.0) / 20.0, 0.0, 1.0)
@@ -220,9 +220,9 @@ def wash(time: Array, state: State) -> Array:
 @cache
 def sweep_loop(with_angle: bool = False) -> CogLoop:
     """The Neo with the arm; the filter knows the joint angle and a wrong arm mass, or no arm motion at all."""
-    truth = armed()
+    truth = airframe_with_arm()
     middle = jnp.asarray([MIDDLE])
-    believed = armed(WRONG * ARM_MASS) if with_angle else truth
+    believed = airframe_with_arm(WRONG * ARM_MASS) if with_angle else truth
     settings = CogSettings().with_joints() if with_angle else CogSettings()
     ours = CogCore.from_airframe(believed, settings, middle)
     return CogLoop(
@@ -230,8 +230,8 @@ def sweep_loop(with_angle: bool = False) -> CogLoop:
         ours,
         PaperCogFilter(CogNumbers.from_airframe(truth, middle)),
         SWEEP_DURATION,
-        push=wash,
-        joints=lambda time: angle(time)[None],
+        push=rotor_wash,
+        joints=lambda time: joint_angle(time)[None],
         measured_joints=with_angle,
     )
 
@@ -239,7 +239,7 @@ def sweep_loop(with_angle: bool = False) -> CogLoop:
 @cache
 def sweep_controller(product: float = PRODUCT) -> GeometricController:
     """The controller for the arm in the middle of its sweep."""
-    return GeometricController.from_airframe(armed(), jnp.asarray([MIDDLE]), bandwidths(product))
+    return GeometricController.from_airframe(airframe_with_arm(), jnp.asarray([MIDDLE]), bandwidths(product))
 
 
 def true_com(angles: ArrayLike) -> np.ndarray:
@@ -253,23 +253,23 @@ def true_com(angles: ArrayLike) -> np.ndarray:
 def sweep_case(
     key: Array,
     loop: CogLoop,
-    source: Source = Source.OURS,
+    source: CogSource = CogSource.OURS,
     noise: float = TORQUE_NOISE,
     strength: float = 0.0,
-) -> Case:
+) -> CogCase:
     """One flight, in balance at the beginning; `strength` is that of the rotor wash."""
     flying, path = sweep_controller(), hover((0.0, 0.0, 2.0), 0.0, SWEEP_DURATION)
-    first = angle(jnp.zeros(()))[None]
+    first = joint_angle(jnp.zeros(()))[None]
     com = jnp.asarray(true_com(first)[0])
     balanced = flying.with_vehicle(replace(flying.vehicle, com=com))
     nominal = loop.filter.numbers.posed(first if loop.measured_joints else None).vehicle.com
-    return Case(
+    return CogCase(
         key,
         jnp.asarray(int(source)),
         flying,
         path,
         on_path(loop.vehicle.model, balanced, path, joint_angles=first),
-        0.0 * com if source is Source.NOTHING else com - nominal,
+        0.0 * com if source is CogSource.NOTHING else com - nominal,
         jnp.asarray(noise, float),
         jnp.asarray(strength, float),
         jnp.zeros(6),
@@ -279,7 +279,7 @@ def sweep_case(
     )
 
 
-def tracked(log: CogLog, estimates: ArrayLike) -> tuple[float, float]:
+def tracking_error(log: CogLog, estimates: ArrayLike) -> tuple[float, float]:
     """Rms error of x in m from the beginning of the sweep, and the lag in s that explains most of the mean error."""
     k = round(REST * RATE)
     true = true_com(log.angles[..., 0])[:, k:, 0]
@@ -290,9 +290,9 @@ def tracked(log: CogLog, estimates: ArrayLike) -> tuple[float, float]:
     return float(np.sqrt(np.mean((got - true) ** 2))), int(np.argmin(misfit)) / RATE
 
 
-def fit_21(angles: ArrayLike, places: ArrayLike) -> tuple[float, float]:
+def fit_21(angles: ArrayLike, positions: ArrayLike) -> tuple[float, float]:
     """Alpha and beta of equation (2) in the least square sense, m, from x places (N,) at angles (N,)."""
     theta = np.asarray(angles)
     table = np.column_stack([np.cos(theta), np.ones_like(theta)])
-    alpha, beta = np.linalg.lstsq(table, np.asarray(places), rcond=None)[0]
+    alpha, beta = np.linalg.lstsq(table, np.asarray(positions), rcond=None)[0]
     return float(alpha), float(beta)

@@ -6,8 +6,8 @@ At every control tick, with the state, the command in force and the vehicle as i
 
 Only the filters see noisy sensors; the controller gets the true state, so what differs between two flights is what
 they believe of the centre of mass. All of it is one scan of `haltere.simulation.closed_loop`. What differs from case
-to case is numbers, a `Case`, so one compiled function flies them all: `flights` maps it over cases in pieces of equal
-width. What is kept of a flight is a `CogLog`.
+to case is numbers, a `CogCase`, so one compiled function flies them all: `fly_cases` maps it over cases in pieces of
+equal width. What is kept of a flight is a `CogLog`.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ from haltere.simulation.plant import motion_now
 from haltere.trajectory import Trajectory
 
 
-class Source(IntEnum):
+class CogSource(IntEnum):
     """Where the mixer takes the centre of mass from."""
 
     NOTHING = 0
@@ -51,7 +51,7 @@ class Source(IntEnum):
 
 @pytree
 @dataclass(frozen=True)
-class Case:
+class CogCase:
     """One flight, in numbers."""
 
     key: Array
@@ -163,7 +163,7 @@ class CogLoop:
             measured_speeds=measured_speeds,
         )
 
-    def fly(self, case: Case) -> CogLog:
+    def fly(self, case: CogCase) -> CogLog:
         """The log of one flight, with a leading axis over ticks."""
         motors, numbers, hold = self.vehicle.motors, self.filter.numbers, case.start.joint_angles
         timing = Timing(self.duration, RATE * SUBSTEPS, RATE)
@@ -202,7 +202,7 @@ class CogLoop:
             paper = self.paper.tick(paper, body @ reading.gyro, body @ reading.accel, target)
             wanted = case.path.at(time)
             reference = reference.tick(state.R_WB.T @ (state.position - wanted.position), 1.0 / RATE)
-            used = _chosen(case, used, nominal, said, paper, reference)
+            used = _update_compensation(case, used, nominal, said, paper, reference)
             asked = allocate(used.controller, wrench(used.controller, state, wanted)[0]).u
             squares = led(
                 used.controller, dithered(used.controller, asked, time, case.dither), state.rotor_rates
@@ -268,24 +268,27 @@ class CogLoop:
         return CogReading(gyro, accel, speeds, target, joints)
 
 
-def _chosen(
-    case: Case,
+def _update_compensation(
+    case: CogCase,
     used: Compensation,
     nominal: VehicleNumbers,
-    said: CogEstimate,
+    estimate: CogEstimate,
     paper: PaperBelief,
     reference: ReferenceCog,
 ) -> Compensation:
     """The controller in use after the estimate of the case's source."""
-    ours = case.source == Source.OURS
+    ours = case.source == CogSource.OURS
     kept = nominal.com + jnp.asarray(case.offset)
-    places = jnp.stack([kept, said.com, nominal.com + paper.offset, nominal.com + reference.offset])
-    found, plain = Trim.of(said), Trim(kept, jnp.zeros(()), nominal.mass, jnp.zeros_like(said.thrust_scale))
+    places = jnp.stack([kept, estimate.com, nominal.com + paper.offset, nominal.com + reference.offset])
+    found, plain = (
+        Trim.of(estimate),
+        Trim(kept, jnp.zeros(()), nominal.mass, jnp.zeros_like(estimate.thrust_scale)),
+    )
     told = jax.tree.map(lambda mine, none: jnp.where(ours, mine, none), found, plain)
     return renewed(used, nominal, replace(told, com=places[case.source]), 1.0 / RATE)
 
 
-def fly_cases(loop: CogLoop, cases: Sequence[Case], progress: Progress | None = None) -> CogLog:
+def fly_cases(loop: CogLoop, cases: Sequence[CogCase], progress: Progress | None = None) -> CogLog:
     """The logs of all cases, stacked (cases, ticks, ...), as NumPy arrays."""
     together = jax.jit(jax.vmap(loop.fly))
     found = []

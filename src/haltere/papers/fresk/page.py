@@ -22,7 +22,7 @@ SETTLING = 1.0
 """s at the beginning, while a filter finds its feet, that do not count for the range of an axis."""
 
 
-def lines(series: dict[str, tuple[Any, Any, dict[str, Any]]], unit: str, height: int = 300) -> go.Figure:
+def draw_lines(series: dict[str, tuple[Any, Any, dict[str, Any]]], unit: str, height: int = 300) -> go.Figure:
     """Lines over time: name -> times (S,) s, values (S,), style of the line."""
     figure = go.Figure()
     for name, (time, values, style) in series.items():
@@ -80,12 +80,12 @@ def _time(log: CogLog) -> np.ndarray:
     return np.arange(log.offset.shape[1]) / RATE
 
 
-def figure_6(found: FreskFlights, axis: int) -> go.Figure:
+def figure_6(flights: FreskFlights, axis: int) -> go.Figure:
     """The offset of one axis through the step, mm: truth, the paper's filter, ours, one flight with torque noise."""
-    log = found.step["noisy"]
+    log = flights.step["noisy"]
     time = _time(log)
     true = np.where(time < DROP, BEFORE[axis], AFTER[axis])
-    figure = lines(
+    figure = draw_lines(
         {
             "true": (time, 1e3 * true, TRUTH),
             "the paper's filter": (time, 1e3 * log.paper[0, :, axis], THEIRS),
@@ -106,11 +106,11 @@ def figure_6(found: FreskFlights, axis: int) -> go.Figure:
     return figure
 
 
-def figure_6_position(found: FreskFlights, axis: int) -> go.Figure:
+def figure_6_position(flights: FreskFlights, axis: int) -> go.Figure:
     """The position of one axis, m, with compensation and without."""
-    with_, without = found.step["noisy"], found.step["drift"]
+    with_, without = flights.step["noisy"], flights.step["drift"]
     time = _time(with_)
-    figure = lines(
+    figure = draw_lines(
         {
             "reference": (time, 0.0 * time, TRUTH),
             "compensated": (time, with_.position[0, :, axis], OURS),
@@ -132,11 +132,11 @@ def figure_6_position(found: FreskFlights, axis: int) -> go.Figure:
     return figure
 
 
-def figure_7(found: FreskFlights) -> go.Figure:
+def figure_7(flights: FreskFlights) -> go.Figure:
     """The offset in x through the sweep, mm."""
-    log, washed = found.sweep["noisy"], found.sweep["washed"]
+    log, washed = flights.sweep["noisy"], flights.sweep["washed"]
     time, nominal = _time(log), np.asarray(experiments.sweep_controller().vehicle.com)
-    return lines(
+    return draw_lines(
         {
             "by the joint angle, (21)": (time, 1e3 * experiments.true_com(log.angles[0, :, 0])[:, 0], TRUTH),
             "the paper's filter": (time, 1e3 * (log.paper[0, :, 0] + nominal[0]), THEIRS),
@@ -147,11 +147,11 @@ def figure_7(found: FreskFlights) -> go.Figure:
     )
 
 
-def figure_7_position(found: FreskFlights) -> go.Figure:
+def figure_7_position(flights: FreskFlights) -> go.Figure:
     """The position in x through the sweep, m."""
-    sweep = found.sweep
+    sweep = flights.sweep
     time = _time(sweep["noisy"])
-    return lines(
+    return draw_lines(
         {
             "reference": (time, 0.0 * time, TRUTH),
             "compensated, torque noise": (time, sweep["noisy"].position[0, :, 0], OURS),

@@ -76,14 +76,14 @@ class PaperCogFilter:
         """One step with gyro (3,) rad/s and accel (3,) m/s2 in body axes, and commanded speeds (R,) rad/s."""
         t, R = self.tuning, self.numbers.rotors
         wanted = targets / self.numbers.top_speed
-        x = self._later(belief.mean, wanted)
-        F = jax.jacfwd(self._later)(belief.mean, wanted)
+        x = self._propagate(belief.mean, wanted)
+        F = jax.jacfwd(self._propagate)(belief.mean, wanted)
         Q = jnp.concatenate([jnp.full(3, t.rate), jnp.full(R, t.speed), jnp.full(3, t.offset)])
         P = F @ belief.cov @ F.T + jnp.diag(Q)
-        H = jax.jacfwd(self._seen)(x)
+        H = jax.jacfwd(self._predict_reading)(x)
         noise = jnp.diag(jnp.concatenate([jnp.full(3, t.accel), jnp.full(3, t.gyro)]))
         gain = jnp.linalg.solve(H @ P @ H.T + noise, H @ P).T
-        x = x + gain @ (jnp.concatenate([accel, gyro]) - self._seen(x))
+        x = x + gain @ (jnp.concatenate([accel, gyro]) - self._predict_reading(x))
         rest = jnp.eye(x.shape[0]) - gain @ H
         return PaperBelief(x, rest @ P @ rest.T + gain @ noise @ gain.T)
 
@@ -93,13 +93,13 @@ class PaperCogFilter:
         table = replace(known, com=known.com + offset).allocation_at_com * self.numbers.top_speed**2
         return table[:3] / known.mass, jnp.linalg.solve(known.inertia, table[3:])
 
-    def _later(self, x: Array, wanted: Array) -> Array:
+    def _propagate(self, x: Array, wanted: Array) -> Array:
         dt, lag = self.tuning.period, self.numbers.lag
         rate, speeds, length = x[:3], x[3:-3], x[-3:]
         turn = self._effect(-length)[1] @ speeds**2
         return jnp.concatenate([rate + dt * turn, (lag * speeds + dt * wanted) / (dt + lag), length])
 
-    def _seen(self, x: Array) -> Array:
+    def _predict_reading(self, x: Array) -> Array:
         return jnp.concatenate([self._effect(-x[-3:])[0] @ x[3:-3] ** 2, x[:3]])
 
 

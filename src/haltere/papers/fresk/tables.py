@@ -14,8 +14,8 @@ from scipy.stats import chi2
 from haltere.estimation.cog.settings import Reason
 from haltere.foundation.arrays import Array, ArrayLike, double_precision
 from haltere.papers.fresk import experiments, fit, vehicles
-from haltere.papers.fresk.experiments import AFTER, DROP, PRODUCTS, keys, step_case, step_loop, step_result
-from haltere.papers.fresk.loop import RATE, Case, CogLog, Source, fly_cases
+from haltere.papers.fresk.experiments import AFTER, DROP, PRODUCTS, evaluate_step, keys, step_case, step_loop
+from haltere.papers.fresk.loop import RATE, CogCase, CogLog, CogSource, fly_cases
 from haltere.papers.tables import PaperRow, Progress, Reproduction, check_runs, named_tables, silent
 
 EXCITED: dict[str, Any] = {
@@ -54,16 +54,16 @@ def weak_rotors(key: Array, runs: int) -> np.ndarray:
     return found
 
 
-def step_groups(runs: int, seed: int, weak: np.ndarray) -> dict[str, list[Case]]:
+def step_groups(runs: int, seed: int, weak: np.ndarray) -> dict[str, list[CogCase]]:
     """The flights of the Neo without arm."""
-    bare, below = experiments.load_of(*NOTHING_HANGS), experiments.load_of(*BELOW)
+    bare, below = experiments.hanging_masses(*NOTHING_HANGS), experiments.hanging_masses(*BELOW)
     level = (0.0, 0.0, 0.0)
     return {
         "noisy": [step_case(k) for k in keys(seed, runs)],
         "quiet": [step_case(k, noise=0.0) for k in keys(seed, runs, 1)],
-        "paper": [step_case(k, Source.PAPER) for k in keys(seed, 2, 2)],
-        "drift": [step_case(k, Source.NOTHING, 0.0, p) for p in PRODUCTS for k in keys(seed, 1, 3)],
-        "reference": [step_case(k, Source.REFERENCE, 0.0) for k in keys(seed, 1, 4)],
+        "paper": [step_case(k, CogSource.PAPER) for k in keys(seed, 2, 2)],
+        "drift": [step_case(k, CogSource.NOTHING, 0.0, p) for p in PRODUCTS for k in keys(seed, 1, 3)],
+        "reference": [step_case(k, CogSource.REFERENCE, 0.0) for k in keys(seed, 1, 4)],
         "faults": [step_case(k, faults=FAULTS) for k in keys(seed, min(runs, 5), 5)],
         "weak": [
             step_case(k, thrust=list(t), load=bare, offset=level)
@@ -89,7 +89,7 @@ def sweep_groups(runs: int, seed: int) -> dict[str, tuple[bool, list[dict[str, A
         "quiet": (False, [{"key": k, "noise": 0.0} for k in keys(seed, few, 21)]),
         "uncompensated": (
             False,
-            [{"key": k, "noise": 0.0, "source": Source.NOTHING} for k in keys(seed, 1, 22)],
+            [{"key": k, "noise": 0.0, "source": CogSource.NOTHING} for k in keys(seed, 1, 22)],
         ),
         "washed": (False, [{"key": k, "noise": 0.0, "strength": 1.0} for k in keys(seed, 1, 23)]),
         "with angle": (True, plain),
@@ -139,30 +139,30 @@ def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Rep
     return make_tables(fly_all(runs, seed, progress), runs, seed)
 
 
-def make_tables(found: FreskFlights, runs: int, seed: int = 0) -> Reproduction:
+def make_tables(flights: FreskFlights, runs: int, seed: int = 0) -> Reproduction:
     """The tables of all flights."""
     rows = {
-        "Step of the centre of gravity (Table II, Figure 6)": step_rows(found),
-        "Position without and with compensation (Figure 6)": position_rows(found),
-        "Sweep of the arm (Figure 7)": sweep_rows(found),
-        "Weak rotors, and the component along the thrust": doubt_rows(found),
-        "Faults of the sensors": fault_rows(found),
-        "Random steps on other vehicles": shape_rows(found),
-        "Table I from 30 s of excitation": table_one_rows(found),
+        "Step of the centre of gravity (Table II, Figure 6)": step_rows(flights),
+        "Position without and with compensation (Figure 6)": position_rows(flights),
+        "Sweep of the arm (Figure 7)": sweep_rows(flights),
+        "Weak rotors, and the component along the thrust": doubt_rows(flights),
+        "Faults of the sensors": fault_rows(flights),
+        "Random steps on other vehicles": shape_rows(flights),
+        "Table I from 30 s of excitation": table_one_rows(flights),
     }
-    return Reproduction(named_tables(rows), runs, seed, found)
+    return Reproduction(named_tables(rows), runs, seed, flights)
 
 
-def step_rows(found: FreskFlights) -> list[PaperRow]:
+def step_rows(flights: FreskFlights) -> list[PaperRow]:
     """Convergence and residual error of both filters."""
     rows = []
     printed = (0.0015, 0.0008)
     for noise, bound in (("noisy", 0.0008), ("quiet", 0.0003)):
-        log = found.step[noise]
-        theirs, ours = step_result(log.paper), step_result(log.offset)
+        log = flights.step[noise]
+        theirs, ours = evaluate_step(log.paper), evaluate_step(log.offset)
         rows += [
-            PaperRow(f"90 % time, the paper's filter, {noise}", "s", theirs.rise, 1.5, 1.6),
-            PaperRow(f"90 % time, ours, {noise}", "s", ours.rise, 0.6, 1.6),
+            PaperRow(f"90 % time, the paper's filter, {noise}", "s", theirs.rise_time, 1.5, 1.6),
+            PaperRow(f"90 % time, ours, {noise}", "s", ours.rise_time, 0.6, 1.6),
         ]
         for j, axis in enumerate("xy"):
             rms = f"rms of {axis} after 3 s"
@@ -170,15 +170,15 @@ def step_rows(found: FreskFlights) -> list[PaperRow]:
                 PaperRow(f"{rms}, the paper's filter, {noise}", "m", theirs.rms[j], None, printed[j]),
                 PaperRow(f"{rms}, ours, {noise}", "m", ours.rms[j], bound, printed[j]),
             ]
-    last = np.linalg.norm((found.step["reference"].reference[0, -1] - AFTER)[:2])
+    last = np.linalg.norm((flights.step["reference"].reference[0, -1] - AFTER)[:2])
     return [*rows, PaperRow("error of the ground truth estimator", "m", last, 0.0005, 0.00096)]
 
 
-def position_rows(found: FreskFlights) -> list[PaperRow]:
+def position_rows(flights: FreskFlights) -> list[PaperRow]:
     """Drift against equation (1) of `haltere.papers.fresk.experiments`, and what compensation leaves."""
     rows = []
     for i, product in enumerate(PRODUCTS):
-        one = jax.tree.map(lambda x, i=i: x[i : i + 1], found.step["drift"])
+        one = jax.tree.map(lambda x, i=i: x[i : i + 1], flights.step["drift"])
         got, law = np.abs(experiments.settled_drift(one)), experiments.drift(product)
         printed = (0.27, 0.1) if i == 0 else (None, None)
         difference = np.max(np.abs(got / law - 1.0))
@@ -189,7 +189,7 @@ def position_rows(found: FreskFlights) -> list[PaperRow]:
         ]
     late = round((DROP + 5.0) * RATE)
     quiet, noisy = (
-        found.step[name].position[:, late:] - np.asarray(experiments.HOVER) for name in ("quiet", "noisy")
+        flights.step[name].position[:, late:] - np.asarray(experiments.HOVER) for name in ("quiet", "noisy")
     )
     mean, after = np.abs(noisy.mean(axis=(0, 1))), "with compensation, 5 s after the step"
     return [
@@ -206,17 +206,17 @@ def rms_of(values: ArrayLike) -> float:
     return float(np.sqrt(np.mean(np.asarray(values) ** 2)))
 
 
-def sweep_rows(found: FreskFlights) -> list[PaperRow]:
+def sweep_rows(flights: FreskFlights) -> list[PaperRow]:
     """Tracking of the arm."""
-    sweep, nominal = found.sweep, np.asarray(experiments.sweep_controller().vehicle.com)
+    sweep, nominal = flights.sweep, np.asarray(experiments.sweep_controller().vehicle.com)
     rows = []
     for name, rms, lag in (("quiet", 0.0006, 0.15), ("noisy", 0.0013, None), ("with angle", 0.0008, None)):
-        error, late = experiments.tracked(sweep[name], sweep[name].com)
+        error, late = experiments.tracking_error(sweep[name], sweep[name].com)
         rows += [
             PaperRow(f"rms of x, ours, {name}", "m", error, rms),
             PaperRow(f"lag of x, ours, {name}", "s", late, lag),
         ]
-    error, late = experiments.tracked(sweep["noisy"], sweep["noisy"].paper + nominal)
+    error, late = experiments.tracking_error(sweep["noisy"], sweep["noisy"].paper + nominal)
     start = round(experiments.REST * RATE)
     moved = {name: rms_of(log.position[:, start:, 0]) for name, log in sweep.items()}
     washed, quiet = sweep["washed"], sweep["quiet"]
@@ -235,18 +235,18 @@ def sweep_rows(found: FreskFlights) -> list[PaperRow]:
     ]
 
 
-def covered(hover: CogLog) -> tuple[float, float]:
+def coverage(hover: CogLog) -> tuple[float, float]:
     """Fraction of errors of x, y inside 1.96 deviations where the true offset is zero, and the largest deviation, m."""
     times = [round(t * RATE) - 1 for t in (8.0, 11.0, 14.0, 17.0, 20.0)]
     error, sigma = hover.offset[:, times, :2], hover.sigma[:, times, :2]
     return float(np.mean(np.abs(error) < 1.96 * sigma)), float(sigma.max())
 
 
-def doubt_rows(found: FreskFlights) -> list[PaperRow]:
+def doubt_rows(flights: FreskFlights) -> list[PaperRow]:
     """What can be told apart, and what cannot."""
-    hover, excited = found.step["weak"], found.step["weak excited"]
-    below, turned = found.step["below"], found.step["below excited"]
-    inside, sigma = covered(hover)
+    hover, excited = flights.step["weak"], flights.step["weak excited"]
+    below, turned = flights.step["below"], flights.step["below excited"]
+    inside, sigma = coverage(hover)
     error = np.sqrt(np.mean(excited.offset[:, -1, :2] ** 2, axis=0)).max()
     along = turned.offset[:, -1, 2] - experiments.centre(*BELOW)[2]
     same = "rms error, the same at hover"
@@ -268,9 +268,9 @@ def doubt_rows(found: FreskFlights) -> list[PaperRow]:
     ]
 
 
-def fault_rows(found: FreskFlights) -> list[PaperRow]:
+def fault_rows(flights: FreskFlights) -> list[PaperRow]:
     """Dropout, outlier and NaN."""
-    log = found.step["faults"]
+    log = flights.step["faults"]
     late = round((DROP + 1.0) * RATE)
     offset, position = np.abs(log.offset[:, late:, :2] - AFTER[:2]), np.abs(log.position[:, late:, :2])
     lost = (~np.isfinite(log.offset)).any(axis=2).sum()
@@ -286,11 +286,11 @@ def fault_rows(found: FreskFlights) -> list[PaperRow]:
     ]
 
 
-def shape_rows(found: FreskFlights) -> list[PaperRow]:
+def shape_rows(flights: FreskFlights) -> list[PaperRow]:
     """Convergence and consistency."""
     rows = []
-    for name, log in found.shapes.items():
-        good, nees = vehicles.honesty(name, log)
+    for name, log in flights.shapes.items():
+        good, nees = vehicles.consistency(name, log)
         n = len(nees)
         low, high = chi2.ppf((0.005, 0.995), 2 * n) / n
         rows += [
@@ -300,15 +300,15 @@ def shape_rows(found: FreskFlights) -> list[PaperRow]:
     return rows
 
 
-def table_one_rows(found: FreskFlights) -> list[PaperRow]:
+def table_one_rows(flights: FreskFlights) -> list[PaperRow]:
     """What a flight can tell of Table I, against the catalogue's numbers."""
-    if found.table_one is None:
+    if flights.table_one is None:
         return []
     true, printed = fit.effective(fit.true_table()), fit.effective(fit.PAPER)
     rows = []
-    for name, value in found.table_one.value.items():
+    for name, value in flights.table_one.value.items():
         unit = {"A_F/m": "m/s2", "tau": "s"}.get(name, "rad/s2")
-        away = abs(value - true[name]) / found.table_one.sigma[name]
+        away = abs(value - true[name]) / flights.table_one.sigma[name]
         rows += [
             PaperRow(name, unit, value, None, printed[name]),
             PaperRow(f"{name}: deviations from the catalogue", "1", away, 4.0),

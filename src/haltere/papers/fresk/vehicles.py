@@ -16,14 +16,14 @@ from haltere.control import Bandwidths, GeometricController
 from haltere.control import start as on_path
 from haltere.control.dither import Dither
 from haltere.foundation.arrays import Array
-from haltere.papers.fresk.loop import TORQUE_NOISE, Case, CogLog, CogLoop, Source
+from haltere.papers.fresk.loop import TORQUE_NOISE, CogCase, CogLog, CogLoop, CogSource
 from haltere.simulation.payload import Payload
 from haltere.trajectory import hover
 
 VEHICLES = ("hummingbird", "neo", "octorotor", "coaxial", "hong-tilt-rotor")
 DURATION, DROP = 8.0, 3.0
 """s."""
-SHARE = 0.03
+MASS_FRACTION = 0.03
 """Mass that drops over the mass of the vehicle."""
 REACH = 3.0
 """Farthest place of that mass, levers."""
@@ -50,7 +50,7 @@ def shape_controller(name: str) -> GeometricController:
     return GeometricController.from_airframe(from_catalogue(name), bandwidths=widths)
 
 
-def shape_case(name: str, key: Array) -> Case:
+def shape_case(name: str, key: Array) -> CogCase:
     """One flight with a random step."""
     loop, flying = shape_loop(name), shape_controller(name)
     known = flying.vehicle
@@ -58,13 +58,15 @@ def shape_case(name: str, key: Array) -> Case:
     radius, turn = jax.random.uniform(place_key, (2,))
     reach = REACH * known.lever * jnp.sqrt(radius)
     place = reach * jnp.stack([jnp.cos(2 * jnp.pi * turn), jnp.sin(2 * jnp.pi * turn), 0.0 * turn])
-    offset = SHARE / (1.0 + SHARE) * (place - known.com)
+    offset = MASS_FRACTION / (1.0 + MASS_FRACTION) * (place - known.com)
     path = hover((0.0, 0.0, 2.0), 0.0, DURATION)
-    balanced = flying.with_vehicle(replace(known, com=known.com + offset, mass=(1.0 + SHARE) * known.mass))
+    balanced = flying.with_vehicle(
+        replace(known, com=known.com + offset, mass=(1.0 + MASS_FRACTION) * known.mass)
+    )
     thrust = loop.filter.settings.thrust * jax.random.normal(thrust_key, (loop.filter.numbers.rotors,))
-    return Case(
+    return CogCase(
         flight_key,
-        jnp.asarray(int(Source.OURS)),
+        jnp.asarray(int(CogSource.OURS)),
         flying,
         path,
         on_path(loop.vehicle.model, balanced, path),
@@ -72,13 +74,13 @@ def shape_case(name: str, key: Array) -> Case:
         jnp.asarray(TORQUE_NOISE),
         jnp.zeros(()),
         thrust,
-        jnp.concatenate([(SHARE * known.mass)[None], place]),
+        jnp.concatenate([(MASS_FRACTION * known.mass)[None], place]),
         jnp.full(3, jnp.inf),
         Dither(jnp.zeros(())),
     )
 
 
-def honesty(name: str, log: CogLog) -> tuple[int, np.ndarray]:
+def consistency(name: str, log: CogLog) -> tuple[int, np.ndarray]:
     """How many flights converged, and the normalised error squared (seeds,) of the two components across the thrust.
 
     Converged: at the end the offset, whose true value is zero, is within 2 % of the lever plus three deviations.

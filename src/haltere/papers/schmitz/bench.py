@@ -64,7 +64,7 @@ class Bench:
         return int(self.bodies.shape[0])
 
 
-def draw(
+def draw_arms(
     runs: int,
     seed: int,
     friction_drift: float = FRICTION_DRIFT,
@@ -122,7 +122,7 @@ def _trace(period: float) -> Any:
 def _traced(arms: Any, goals: Numbers, base: tuple[Numbers, ...], rate: float) -> ArmTrace:
     """What N arms report, flown in pieces of equal width and length, so that one compiled function does them all."""
     runs, samples = goals.shape[:2]
-    trace = _trace(1.0 / rate)
+    compiled = _trace(1.0 / rate)
     wide = []
     for first in range(0, runs, WIDTH):
         chosen = np.minimum(np.arange(first, first + WIDTH), runs - 1)
@@ -132,7 +132,7 @@ def _traced(arms: Any, goals: Numbers, base: tuple[Numbers, ...], rate: float) -
         for begin in range(0, samples, LENGTH):
             at = np.minimum(np.arange(begin, begin + LENGTH), samples - 1)
             drive = ArmDrive(jnp.asarray(goals[chosen][:, at]), *(jnp.asarray(x[at]) for x in base))
-            state, found = trace(*mine, drive, state)
+            state, found = compiled(*mine, drive, state)
             long.append(jax.tree.map(np.asarray, found))
         wide.append(jax.tree.map(lambda *x: np.concatenate(x, axis=1)[:, :samples], *long))
     whole: ArmTrace = jax.tree.map(lambda *x: np.concatenate(x)[:runs], *wide)
@@ -144,7 +144,7 @@ def triangle(phase: Numbers) -> Numbers:
     return np.asarray(2.0 * np.abs(2.0 * ((phase + 0.25) % 1.0) - 1.0) - 1.0)
 
 
-def sweep(
+def sweep_motion(
     time: Numbers,
     start: float,
     amplitude: float = AMPLITUDE,
@@ -173,12 +173,12 @@ def base_at_rest(time: Numbers) -> Numbers:
     return np.tile([0.0, 0.0, GRAVITY], (len(time), 1))
 
 
-def trace(
+def trace_arms(
     bench: Bench,
     pose: Sequence[float],
     mass: Numbers | float,
     motion: Numbers,
-    held: Numbers,
+    attached: Numbers,
     *,
     drifted: bool = True,
     force: Numbers | None = None,
@@ -194,7 +194,7 @@ def trace(
         pose: angles in degrees.
         mass: kg, one or (N,).
         motion: (T, J) rad to add to the pose.
-        held: (T,) share of the weight that hangs.
+        attached: (T,) fraction of the weight that hangs.
         drifted: whether the drift after calibration has happened.
         force: (T, 3) specific force of the base, m/s2; at rest where not given.
         offset: (N, 3) of the centre of mass from the gripper, m.
@@ -203,7 +203,7 @@ def trace(
         rate: reports per second.
     """
     goal = np.deg2rad(np.asarray(pose)) + motion
-    felt = base_at_rest(held) if force is None else force
+    felt = base_at_rest(attached) if force is None else force
     turn, turned = np.zeros_like(felt), np.zeros_like(felt)
     if pitch is not None:
         turn[:, 1], turned[:, 1] = pitch
@@ -211,7 +211,7 @@ def trace(
     goals = goal + jitter
     servos = bench.later if drifted else bench.servos
     arms = (servos, bench.bodies, payloads(mass, bench.runs, offset, own_inertia))
-    found = _traced(arms, goals, (felt, turn, turned, held), rate)
+    found = _traced(arms, goals, (felt, turn, turned, attached), rate)
     wide = (bench.runs, *felt.shape)
     record = ArmRecord(
         rate,
@@ -247,7 +247,7 @@ def workspace(step: float = 5.0) -> tuple[Numbers, Numbers]:
     return poses[below], place[below]
 
 
-def shares(poses: Numbers, mass: float) -> Numbers:
+def torque_fractions(poses: Numbers, mass: float) -> Numbers:
     """(P, J) share of the stall torque that lifting takes with a mass at the gripper, at poses (P, J)."""
     airframe = from_catalogue(VEHICLE)
     arm, servos = Arm.from_airframe(airframe), Servos.from_airframe(airframe)
@@ -265,7 +265,7 @@ def shares(poses: Numbers, mass: float) -> Numbers:
 def limit_rows() -> list[PaperRow]:
     """Reach, and the servos at the paper's limit."""
     poses, place = workspace()
-    lifting = shares(poses, HEAVIEST)
+    lifting = torque_fractions(poses, HEAVIEST)
     stiffness = np.asarray(Servos.from_airframe(from_catalogue(VEHICLE)).stiffness)
     stall = np.asarray(Servos.from_airframe(from_catalogue(VEHICLE)).stall_torque)
     sag = np.rad2deg((lifting * stall / stiffness).max(axis=0))

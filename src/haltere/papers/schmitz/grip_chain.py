@@ -39,7 +39,7 @@ CLOSING = 0.3
 """s from the grip until the whole weight hangs."""
 EXPECTED, LIKELY, PLACE = 0.225, 0.13, 0.02
 """What may be gripped: half of what the arm lifts and its deviation, kg, and that of its place, m."""
-SEEN = 0.1
+MASS_SEEN = 0.1
 """kg: deviation below which PayloadCore has seen the payload."""
 MEMORY = 600
 """Ticks of servo reports that are filtered again at every estimate."""
@@ -55,13 +55,13 @@ class ChainBelief:
         payload: of PayloadCore.
         cog: of the CoG filter.
         used: what the controllers know.
-        whole: mass and centre of mass of every vehicle; None where the servos have not seen the payload.
+        mass_properties: mass and centre of mass of every vehicle; None where the servos have not seen the payload.
     """
 
     payload: PayloadBelief
     cog: CogBelief
     used: Compensation
-    whole: tuple[Whole | None, ...]
+    mass_properties: tuple[Whole | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,16 +100,16 @@ class GripChain:
         belief = replace(belief, cog=cog)
         if ticks > hangs:
             belief = replace(belief, payload=self._read(belief.payload, record, goals))
-            servos = self._loaded(belief.payload, record.angle[:, -1])
-            belief = replace(belief, whole=_met(servos, shown, said))
-        return replace(belief, used=self._told(belief, shown, said))
+            servos = self._with_payload(belief.payload, record.angle[:, -1])
+            belief = replace(belief, mass_properties=_fuse(servos, shown, said))
+        return replace(belief, used=self._compensation(belief, shown, said))
 
-    def _told(self, belief: ChainBelief, shown: CogBelief, said: CogEstimate) -> Compensation:
+    def _compensation(self, belief: ChainBelief, shown: CogBelief, estimate: CogEstimate) -> Compensation:
         """What the controllers know then."""
         none = Whole(np.ones(4), np.eye(4), {})
-        values, covs = _stacked([one or none for one in belief.whole])
-        met = jnp.asarray([one is not None for one in belief.whole])
-        used: Compensation = _compiled(self.pose)[1](belief.used, shown, said, values, covs, met)
+        values, covs = _stacked([one or none for one in belief.mass_properties])
+        met = jnp.asarray([one is not None for one in belief.mass_properties])
+        used: Compensation = _compiled(self.pose)[1](belief.used, shown, estimate, values, covs, met)
         return used
 
     def _read(self, belief: PayloadBelief, record: GripRecord, goals: Numbers) -> PayloadBelief:
@@ -138,10 +138,10 @@ class GripChain:
         cov[:, -size:, -size:] = arm.cov
         return [self._source(a, x, P) for a, x, P in zip(angle, free, cov, strict=True)]
 
-    def _loaded(self, belief: PayloadBelief, angle: Numbers) -> list[Source | None]:
+    def _with_payload(self, belief: PayloadBelief, angle: Numbers) -> list[Source | None]:
         """The vehicles with payload, None where it was not seen."""
         x, cov, _ = self.payload.posterior(belief)
-        seen = np.sqrt(cov[:, 0, 0]) < SEEN
+        seen = np.sqrt(cov[:, 0, 0]) < MASS_SEEN
         return [self._source(a, u, P) if s else None for a, u, P, s in zip(angle, x, cov, seen, strict=True)]
 
     def _source(self, angle: Numbers, x: Numbers, cov: Numbers) -> Source:
@@ -193,9 +193,11 @@ def _stacked(sources: Sequence[Source | Whole]) -> tuple[Numbers, Numbers]:
     return np.stack([one.value for one in sources]), np.stack([one.cov for one in sources])
 
 
-def _met(servos: Sequence[Source | None], belief: CogBelief, said: CogEstimate) -> tuple[Whole | None, ...]:
+def _fuse(
+    servos: Sequence[Source | None], belief: CogBelief, estimate: CogEstimate
+) -> tuple[Whole | None, ...]:
     """What all say of each vehicle, None where the servos have not seen the payload."""
-    flights = jax.tree.map(np.asarray, (belief, said))
+    flights = jax.tree.map(np.asarray, (belief, estimate))
     each = [jax.tree.map(lambda x, i=i: x[i], flights) for i in range(len(servos))]
     return tuple(
         None if source is None else carried(source, *one) for source, one in zip(servos, each, strict=True)

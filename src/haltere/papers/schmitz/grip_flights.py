@@ -19,19 +19,19 @@ from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.fusion import whole_vehicle
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Numbers
-from haltere.papers.schmitz.bench import Bench, arm_of_bench, draw, payloads, sweep
+from haltere.papers.schmitz.bench import Bench, arm_of_bench, draw_arms, payloads, sweep_motion
 from haltere.papers.schmitz.grip_chain import EVERY, GripChain
 from haltere.papers.schmitz.grip_plant import (
     TICK_RATE,
     GripPlant,
     GripRecord,
-    flown,
-    hovering,
-    joined,
+    compiled_flight,
+    hover_state,
+    join_records,
     nominal_controller,
     vehicle,
 )
-from haltere.papers.schmitz.series import calibrated
+from haltere.papers.schmitz.series import calibrate_arms
 from haltere.papers.tables import PaperRow
 
 POSE = (45.0, 45.0)
@@ -56,9 +56,9 @@ class GripCase:
     """(N, 3) of the payload's centre of mass from the gripper, m."""
 
     @classmethod
-    def drawn(cls, bench: Bench, mass: float = MASS) -> "GripCase":
+    def draw(cls, bench: Bench, mass: float = MASS) -> "GripCase":
         """From the numbers of a bench and its source of others."""
-        chain = GripChain(PayloadCore(calibrated(bench)), POSE, GRIP)
+        chain = GripChain(PayloadCore(calibrate_arms(bench)), POSE, GRIP)
         rng, runs = bench.rng, bench.runs
         rotors = len(vehicle().rotors)
         strength = ROTORS * rng.standard_normal((runs, 1)) + ROTOR * rng.standard_normal((runs, rotors))
@@ -91,8 +91,8 @@ class GripFlights:
         position: (N, T, 3) of the vehicle, whose place is the origin, m.
         mass: (N,) of the payload from the servos, kg.
         sigma: (N,).
-        whole: (N, 4) mass and centre of mass of the vehicle, fused.
-        whole_cov: (N, 4, 4).
+        mass_properties: (N, 4) mass and centre of mass of the vehicle, fused.
+        mass_properties_cov: (N, 4, 4).
         disagreement: by source, (N,): how far it is from the others, about 1 by chance.
         truth: (N, 4).
     """
@@ -100,8 +100,8 @@ class GripFlights:
     position: Numbers
     mass: Numbers
     sigma: Numbers
-    whole: Numbers
-    whole_cov: Numbers
+    mass_properties: Numbers
+    mass_properties_cov: Numbers
     disagreement: dict[str, Numbers]
     truth: Numbers
 
@@ -109,7 +109,7 @@ class GripFlights:
 def _timeline() -> tuple[Numbers, Numbers]:
     """Goals (T, J) in rad and share (T,) of the payload that hangs, at every tick."""
     time = np.arange(round(END * TICK_RATE)) / TICK_RATE
-    goals = np.deg2rad(POSE) + sweep(time, SWEEP, end=SWEEP + SWEEP_TIME)
+    goals = np.deg2rad(POSE) + sweep_motion(time, SWEEP, end=SWEEP + SWEEP_TIME)
     return goals, np.clip((time - GRIP) / 0.3, 0.0, 1.0)
 
 
@@ -119,11 +119,11 @@ def flights_off(case: GripCase) -> Numbers:
     runs = case.bench.runs
     controller = nominal_controller(POSE)
     used = _wide(Compensation.of(controller), runs)
-    carry = hovering(controller, goals[0], runs)
+    carry = hover_state(controller, goals[0], runs)
     places = []
     for first in range(0, len(held), EVERY):
         at = slice(first, first + EVERY)
-        carry, out = flown()(case.plant, used, carry, jnp.asarray(goals[at]), jnp.asarray(held[at]))
+        carry, out = compiled_flight()(case.plant, used, carry, jnp.asarray(goals[at]), jnp.asarray(held[at]))
         places.append(np.asarray(out.position))
     return np.concatenate(places, axis=1)
 
@@ -132,16 +132,18 @@ def flights_on(case: GripCase) -> GripFlights:
     """The same flights with the chain."""
     goals, held = _timeline()
     runs, chain = case.bench.runs, case.chain
-    carry = hovering(chain.controller, goals[0], runs)
+    carry = hover_state(chain.controller, goals[0], runs)
     belief = chain.begin(np.tile(goals[0], (runs, 1)))
     kept: list[GripRecord] = []
     for first in range(0, len(held), EVERY):
         at = slice(first, first + EVERY)
-        carry, out = flown()(case.plant, belief.used, carry, jnp.asarray(goals[at]), jnp.asarray(held[at]))
+        carry, out = compiled_flight()(
+            case.plant, belief.used, carry, jnp.asarray(goals[at]), jnp.asarray(held[at])
+        )
         kept.append(jax.tree.map(np.asarray, out).noisy(case.bench.rng))
-        belief = chain.step(belief, joined(kept), goals[: first + EVERY])
-    record, found = joined(kept), chain.payload.estimate(belief.payload)
-    whole = [one for one in belief.whole if one is not None]
+        belief = chain.step(belief, join_records(kept), goals[: first + EVERY])
+    record, found = join_records(kept), chain.payload.estimate(belief.payload)
+    whole = [one for one in belief.mass_properties if one is not None]
     if len(whole) < runs:
         raise HaltereError(
             f"{runs - len(whole)} of {runs} flights ended before the payload was seen; fly longer"
@@ -163,7 +165,7 @@ def _wide(tree: Any, runs: int) -> Any:
 
 def flight_rows(runs: int, seed: int) -> list[PaperRow]:
     """The chain on against off, and whether what it reports is true."""
-    case = GripCase.drawn(draw(runs, seed))
+    case = GripCase.draw(draw_arms(runs, seed))
     off, on = flights_off(case), flights_on(case)
     late = slice(round(SETTLED * TICK_RATE), None)
 
@@ -173,7 +175,7 @@ def flight_rows(runs: int, seed: int) -> list[PaperRow]:
     def farthest(position: Numbers) -> float:
         return float(np.linalg.norm(position, axis=-1).max(axis=1).mean())
 
-    apart = np.abs(on.whole - on.truth) / np.sqrt(np.diagonal(on.whole_cov, 0, -2, -1))
+    apart = np.abs(on.mass_properties - on.truth) / np.sqrt(np.diagonal(on.mass_properties_cov, 0, -2, -1))
     outside = (apart > 1.96).mean(axis=0)
     payload = np.mean(np.abs(on.mass - case.mass) > 1.96 * on.sigma)
     values = [

@@ -106,7 +106,7 @@ class GripRecord:
         )
 
 
-def joined(records: list[GripRecord]) -> GripRecord:
+def join_records(records: list[GripRecord]) -> GripRecord:
     """One after the other."""
     whole: GripRecord = jax.tree.map(lambda *x: np.concatenate(x, axis=1), *records)
     return whole
@@ -124,7 +124,7 @@ def nominal_controller(pose: tuple[float, ...]) -> GeometricController:
     return GeometricController.from_airframe(vehicle(), jnp.deg2rad(jnp.asarray(pose)))
 
 
-def hovering(controller: GeometricController, angle: Numbers, runs: int) -> GripState:
+def hover_state(controller: GeometricController, angle: Numbers, runs: int) -> GripState:
     """N of them at rest in the air, with joints at `angle` (J,) rad."""
     rest = State.rest(Model.from_airframe(vehicle()))
     state = replace(rest, joint_angles=jnp.asarray(angle), rotor_rates=jnp.sqrt(controller.hover.command))
@@ -134,7 +134,7 @@ def hovering(controller: GeometricController, angle: Numbers, runs: int) -> Grip
 
 
 @cache
-def flown() -> Any:
+def compiled_flight() -> Any:
     """A compiled function that flies N plants.
 
     Its arguments are plants, what their controllers know (both with a leading axis N), states, goals (T, J) of the
@@ -159,7 +159,7 @@ def flown() -> Any:
         later = servo_step(plant.servos, servo, goal, matrix, load, DT)
         joints = (later.rate - servo.rate) / DT
         rotors = motors.acceleration(state.rotor_rates, target)
-        loaded = _loaded(model, bodies, (1.0 + plant.strength) * (1.0 + plant.loaded * held))
+        loaded = _with_links_and_thrust(model, bodies, (1.0 + plant.strength) * (1.0 + plant.loaded * held))
         motion = join_single(soa(accelerate)(loaded, *split_single((state, joints, rotors))))
         twist = state.twist + DT * motion.acceleration
         wxyz = so3.multiply_wxyz(state.wxyz, jnp.concatenate([jnp.ones(1), 0.5 * DT * twist[3:]]))
@@ -202,7 +202,7 @@ def flown() -> Any:
     return jax.jit(jax.vmap(fly, in_axes=(0, 0, 0, None, None)))
 
 
-def _loaded(model: Model, bodies: Array, strength: Array) -> Model:
+def _with_links_and_thrust(model: Model, bodies: Array, strength: Array) -> Model:
     """The model with other moving links (L, 10) and rotors that are so many times as strong (R,)."""
     mass, com, inertia = jax.vmap(unpacked)(bodies[1:])
     links, rotors = model.links, model.rotors

@@ -10,18 +10,18 @@ from haltere.papers.page import paper_page
 from haltere.papers.schmitz.bench import POSES
 from haltere.papers.schmitz.runs import MASSES, SHAKEN, SchmitzRuns
 from haltere.papers.schmitz.series import STAGES
-from haltere.papers.schmitz.trial import Trial, trial
+from haltere.papers.schmitz.trial import Trial, simulate_grip
 from haltere.papers.tables import Progress, Reproduction, silent
 from haltere.report import charts, theme
 from haltere.report.page import Page, Picture, Section
 from haltere.report.payload import arm_chart, mass_chart, reading_chart
 
 
-def error_points(found: SchmitzRuns, height: int = 320) -> go.Figure:
+def draw_errors(runs: SchmitzRuns, height: int = 320) -> go.Figure:
     """Relative error of every arm by weight, one colour for each pose."""
     figure = go.Figure()
     for place, pose in enumerate(POSES):
-        error = [100.0 * (found.moved[place, mass].last.mass / mass - 1.0) for mass in MASSES]
+        error = [100.0 * (runs.with_motion[place, mass].last.mass / mass - 1.0) for mass in MASSES]
         labels = np.repeat([f"{1000.0 * mass:.0f} g" for mass in MASSES], len(error[0]))
         figure.add_trace(
             go.Box(
@@ -38,9 +38,9 @@ def error_points(found: SchmitzRuns, height: int = 320) -> go.Figure:
     return figure
 
 
-def shaken_chart(found: SchmitzRuns, vertical: bool, height: int = 300) -> go.Figure:
+def shaken_chart(runs: SchmitzRuns, vertical: bool, height: int = 300) -> go.Figure:
     """Series B: mean over all arms, ours with the band of 95 % of them, the paper's estimator, and the truth."""
-    ours, time, running = found.shaken[vertical]
+    ours, time, running = runs.shaken[vertical]
     late = ours.time >= 3.0
     kept, mass = ours.time[late], 1000.0 * ours.mass[:, late]
     theirs = [np.interp(kept, time, one) for one in running]
@@ -58,16 +58,16 @@ def shaken_chart(found: SchmitzRuns, vertical: bool, height: int = 300) -> go.Fi
     return figure
 
 
-def place_points(found: SchmitzRuns, height: int = 320) -> go.Figure:
+def draw_positions(runs: SchmitzRuns, height: int = 320) -> go.Figure:
     """Where the weight acts along the arm: found over true, by how many poses were used."""
     figure = go.Figure()
     ends = [0.0, 60.0]
     line = {"color": theme.MUTED, "width": 1, "dash": "dot"}
     figure.add_trace(go.Scatter(x=ends, y=ends, mode="lines", line=line, name="truth", hoverinfo="skip"))
     for i, name in enumerate(("one pose", "two poses")):
-        estimate, truth = found.places[name]
+        estimate, truth = runs.positions[name]
         marker = {"color": theme.SERIES[1 - i], "size": 6}
-        true, seen = (_beyond(found, place) for place in (truth, estimate.center_of_mass))
+        true, seen = (_past_gripper(runs, place) for place in (truth, estimate.center_of_mass))
         figure.add_trace(go.Scatter(x=true, y=seen, name=name, mode="markers", marker=marker))
     theme.apply(figure, height, hovermode="closest")
     figure.update_xaxes(title_text="true offset, mm")
@@ -75,29 +75,29 @@ def place_points(found: SchmitzRuns, height: int = 320) -> go.Figure:
     return figure
 
 
-def _beyond(found: SchmitzRuns, place: Numbers) -> Numbers:
+def _past_gripper(runs: SchmitzRuns, centre: Numbers) -> Numbers:
     """Mm beyond the gripper along the last link, of centres (N, 3)."""
-    return np.asarray(-1000.0 * (place - found.gripper)[:, 2], np.float32)
+    return np.asarray(-1000.0 * (centre - runs.gripper)[:, 2], np.float32)
 
 
 def write_page(result: Reproduction, path: Path, progress: Progress | None = None) -> Path:
     """The figures, with one grip of which all is drawn, and all tables as one HTML file."""
     (progress or silent)("figures")
-    return page_of(result, trial(SHAKEN, [(45.0, 45.0)], seed=result.seed)).write(path)
+    return page_of(result, simulate_grip(SHAKEN, [(45.0, 45.0)], seed=result.seed)).write(path)
 
 
 def page_of(result: Reproduction, one: Trial) -> Page:
     """The page; `one` is a grip of which all is drawn."""
     found: SchmitzRuns = result.flights
-    story = one.story
-    joints = story.filter.arm.arm.model.topology.joint_names
+    content = one.page
+    joints = content.filter.arm.arm.model.topology.joint_names
     grip = [
-        Picture("Mass", mass_chart(story), "With its 95 % band.", wide=True),
+        Picture("Mass", mass_chart(content), "With its 95 % band.", wide=True),
         *(
-            Picture(f"Joint {name}", reading_chart(story, j), "Orange: the model, while the joint slides.")
+            Picture(f"Joint {name}", reading_chart(content, j), "Orange: the model, while the joint slides.")
             for j, name in enumerate(joints)
         ),
-        Picture("The arm from its side", arm_chart(story), "Where the weight acts."),
+        Picture("The arm from its side", arm_chart(content), "Where the weight acts."),
     ]
     shaken = [
         Picture(
@@ -116,13 +116,13 @@ def page_of(result: Reproduction, one: Trial) -> Page:
             Section(
                 "Series A: three weights, three poses",
                 f"Each box: {runs} arms.",
-                [Picture("Error", error_points(found), "With motion and calibration.", wide=True)],
+                [Picture("Error", draw_errors(found), "With motion and calibration.", wide=True)],
             ),
             Section("Series B: 273 g on a moving base", "The paper's estimate steps up and stays.", shaken),
             Section(
                 "Where the weight acts",
                 "273 g up to 60 mm beyond the gripper.",
-                [Picture("Offset", place_points(found), "Two poses tell mass and place apart.", wide=True)],
+                [Picture("Offset", draw_positions(found), "Two poses tell mass and place apart.", wide=True)],
             ),
         ],
         result,

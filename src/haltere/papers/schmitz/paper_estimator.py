@@ -39,7 +39,7 @@ def direct_mass(
 ) -> Numbers:
     """(..., T) kg of equation (1), for the base's tilt in rad and vertical acceleration in m/s2."""
     arm = arm or PaperArm()
-    l1, l2 = levers(record.angle, arm, tilt)
+    l1, l2 = lever_arms(record.angle, arm, tilt)
     l12 = l1 + l2
     g = GRAVITY + np.asarray(vertical)
     weight = arm.servo_mass * g
@@ -66,14 +66,14 @@ def mean_of_last(mass: Numbers, count: int = 20) -> Numbers:
 def closed_form(record: ArmRecord, arm: PaperArm | None = None) -> tuple[Numbers, Numbers]:
     """(..., T) force in N and horizontal offset from the gripper in m, equation (3), of torques with corrections."""
     arm = arm or PaperArm()
-    l1, l2 = levers(record.angle, arm)
+    l1, l2 = lever_arms(record.angle, arm)
     torque = record.load * np.asarray(arm.stall) * np.asarray(arm.corrections)
     force = (torque[..., 0] - torque[..., 1]) / _or_nan(l1)
     offset = torque[..., 1] / np.where(np.abs(force) < 1e-3, np.nan, force) - l2
     return np.asarray(force), np.asarray(offset)
 
 
-def levers(angle: Numbers, arm: PaperArm, tilt: float = 0.0) -> tuple[Numbers, Numbers]:
+def lever_arms(angle: Numbers, arm: PaperArm, tilt: float = 0.0) -> tuple[Numbers, Numbers]:
     """l1 and l2 (...), m, of joint angles (..., 2), rad."""
     first = angle[..., 0] + tilt
     return arm.lengths[0] * np.sin(first), arm.lengths[1] * np.sin(first + angle[..., 1])

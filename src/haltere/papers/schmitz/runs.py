@@ -14,19 +14,19 @@ from haltere.estimation.payload.model import DriftBudget
 from haltere.estimation.payload.record import ArmRecord
 from haltere.estimation.payload.state import WHILE_SHAKEN, PayloadEstimate
 from haltere.foundation.numbers import Numbers
-from haltere.papers.schmitz.bench import POSES, Bench, draw
+from haltere.papers.schmitz.bench import POSES, Bench, draw_arms
 from haltere.papers.schmitz.grip_flights import flight_rows
 from haltere.papers.schmitz.series import (
-    SELDOM,
-    Measured,
-    calibrated,
-    in_poses,
-    measured,
-    nominal,
+    RARELY,
+    MassHistory,
+    calibrate_arms,
+    measure_in_poses,
+    measure_record,
+    measure_while_shaken,
+    nominal_arm,
     paper_masses,
     series_b,
     series_record,
-    while_shaken,
     wide_filter,
 )
 from haltere.papers.tables import PaperRow, Progress, check_runs, silent
@@ -45,16 +45,16 @@ MOST_FLIGHTS = 100
 class SchmitzRuns:
     """All that was measured, by pose and mass."""
 
-    moved: dict[tuple[int, float], Measured]
+    with_motion: dict[tuple[int, float], MassHistory]
     uncalibrated: dict[tuple[int, float], PayloadEstimate]
-    still: dict[tuple[int, float], PayloadEstimate]
+    without_motion: dict[tuple[int, float], PayloadEstimate]
     records: dict[float, ArmRecord]
     """Without motion in the paper's first pose, by mass."""
-    shaken: dict[bool, tuple[Measured, Numbers, Numbers]]
+    shaken: dict[bool, tuple[MassHistory, Numbers, Numbers]]
     """Ours, and times and averages of the paper's estimator, by whether vertical."""
     through: dict[bool, PayloadEstimate]
     """Measured while it shakes at 2 Hz, by whether vertical."""
-    places: dict[str, tuple[PayloadEstimate, Numbers]]
+    positions: dict[str, tuple[PayloadEstimate, Numbers]]
     """Estimate and true centre of mass."""
     drifted: dict[str, tuple[Numbers, Numbers]]
     """Errors and deviations, kg, by what the estimator does not know."""
@@ -72,9 +72,9 @@ def measure_all(
     check_runs(runs, 2, 20)
     progress = progress or silent
     progress("calibration with two weights")
-    bench = draw(runs, seed)
-    belief = calibrated(bench)
-    ours, plain = PayloadCore(belief), PayloadCore(nominal())
+    bench = draw_arms(runs, seed)
+    belief = calibrate_arms(bench)
+    ours, plain = PayloadCore(belief), PayloadCore(nominal_arm())
     moved, still, uncalibrated, records = {}, {}, {}, {}
     for place, pose in enumerate(POSES):
         progress(f"series A, pose ({pose[0]:.0f}, {pose[1]:.0f})")
@@ -82,33 +82,33 @@ def measure_all(
         for mass in (0.0, *lighter, *MASSES):
             record = series_record(bench, pose, mass)
             signals = ours.signals(record)
-            moved[place, mass] = measured(ours, record, signals=signals)[0]
-            uncalibrated[place, mass] = measured(plain, record, signals=signals, every=SELDOM)[0].last
+            moved[place, mass] = measure_record(ours, record, signals=signals)[0]
+            uncalibrated[place, mass] = measure_record(plain, record, signals=signals, every=RARELY)[0].last
             if mass in (0.0, *MASSES):
                 quiet = series_record(bench, pose, mass, None)
-                still[place, mass] = measured(ours, quiet, every=SELDOM)[0].last
+                still[place, mass] = measure_record(ours, quiet, every=RARELY)[0].last
                 if place == 0:
                     records[mass] = quiet
     shaken, through = {}, {}
     for vertical in (False, True):
         progress("series B, " + ("vertical" if vertical else "horizontal"))
         alone = series_b(bench, vertical, motion=False, mass=SHAKEN)
-        found = measured(ours, series_b(bench, vertical, motion=True, mass=SHAKEN))[0]
+        found = measure_record(ours, series_b(bench, vertical, motion=True, mass=SHAKEN))[0]
         shaken[vertical] = (found, alone.time[::2], paper_masses(alone)[1])
-        through[vertical] = while_shaken(bench, PayloadCore(belief, WHILE_SHAKEN), vertical, SHAKEN)
+        through[vertical] = measure_while_shaken(bench, PayloadCore(belief, WHILE_SHAKEN), vertical, SHAKEN)
     progress("where the weight acts")
-    places = _places(bench, wide_filter(belief))
+    places = _measure_positions(bench, wide_filter(belief))
     drifted, flights = {}, []
     if thorough:
         progress("drift and other friction")
         told, law = DriftBudget(friction=0.10), {"exponent": 0.85}
         drifted = {
-            BUDGETED: _joined([_errors(draw(runs, seed + 6 + i), DriftBudget()) for i in range(2)]),
-            "10 % drift, told": _errors(draw(runs, seed + 1, 0.10), told),
-            "10 % drift, not told": _errors(draw(runs, seed + 2, 0.10), DriftBudget()),
-            "losses as the load to 0.85": _errors(draw(runs, seed + 3, **law), DriftBudget()),
+            BUDGETED: _joined([_errors(draw_arms(runs, seed + 6 + i), DriftBudget()) for i in range(2)]),
+            "10 % drift, told": _errors(draw_arms(runs, seed + 1, 0.10), told),
+            "10 % drift, not told": _errors(draw_arms(runs, seed + 2, 0.10), DriftBudget()),
+            "losses as the load to 0.85": _errors(draw_arms(runs, seed + 3, **law), DriftBudget()),
             "10 % drift and losses as the load to 0.85, not told": _errors(
-                draw(runs, seed + 4, 0.10, **law), DriftBudget()
+                draw_arms(runs, seed + 4, 0.10, **law), DriftBudget()
             ),
         }
         progress("gripping in flight")
@@ -118,7 +118,7 @@ def measure_all(
     )
 
 
-def _places(bench: Bench, filter_: PayloadCore) -> dict[str, tuple[PayloadEstimate, Numbers]]:
+def _measure_positions(bench: Bench, filter_: PayloadCore) -> dict[str, tuple[PayloadEstimate, Numbers]]:
     offset = np.zeros((bench.runs, 3))
     offset[:, 2] = -bench.rng.uniform(0.0, 0.06, bench.runs)
     truth = filter_.arm.gripper + offset
@@ -127,14 +127,17 @@ def _places(bench: Bench, filter_: PayloadCore) -> dict[str, tuple[PayloadEstima
         "one pose": ((90.0, 0.0),),
         "pose (0, 90)": ((0.0, 90.0),),
     }
-    return {name: (in_poses(bench, filter_, poses, SHAKEN, offset), truth) for name, poses in kinds.items()}
+    return {
+        name: (measure_in_poses(bench, filter_, poses, SHAKEN, offset), truth)
+        for name, poses in kinds.items()
+    }
 
 
 def _errors(bench: Bench, budget: DriftBudget) -> tuple[Numbers, Numbers]:
     """Errors and deviations (runs, 3), kg, over the weights, each in another pose."""
-    filter_ = PayloadCore(calibrated(bench, budget))
+    filter_ = PayloadCore(calibrate_arms(bench, budget))
     found = [
-        measured(filter_, series_record(bench, pose, mass), every=SELDOM)[0].last
+        measure_record(filter_, series_record(bench, pose, mass), every=RARELY)[0].last
         for pose, mass in zip(POSES, MASSES, strict=True)
     ]
     error = np.stack([one.mass - mass for one, mass in zip(found, MASSES, strict=True)], axis=-1)
@@ -166,7 +169,7 @@ def run_of(record: ArmRecord, run: int) -> ArmRecord:
     )
 
 
-def spoiled(record: ArmRecord, kind: str, joint: int = 0) -> ArmRecord:
+def with_fault(record: ArmRecord, kind: str, joint: int = 0) -> ArmRecord:
     """The reports (T, J) of one run with a fault; on one joint where it concerns one."""
     load, angle, goal = record.load.copy(), record.angle.copy(), record.goal
     if kind == "load-zero":
@@ -187,7 +190,7 @@ def spoiled(record: ArmRecord, kind: str, joint: int = 0) -> ArmRecord:
 
 def fault_rows(bench: Bench) -> list[PaperRow]:
     """Shares of runs in which a fault was not found, or another was named; and of good ones with an alarm."""
-    belief = nominal()
+    belief = nominal_arm()
     records = [
         series_record(bench, pose, mass) for pose, mass in zip(POSES, (0.138, 0.273, 0.36), strict=True)
     ]
@@ -199,7 +202,7 @@ def fault_rows(bench: Bench) -> list[PaperRow]:
             whole = run_of(record, run)
             for goals in (whole, replace(whole, goal=None)):
                 for kind in FAULTS:
-                    names = {f.kind for f in payload_faults(belief, spoiled(goals, kind, run % 2))}
+                    names = {f.kind for f in payload_faults(belief, with_fault(goals, kind, run % 2))}
                     wrong[kind] += names != {kind}
     rows = [
         PaperRow(f"{words}: not named", "1", wrong[kind] / (2.0 * tried), 0.0)

@@ -26,8 +26,8 @@ from haltere.papers.schmitz.bench import (
     VEHICLE,
     Bench,
     base_at_rest,
-    sweep,
-    trace,
+    sweep_motion,
+    trace_arms,
 )
 
 LOADING = 0.3
@@ -40,12 +40,12 @@ SWEEP_TIME = 2.0
 END = 3.6
 CALIBRATION_MASSES = (0.0, 0.1, 0.3)
 """kg: the empty arm and two known weights."""
-EVERY, SELDOM = 10, 50
+EVERY, RARELY = 10, 50
 """Reports from one estimate to the next; and where only the last is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MassHistory:
     """Of N runs.
 
     Attributes:
@@ -65,20 +65,20 @@ class Measured:
     settled: Numbers
 
 
-def nominal(drift: DriftBudget | None = None) -> ArmBelief:
+def nominal_arm(drift: DriftBudget | None = None) -> ArmBelief:
     """What the airframe file says, uncalibrated."""
     return ArmBelief.from_airframe(from_catalogue(VEHICLE), drift=drift)
 
 
-def calibrated(bench: Bench, drift: DriftBudget | None = None) -> ArmBelief:
+def calibrate_arms(bench: Bench, drift: DriftBudget | None = None) -> ArmBelief:
     """What two known weights and the empty arm tell of each arm, with the drift budget for what happens after."""
     time = np.arange(round(12.0 * RATE)) / RATE
     held = np.clip((time - 0.2) / LOADING, 0.0, 1.0)
-    motion = sweep(time, 0.8, 15.0, (0.2, 0.3))
+    motion = sweep_motion(time, 0.8, 15.0, (0.2, 0.3))
     records = [
-        trace(bench, (45.0, 45.0), mass, motion, held, drifted=False)[0] for mass in CALIBRATION_MASSES
+        trace_arms(bench, (45.0, 45.0), mass, motion, held, drifted=False)[0] for mass in CALIBRATION_MASSES
     ]
-    found = calibrate(nominal(drift), records, CALIBRATION_MASSES)
+    found = calibrate(nominal_arm(drift), records, CALIBRATION_MASSES)
     return found.belief.drifted(drift or DriftBudget())
 
 
@@ -112,11 +112,11 @@ def series_record(
     time, held = timeline(END if motion is None else SWEEP + motion.duration + 0.5)
     moved = np.zeros((len(time), 2))
     if motion is not None:
-        moved = sweep(time, SWEEP, motion.amplitude, motion.frequencies, SWEEP + motion.duration)
-    return trace(bench, pose, mass, moved, held, offset=offset)[0]
+        moved = sweep_motion(time, SWEEP, motion.amplitude, motion.frequencies, SWEEP + motion.duration)
+    return trace_arms(bench, pose, mass, moved, held, offset=offset)[0]
 
 
-def measured(
+def measure_record(
     filter_: PayloadCore,
     record: ArmRecord,
     first: float = FIRST,
@@ -125,7 +125,7 @@ def measured(
     *,
     signals: ArmSignals | None = None,
     every: int = EVERY,
-) -> tuple[Measured, PayloadBelief]:
+) -> tuple[MassHistory, PayloadBelief]:
     """Estimates from the readings between two times, s, on top of those taken in `before`, after `every` reports.
 
     The `signals` of a record can be shared by filters of the same arm.
@@ -144,7 +144,7 @@ def measured(
     late = np.where(outside.any(-1), count - np.argmax(outside[..., ::-1], axis=-1), 0)
     time = (begin + every * (1 + np.arange(count))) / RATE
     return (
-        Measured(
+        MassHistory(
             found[-1],
             mass,
             np.stack([one.sigma for one in found], axis=-1),
@@ -176,19 +176,21 @@ def series_b(bench: Bench, vertical: bool, motion: bool, mass: float = 0.273) ->
     moved = np.zeros((len(time), 2))
     if motion:
         for start in (SWEEP, 5.0, 18.0):
-            part = sweep(time, start, end=start + SWEEP_TIME)
+            part = sweep_motion(time, start, end=start + SWEEP_TIME)
             moved = moved + part
-    return trace(bench, (45.0, 45.0), mass, moved, held, force=force)[0]
+    return trace_arms(bench, (45.0, 45.0), mass, moved, held, force=force)[0]
 
 
-def while_shaken(bench: Bench, filter_: PayloadCore, vertical: bool, mass: float = 0.273) -> PayloadEstimate:
+def measure_while_shaken(
+    bench: Bench, filter_: PayloadCore, vertical: bool, mass: float = 0.273
+) -> PayloadEstimate:
     """What sweeps tell during the 2 Hz of series B, and nothing else; `filter_` with `WHILE_SHAKEN`."""
     time, held = timeline(6.0)
     force = base_at_rest(time)
     force[:, 2 if vertical else 0] += oscillation(time, 1.5, 2.0, 8.0)
-    moved = sweep(time, 1.5, 10.0, end=5.5)
-    record = trace(bench, (45.0, 45.0), mass, moved, held, force=force)[0]
-    return measured(filter_, record, 1.6, 5.5, every=SELDOM)[0].last
+    moved = sweep_motion(time, 1.5, 10.0, end=5.5)
+    record = trace_arms(bench, (45.0, 45.0), mass, moved, held, force=force)[0]
+    return measure_record(filter_, record, 1.6, 5.5, every=RARELY)[0].last
 
 
 def turning(
@@ -201,10 +203,12 @@ def turning(
     angle = size * np.sin(w * since)
     rate = size * w * np.cos(w * since) * (time >= 0.5)
     force = GRAVITY * np.stack([-np.sin(angle), np.zeros_like(angle), np.cos(angle)], axis=-1)
-    moved = sweep(time, 0.5, 25.0, (0.4, 0.3))
+    moved = sweep_motion(time, 0.5, 25.0, (0.4, 0.3))
     pitch = (rate, -(w**2) * angle)
     hung = np.ones_like(time)
-    return trace(bench, (45.0, 45.0), mass, moved, hung, force=force, own_inertia=own_inertia, pitch=pitch)[0]
+    return trace_arms(
+        bench, (45.0, 45.0), mass, moved, hung, force=force, own_inertia=own_inertia, pitch=pitch
+    )[0]
 
 
 def paper_masses(record: ArmRecord, every: int = 2, memory: int = 20) -> tuple[Numbers, Numbers]:
@@ -225,7 +229,7 @@ def wide_filter(belief: ArmBelief) -> PayloadCore:
     return PayloadCore(belief, BESIDE)
 
 
-def in_poses(
+def measure_in_poses(
     bench: Bench,
     filter_: PayloadCore,
     poses: Sequence[Sequence[float]],
@@ -237,5 +241,5 @@ def in_poses(
     belief: PayloadBelief | None = None
     for pose in poses:
         record = series_record(bench, pose, mass, motion, offset)
-        found, belief = measured(filter_, record, before=belief, every=SELDOM)
+        found, belief = measure_record(filter_, record, before=belief, every=RARELY)
     return found.last

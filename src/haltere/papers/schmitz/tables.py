@@ -41,27 +41,27 @@ def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Rep
     return make_tables(measure_all(runs, seed, progress), seed)
 
 
-def make_tables(found: SchmitzRuns, seed: int = 0) -> Reproduction:
+def make_tables(runs: SchmitzRuns, seed: int = 0) -> Reproduction:
     """The tables of all series."""
     rows = {
-        "Table I with the paper's estimator, pose (0, 90), without motion": table_one_rows(found),
-        "Series A, ours": series_a_rows(found),
-        "Series B: 273 g on a moving base": series_b_rows(found),
-        "Series C: light loads": series_c_rows(found),
-        "Where the weight acts, offsets to 60 mm": place_rows(found),
-        "Confidence": confidence_rows(found),
-        "Faults": fault_rows(found.bench),
-        "Gripping 273 g in flight, ours": found.flights,
+        "Table I with the paper's estimator, pose (0, 90), without motion": table_one_rows(runs),
+        "Series A, ours": series_a_rows(runs),
+        "Series B: 273 g on a moving base": series_b_rows(runs),
+        "Series C: light loads": series_c_rows(runs),
+        "Where the weight acts, offsets to 60 mm": position_rows(runs),
+        "Confidence": confidence_rows(runs),
+        "Faults": fault_rows(runs.bench),
+        "Gripping 273 g in flight, ours": runs.flights,
         "The arm itself": limit_rows(),
     }
-    return Reproduction(named_tables(rows), found.bench.runs, seed, found)
+    return Reproduction(named_tables(rows), runs.bench.runs, seed, runs)
 
 
-def table_one_rows(found: SchmitzRuns) -> list[PaperRow]:
+def table_one_rows(runs: SchmitzRuns) -> list[PaperRow]:
     """What Listing 1 reads on these servos."""
     rows = []
     for mass, (average, relative, direct_spread, average_spread) in TABLE_ONE.items():
-        direct, running = paper_masses(found.records[mass])
+        direct, running = paper_masses(runs.records[mass])
         late = slice(-75, None)
         label = f"{1000 * mass:.0f} g" if mass else "no load"
         rows.append(PaperRow(f"RunAvg20, {label}", "kg", np.mean(running[:, -1]), None, average))
@@ -74,13 +74,13 @@ def table_one_rows(found: SchmitzRuns) -> list[PaperRow]:
         ]
     for every, rate in ((2, 50), (1, 100)):
         for memory in (10, 20, 30):
-            _, running = paper_masses(found.records[SHAKEN], every, memory)
+            _, running = paper_masses(runs.records[SHAKEN], every, memory)
             reached = _settled(running, rate)
             printed = {(50, 20): 0.5, (100, 10): 0.1}.get((rate, memory))
             rows.append(
                 PaperRow(f"time to 95 % of 273 g, {memory} samples at {rate} Hz", "s", reached, None, printed)
             )
-    _, offset = paper_estimator.closed_form(found.records[0.36])
+    _, offset = paper_estimator.closed_form(runs.records[0.36])
     tail = slice(-100, None)
     seen = np.isfinite(offset[:, tail]).mean()
     rows.append(PaperRow("Section III-C in pose (0, 90): share of samples with a result", "1", seen))
@@ -95,20 +95,20 @@ def _settled(running: Numbers, rate: float) -> float:
     return float(np.median(np.argmax(share >= 0.95, axis=-1) / rate))
 
 
-def series_a_rows(found: SchmitzRuns) -> list[PaperRow]:
+def series_a_rows(runs: SchmitzRuns) -> list[PaperRow]:
     """Accuracy of the mass in three poses."""
     rows = []
     for place, pose in enumerate(POSES):
         at = f"pose ({pose[0]:.0f}, {pose[1]:.0f})"
-        empty = found.moved[place, 0.0].last
+        empty = runs.with_motion[place, 0.0].last
         rows.append(PaperRow(f"no load, {at}: mean error", "kg", np.mean(np.abs(empty.mass)), 0.0012))
         for mass in MASSES:
-            one = found.moved[place, mass]
+            one = runs.with_motion[place, mass]
             errors = np.abs(one.last.mass - mass) / mass
             printed = TABLE_ONE[mass][1] if place == 0 else None
             label = f"{1000 * mass:.0f} g, {at}"
-            plain = np.abs(found.uncalibrated[place, mass].mass - mass) / mass
-            quiet = np.abs(found.still[place, mass].mass - mass) / mass
+            plain = np.abs(runs.uncalibrated[place, mass].mass - mass) / mass
+            quiet = np.abs(runs.without_motion[place, mass].mass - mass) / mass
             rows += [
                 PaperRow(f"{label}: mean error", "1", errors.mean(), 0.016, printed),
                 PaperRow(f"{label}: p95", "1", np.percentile(errors, 95.0), 0.04),
@@ -117,17 +117,17 @@ def series_a_rows(found: SchmitzRuns) -> list[PaperRow]:
                 PaperRow(
                     f"{label}: sigma without motion",
                     "1",
-                    np.mean(found.still[place, mass].sigma) / mass,
+                    np.mean(runs.without_motion[place, mass].sigma) / mass,
                 ),
                 PaperRow(f"{label}: settled, p95", "s", np.percentile(one.settled, 95.0), 2.5),
             ]
     return rows
 
 
-def series_b_rows(found: SchmitzRuns) -> list[PaperRow]:
+def series_b_rows(runs: SchmitzRuns) -> list[PaperRow]:
     """On a base that goes to and fro by 10 cm."""
     rows = []
-    for vertical, (ours, time, running) in found.shaken.items():
+    for vertical, (ours, time, running) in runs.shaken.items():
         way = "vertical" if vertical else "horizontal"
 
         def level(first: float, last: float, time: Numbers = time, running: Numbers = running) -> float:
@@ -155,14 +155,14 @@ def series_b_rows(found: SchmitzRuns) -> list[PaperRow]:
                         f"{way}, ours, {words}: not flagged held", "1", 1.0 - ours.held[:, late].mean(), 0.0
                     )
                 )
-        errors = np.abs(found.through[vertical].mass - SHAKEN) / SHAKEN
+        errors = np.abs(runs.through[vertical].mass - SHAKEN) / SHAKEN
         rows.append(PaperRow(f"{way}, ours, measured during 2 Hz: mean error", "1", errors.mean(), 0.1))
     return rows
 
 
-def series_c_rows(found: SchmitzRuns) -> list[PaperRow]:
+def series_c_rows(runs: SchmitzRuns) -> list[PaperRow]:
     """36.3 g, and 20 g against nothing."""
-    light, lighter, empty = (found.moved[1, m].last for m in (LIGHT, LIGHTER, 0.0))
+    light, lighter, empty = (runs.with_motion[1, m].last for m in (LIGHT, LIGHTER, 0.0))
     errors = np.abs(light.mass - LIGHT) / LIGHT
     missed = np.mean(lighter.mass < ONE_SIDED * lighter.sigma)
     return [
@@ -172,39 +172,40 @@ def series_c_rows(found: SchmitzRuns) -> list[PaperRow]:
     ]
 
 
-def place_rows(found: SchmitzRuns) -> list[PaperRow]:
+def position_rows(runs: SchmitzRuns) -> list[PaperRow]:
     """The centre of mass of 273 g, unknown with it."""
     rows = []
     for name, bound in (("two poses", 0.0025), ("one pose", 0.008)):
-        estimate, truth = found.places[name]
+        estimate, truth = runs.positions[name]
         errors = np.abs(estimate.center_of_mass - truth)[:, 2]
         rows += [
             PaperRow(f"{name}: mean error along the arm", "m", errors.mean(), bound),
             PaperRow(f"{name}: called unobservable", "1", 1.0 - estimate.place_observable.mean(), 0.0),
         ]
-    refused, _ = found.places["pose (0, 90)"]
+    refused, _ = runs.positions["pose (0, 90)"]
     rows.append(PaperRow("pose (0, 90) called observable", "1", refused.place_observable.mean(), 0.0))
     return rows
 
 
-def confidence_rows(found: SchmitzRuns) -> list[PaperRow]:
+def confidence_rows(runs: SchmitzRuns) -> list[PaperRow]:
     """How often the truth lies inside 95 % intervals."""
     inside = np.mean(
         [
-            np.abs(found.moved[place, mass].last.mass - mass) < 1.96 * found.moved[place, mass].last.sigma
+            np.abs(runs.with_motion[place, mass].last.mass - mass)
+            < 1.96 * runs.with_motion[place, mass].last.sigma
             for place in range(len(POSES))
             for mass in MASSES
         ]
     )
-    more, doubt = found.drifted.get(BUDGETED, (np.zeros((0, 1)), np.zeros((0, 1))))
+    more, doubt = runs.drifted.get(BUDGETED, (np.zeros((0, 1)), np.zeros((0, 1))))
     if len(more):
-        arms = np.asarray([found.bench.runs, len(more)])
+        arms = np.asarray([runs.bench.runs, len(more)])
         inside = np.average([inside, np.mean(np.abs(more) < 1.96 * doubt)], weights=arms)
     rows = [
         PaperRow("inside, drift as budgeted, at least 0.9", "1", inside, 0.99),
         PaperRow("outside, drift as budgeted", "1", 1.0 - inside, 0.1),
     ]
-    for name, (error, sigma) in found.drifted.items():
+    for name, (error, sigma) in runs.drifted.items():
         if name == BUDGETED:
             continue
         rows += [

@@ -14,19 +14,19 @@ from haltere.estimation.payload.record import PayloadError
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import BESIDE, PayloadBelief, PayloadEstimate
 from haltere.identification.payload.reading import estimate_to_dict
-from haltere.papers.schmitz.bench import draw
+from haltere.papers.schmitz.bench import draw_arms
 from haltere.papers.schmitz.runs import run_of
 from haltere.papers.schmitz.series import (
     QUICK,
     WIDE,
-    Measured,
-    calibrated,
-    measured,
-    nominal,
+    MassHistory,
+    calibrate_arms,
+    measure_record,
+    nominal_arm,
     paper_masses,
     series_record,
 )
-from haltere.report.payload import Story, page
+from haltere.report.payload import PayloadPage, render_payload
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Trial:
     """What one simulated grip gave.
 
     Attributes:
-        found: the estimates in the last pose.
+        history: the estimates in the last pose.
         filter: the estimator, with what calibration told of the arm.
         belief: all that was read.
         signals: regression rows of the reports in the last pose.
@@ -43,7 +43,7 @@ class Trial:
         paper: kg, the paper's estimator at the end.
     """
 
-    found: Measured
+    history: MassHistory
     filter: PayloadCore
     belief: PayloadBelief
     signals: ArmSignals
@@ -52,23 +52,25 @@ class Trial:
     paper: float
 
     @property
-    def story(self) -> Story:
+    def page(self) -> PayloadPage:
         """For its page."""
         x = self.filter.posterior(self.belief)[0]
-        mass = np.where(self.estimate.observable, self.found.mass, np.nan)
-        values = (self.found.time, mass, self.found.sigma, self.found.held)
-        return Story(self.filter, self.signals, x, *values, self.estimate, (), self.findings, self.truth)
+        mass = np.where(self.estimate.observable, self.history.mass, np.nan)
+        values = (self.history.time, mass, self.history.sigma, self.history.held)
+        return PayloadPage(
+            self.filter, self.signals, x, *values, self.estimate, (), self.findings, self.truth
+        )
 
     @property
     def estimate(self) -> PayloadEstimate:
         """At the end."""
-        return self.found.last
+        return self.history.last
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data: the estimate at the end beside the truth."""
         return {
             **estimate_to_dict(self.estimate),
-            "settled": float(self.found.settled),
+            "settled": float(self.history.settled),
             "paper_mass": self.paper,
             "findings": [finding.to_dict() for finding in self.findings],
             "events": [],
@@ -78,10 +80,10 @@ class Trial:
 
     def report(self, path: Path) -> Path:
         """Write its page as one HTML file."""
-        return page(self.story, "A simulated grip").write(path)
+        return render_payload(self.page, "A simulated grip").write(path)
 
 
-def trial(
+def simulate_grip(
     mass: float,
     poses: Sequence[Sequence[float]],
     offset: float = 0.0,
@@ -89,7 +91,7 @@ def trial(
     *,
     motion: bool = True,
     calibration: bool = True,
-    place_known: bool | None = None,
+    position_known: bool | None = None,
 ) -> Trial:
     """Grip a mass (kg) with the catalogue's arm, whose servos the seed draws, and measure it in each pose (deg).
 
@@ -100,7 +102,7 @@ def trial(
         seed: of the servos, the drift and the noise.
         motion: whether the joints sweep to measure.
         calibration: whether the servos were calibrated with two known weights before.
-        place_known: whether the weight is known to hang at the gripper; by default if there is one pose and no offset.
+        position_known: whether the weight hangs at the gripper; by default if there is one pose and no offset.
     """
     if not (0.0 <= mass <= 1.0):
         raise PayloadError(f"got a mass of {mass:g} kg, expected 0 to 1; the arm lifts 0.45 kg")
@@ -108,17 +110,17 @@ def trial(
         raise PayloadError(f"got an offset of {offset:g} m, expected at most 0.1; give m")
     if not poses or any(len(pose) != 2 or not all(abs(a) <= 150.0 for a in pose) for pose in poses):
         raise PayloadError(f"got the poses {list(poses)}, expected two angles within 150 degrees; try 45,45")
-    at_gripper = (len(poses) == 1 and offset == 0.0) if place_known is None else place_known
-    bench = draw(1, seed)
-    belief = calibrated(bench).of_run(0) if calibration else nominal()
+    at_gripper = (len(poses) == 1 and offset == 0.0) if position_known is None else position_known
+    bench = draw_arms(1, seed)
+    belief = calibrate_arms(bench).of_run(0) if calibration else nominal_arm()
     filter_ = PayloadCore(belief, None if at_gripper else BESIDE)
     shift = np.asarray([[0.0, 0.0, -offset]])
     sweep = (QUICK if at_gripper else WIDE) if motion else None
     read = filter_.begin()
     for pose in poses:
         record = run_of(series_record(bench, pose, mass, sweep, shift), 0)
-        found, read = measured(filter_, record, before=read)
-    checked = payload_faults(nominal(), record if motion else replace(record, goal=None))
+        history, read = measure_record(filter_, record, before=read)
+    checked = payload_faults(nominal_arm(), record if motion else replace(record, goal=None))
     truth = {"mass": mass, "center_of_mass": (filter_.arm.gripper + shift[0]).tolist()}
     paper = float(paper_masses(record)[1][-1])
-    return Trial(found, filter_, read, filter_.signals(record), checked, truth, paper)
+    return Trial(history, filter_, read, filter_.signals(record), checked, truth, paper)

@@ -11,9 +11,8 @@ from haltere.estimation.payload.events import watched
 from haltere.estimation.payload.model import ArmBelief, DriftBudget, coefficients, payload_parameters
 from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.state import TURNED
-from haltere.papers.schmitz import bench as bench_of
-from haltere.papers.schmitz import paper_estimator as paper
-from haltere.papers.schmitz import series
+from haltere.papers.schmitz import bench as arms
+from haltere.papers.schmitz import paper_estimator, series
 from haltere.papers.schmitz.runs import run_of
 
 RUNS = 8
@@ -21,12 +20,12 @@ RUNS = 8
 
 @pytest.fixture(scope="module")
 def bench():
-    return bench_of.draw(RUNS, 77)
+    return arms.draw_arms(RUNS, 77)
 
 
 @pytest.fixture(scope="module")
 def belief(bench):
-    return series.calibrated(bench)
+    return series.calibrate_arms(bench)
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +35,9 @@ def grip(bench):
 
 def test_listing_one_gives_back_a_weight_on_its_own_ideal_servos():
     """Servos that read torque / correction for payload and arm as the listing models them: exact."""
-    arm = paper.PaperArm()
+    arm = paper_estimator.PaperArm()
     angle = np.deg2rad(np.asarray([[45.0, 45.0], [90.0, 0.0], [20.0, 80.0]]))
-    l1, l2 = paper.levers(angle, arm)
+    l1, l2 = paper_estimator.lever_arms(angle, arm)
     mass, g, w = 0.2, 9.81, 0.06 * 9.81
     torque = np.stack(
         [
@@ -48,29 +47,31 @@ def test_listing_one_gives_back_a_weight_on_its_own_ideal_servos():
         axis=-1,
     )
     record = ArmRecord.on_bench(50.0, angle, torque / np.asarray(arm.stall))
-    assert np.allclose(paper.direct_mass(record), mass, rtol=1e-12)
+    assert np.allclose(paper_estimator.direct_mass(record), mass, rtol=1e-12)
 
 
 def test_listing_one_has_no_result_straight_down():
     record = ArmRecord.on_bench(50.0, np.zeros((5, 2)), np.full((5, 2), 0.1))
-    assert np.isnan(paper.direct_mass(record)).all()
+    assert np.isnan(paper_estimator.direct_mass(record)).all()
 
 
 def test_the_running_average_has_a_memory_of_21_samples():
-    values = paper.running_average(np.ones(200))
+    values = paper_estimator.running_average(np.ones(200))
     assert values[0] == pytest.approx(1.0 / 21.0)
     assert values[20] == pytest.approx(1.0 - (20.0 / 21.0) ** 21)
-    assert paper.mean_of_last(np.arange(40.0), 20)[-1] == pytest.approx(np.arange(20.0, 40.0).mean())
+    assert paper_estimator.mean_of_last(np.arange(40.0), 20)[-1] == pytest.approx(
+        np.arange(20.0, 40.0).mean()
+    )
 
 
 def test_closed_form_of_ideal_torques():
-    arm = paper.PaperArm(corrections=(1.0, 1.0))
+    arm = paper_estimator.PaperArm(corrections=(1.0, 1.0))
     angle = np.deg2rad(np.asarray([[90.0, 0.0]]))
-    l1, l2 = paper.levers(angle, arm)
+    l1, l2 = paper_estimator.lever_arms(angle, arm)
     force, offset = 2.5, 0.03
     torque = np.stack([force * (l1 + l2 + offset), force * (l2 + offset)], axis=-1)
     record = ArmRecord.on_bench(50.0, angle, torque / np.asarray(arm.stall))
-    found, place = paper.closed_form(record, arm)
+    found, place = paper_estimator.closed_form(record, arm)
     assert np.allclose(found, force)
     assert np.allclose(place, offset)
 
@@ -100,7 +101,7 @@ def test_inertial_parameters_of_a_payload_are_those_of_the_dynamics():
 
 
 def test_a_calibrated_arm_weighs_273_g(belief, grip):
-    found, _ = series.measured(PayloadCore(belief), grip)
+    found, _ = series.measure_record(PayloadCore(belief), grip)
     error = np.abs(found.last.mass - 0.273) / 0.273
     assert error.mean() < 0.03
     assert np.all(np.abs(found.last.mass - 0.273) < 4.0 * found.last.sigma)
@@ -143,9 +144,9 @@ def test_calibration_finds_the_losses_and_their_doubt(bench, belief):
 
 def test_a_held_value_is_flagged(belief, bench):
     time, held = series.timeline(6.0)
-    motion = bench_of.sweep(time, series.SWEEP, end=series.SWEEP + 2.0)
-    record = bench_of.trace(bench, (45.0, 45.0), 0.273, motion, held)[0]
-    found, _ = series.measured(PayloadCore(belief), record)
+    motion = arms.sweep_motion(time, series.SWEEP, end=series.SWEEP + 2.0)
+    record = arms.trace_arms(bench, (45.0, 45.0), 0.273, motion, held)[0]
+    found, _ = series.measure_record(PayloadCore(belief), record)
     assert found.held[:, -1].all()
     assert not found.held[:, 15].any()
 
@@ -154,9 +155,9 @@ def test_the_place_is_refused_where_both_joints_feel_the_same(belief, bench):
     offset = np.zeros((RUNS, 3))
     offset[:, 2] = -0.03
     wide = series.wide_filter(belief)
-    refused = series.in_poses(bench, wide, ((0.0, 90.0),), 0.273, offset, series.QUICK)
+    refused = series.measure_in_poses(bench, wide, ((0.0, 90.0),), 0.273, offset, series.QUICK)
     assert not refused.place_observable.any()
-    seen = series.in_poses(bench, wide, ((90.0, -90.0), (90.0, 0.0)), 0.273, offset)
+    seen = series.measure_in_poses(bench, wide, ((90.0, -90.0), (90.0, 0.0)), 0.273, offset)
     assert seen.place_observable.all()
     along = (seen.center_of_mass - wide.arm.gripper)[:, 2]
     assert np.abs(along + 0.03).mean() < 0.005
@@ -182,15 +183,15 @@ def test_the_payload_s_own_inertia_is_told_where_the_base_turns(belief, bench, s
 
 def test_straight_down_is_not_observable(belief, bench):
     record = series.series_record(bench, (0.0, 0.0), 0.273)
-    found, _ = series.measured(PayloadCore(belief), record)
+    found, _ = series.measure_record(PayloadCore(belief), record)
     assert not found.last.observable.any()
 
 
 def test_gripping_and_releasing_are_told_with_their_time(belief, bench):
-    time = np.arange(900) / bench_of.RATE
+    time = np.arange(900) / arms.RATE
     held = np.clip((time - 2.0) / 0.3, 0.0, 1.0) * np.clip(1.0 - (time - 6.0) / 0.2, 0.0, 1.0)
-    motion = bench_of.sweep(time, 3.0, end=5.0) + bench_of.sweep(time, 6.7, end=8.7)
-    record = bench_of.trace(bench, (45.0, 45.0), 0.273, motion, held)[0]
+    motion = arms.sweep_motion(time, 3.0, end=5.0) + arms.sweep_motion(time, 6.7, end=8.7)
+    record = arms.trace_arms(bench, (45.0, 45.0), 0.273, motion, held)[0]
     for run in range(2):
         filter_, mine = PayloadCore(belief.of_run(run)), run_of(record, run)
         found = watched(filter_, mine, filter_.signals(mine))
