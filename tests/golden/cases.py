@@ -110,11 +110,38 @@ def flight():
         yield name, {"samples": float(len(channel)), **numbers, **size}
 
 
+RUNS = {"hong": 2, "fresk": 4, "blaha": 4, "schmitz": 4, "boehm": 2}
+
+
+def papers():
+    """The tables of the five papers, of few runs."""
+    from haltere.papers.tables import reproduce_paper
+
+    for name, runs in RUNS.items():
+        yield from paper_numbers(name, reproduce_paper(name, runs, seed=0).to_dict())
+
+
+def paper_numbers(name, result):
+    """Each table of a paper: our numbers, without times of this machine; of Hong's also those of the printed forms."""
+    columns = ("ours", "paper", "corrected") if name == "hong" else ("ours",)
+    for table in result["tables"]:
+        rows = [r for r in table["rows"] if r["unit"] != "us" and not r["quantity"].startswith("CPU time")]
+        numbers = {
+            row["quantity"] if column == "ours" else f"{row['quantity']}, {column}": float(row[column])
+            for row in rows
+            for column in columns
+            if isinstance(row[column], int | float)
+        }
+        if numbers:
+            yield f"{name}: {table['name']}", numbers
+
+
 SECTIONS = {
     "flight": flight,
     "observe": observe,
     "catalogue": catalogue,
     "recorded": recorded,
+    "papers": papers,
 }
 
 
