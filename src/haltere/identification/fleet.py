@@ -22,8 +22,9 @@ from haltere.identification.known import check_known
 from haltere.identification.methods.registry import method_names
 from haltere.identification.pipeline import identify
 from haltere.identification.result import FRAME_COLUMNS, RESULT_FILES, Identification, frame_row, read_result
-from haltere.logs import Mapping as ChannelMapping
-from haltere.logs import load_mapping, read
+from haltere.logs import read
+from haltere.logs.mapping import Mapping as ChannelMapping
+from haltere.logs.mapping import load_mapping
 
 if TYPE_CHECKING:
     from haltere.campaign.case import CampaignCase

@@ -1,7 +1,6 @@
 """Readers of logs: one file in, one `Flight` out, with units, frames, rates, gaps and clock settled."""
 
 from haltere.logs.builder import LogError
-from haltere.logs.mapping import Mapping, load_mapping
 from haltere.logs.registry import LogFormat, read, sniff
 
-__all__ = ["LogError", "LogFormat", "Mapping", "load_mapping", "read", "sniff"]
+__all__ = ["LogError", "LogFormat", "read", "sniff"]

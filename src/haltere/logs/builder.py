@@ -134,8 +134,6 @@ def reading(file: Path, what: str, remedy: str = "copy it again from the vehicle
         raise LogError(f"{file}: is broken or no {what} ({reason[:200]}); {remedy}") from None
 
 
-RPM = 2.0 * np.pi / 60.0
-"""rad/s in a revolution per minute."""
 GAUSS = 1e-4
 """T in a gauss."""
 EARTH = 6_378_137.0

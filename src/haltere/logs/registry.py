@@ -5,12 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from haltere.flight import Flight, FlightError
 from haltere.logs.builder import LogError
-from haltere.logs.mapping import Mapping, load_mapping
+
+if TYPE_CHECKING:
+    from haltere.logs.mapping import Mapping
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ def _maybe_encrypted(head: bytes) -> str:
 _EXTRAS = {"orangebox": "pip install 'haltere[blackbox]'"}
 
 
-def read(path: str | PathLike[str], *, mapping: Mapping | str | PathLike[str] | None = None) -> Flight:
+def read(path: str | PathLike[str], *, mapping: "Mapping | str | PathLike[str] | None" = None) -> Flight:
     """Return the flight in a log file, whatever its format; a `LogError` of one line if it cannot be read.
 
     Args:
@@ -143,7 +146,11 @@ def read(path: str | PathLike[str], *, mapping: Mapping | str | PathLike[str] | 
     """
     file = Path(path)
     log_format = sniff(file)
-    chosen = mapping if mapping is None or isinstance(mapping, Mapping) else load_mapping(mapping)
+    chosen = mapping
+    if isinstance(mapping, str | PathLike):
+        from haltere.logs.mapping import load_mapping  # noqa: PLC0415 - most logs need no mapping
+
+        chosen = load_mapping(mapping)
     if chosen is not None and not log_format.takes_mapping:
         raise LogError(f"{file}: is a {log_format.name}, which needs no mapping; leave it out")
     reader = _reader(file, log_format)

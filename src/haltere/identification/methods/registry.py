@@ -9,7 +9,7 @@ from haltere.identification.methods.base import Method, MethodInput
 #: Module and object of every method, in the order in which `auto` asks them. To add one: write its module and add a
 #: line here.
 METHODS: dict[str, str] = {
-    "throw": "haltere.identification.methods.throw.method:THROW",
+    "throw": "haltere.identification.methods.throw_method:THROW",
     "filter": "haltere.identification.methods.vehicle_method:FILTER",
     "batch": "haltere.identification.methods.vehicle_method:BATCH",
     "effectiveness": "haltere.identification.methods.effectiveness:EFFECTIVENESS",

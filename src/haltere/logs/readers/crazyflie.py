@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 
 from haltere.flight import Flight
 from haltere.flight.rotations import normalize
-from haltere.foundation.constants import STANDARD_GRAVITY
+from haltere.foundation.constants import DEGREE, RPM, STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats, Ints, Times
-from haltere.logs.builder import RPM, Builder, LogError, reading, rotor_names, unwrapped
-from haltere.logs.mapping import DEGREE
+from haltere.logs.builder import Builder, LogError, reading, rotor_names, unwrapped
 
 _TYPES = {"c": "i1", "b": "i1", "B": "u1", "h": "<i2", "H": "<u2", "i": "<i4", "I": "<u4", "q": "<i8", "Q": "<u8",
           "f": "<f4", "d": "<f8", "e": "<f2", "?": "?"}  # fmt: skip

@@ -21,9 +21,10 @@ from rosbags.typesys import Stores, get_typestore
 from haltere.flight import Flight, FlightError
 from haltere.flight.mcap import read_mcap
 from haltere.flight.rotations import normalize
+from haltere.foundation.constants import DEGREE
 from haltere.foundation.numbers import Floats
 from haltere.logs.builder import Builder, LogError, local, reading, rotor_names
-from haltere.logs.mapping import DEGREE, UNIT_BY_NAME, UNITS, ChannelPart, Mapping, add_mapped
+from haltere.logs.mapping import UNIT_BY_NAME, UNITS, ChannelPart, Mapping, add_mapped
 
 Pick = Callable[[Any], list[float]]
 

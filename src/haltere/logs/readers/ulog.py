@@ -16,10 +16,10 @@ from pyulog import ULog
 
 from haltere.flight import Flight
 from haltere.flight.rotations import normalize
+from haltere.foundation.constants import DEGREE, RPM
 from haltere.foundation.numbers import Floats, Times
-from haltere.logs.builder import GAUSS, RPM, Builder, LogError, local, reading, rotor_names
+from haltere.logs.builder import GAUSS, Builder, LogError, local, reading, rotor_names
 from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd
-from haltere.logs.mapping import DEGREE
 
 TOPICS = [
     "sensor_combined", "vehicle_imu", "vehicle_angular_velocity", "vehicle_acceleration", "actuator_motors",

@@ -17,13 +17,11 @@ from haltere.flight.window import HELD_OUT, FlightWindow
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known
 from haltere.identification.methods.absolute import absolute
-from haltere.identification.methods.airframe import with_airframe
-from haltere.identification.methods.base import IMU_ROTATED, Method, MethodInput, MethodResult
+from haltere.identification.methods.base import MethodResult
 from haltere.identification.methods.effectiveness import effectiveness, effectiveness_covariance, places
 from haltere.identification.methods.effectiveness_fit import RotorRows
 from haltere.identification.methods.throw.motors import LogMotor, log_motors
 from haltere.identification.methods.throw.rows import CUTOFF, LogRows, log_rows, predicted
-from haltere.identification.methods.throw.signals import find_throw
 from haltere.identification.regression import force_law as laws
 from haltere.identification.result import Parameter, Prediction
 
@@ -154,20 +152,3 @@ def _predictions(flight: Flight, rows: LogRows, start: float, end: float) -> lis
 def _level(values: Floats) -> Floats:
     """Slow torques are the air's: the mean is taken off."""
     return np.asarray(values - np.mean(values))
-
-
-def _needs(given: MethodInput) -> str:
-    if given.window.rotor_speeds is None or find_throw(given.flight) is None:
-        return "the log holds no throw: no free fall before the motors start; use --method auto"
-    return ""
-
-
-def _run(given: MethodInput) -> MethodResult:
-    throw_span = find_throw(given.flight)
-    assert throw_span is not None
-    rotated = IMU_ROTATED in given.diagnosis.kinds()
-    result = identify_throw(given.flight, given.window, throw_span, given.airframe, given.known, rotated)
-    return with_airframe(result, given)
-
-
-THROW = Method("throw", "the throw", _needs, _run)

@@ -1,0 +1,24 @@
+"""The method for a recorded throw; what it takes to run is imported only when it runs."""
+
+from haltere.identification.methods.base import IMU_ROTATED, Method, MethodInput, MethodResult
+from haltere.identification.methods.throw.signals import find_throw
+
+
+def _needs(given: MethodInput) -> str:
+    if given.window.rotor_speeds is None or find_throw(given.flight) is None:
+        return "the log holds no throw: no free fall before the motors start; use --method auto"
+    return ""
+
+
+def _run(given: MethodInput) -> MethodResult:
+    from haltere.identification.methods.airframe import with_airframe  # noqa: PLC0415 - few logs are throws
+    from haltere.identification.methods.throw.method import identify_throw  # noqa: PLC0415
+
+    throw_span = find_throw(given.flight)
+    assert throw_span is not None
+    rotated = IMU_ROTATED in given.diagnosis.kinds()
+    result = identify_throw(given.flight, given.window, throw_span, given.airframe, given.known, rotated)
+    return with_airframe(result, given)
+
+
+THROW = Method("throw", "the throw", _needs, _run)
