@@ -1,13 +1,13 @@
 """`haltere throw`: what it says in JSON, and what it refuses."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from haltere.cli.app import main
-from haltere.cli.throw import summary
-from haltere.scenarios.throw.throws import Settings, Throws
+from haltere.scenarios.throw.throws import ThrowResults, ThrowSettings
 
 
 def call(capsys, *words):
@@ -19,14 +19,14 @@ def call(capsys, *words):
 
 def made(n=3):
     ones = np.linspace(0.1, 0.3, n)
-    return Throws(
+    return ThrowResults(
         np.array([True, True, False]), ("", "", "the release was not noticed"), ones, ones, ones, ones, ones,
         {"torque": ones}, np.stack([ones, ones], axis=1), ones,
     )  # fmt: skip
 
 
 def test_the_summary_has_the_keys_of_the_contract():
-    said = summary(made(), "random-quad", Settings(prior_throws=False))
+    said = replace(made(), settings=ThrowSettings(prior_throws=False)).to_dict()
     assert (said["runs"], said["recovered"]) == (3, 2)
     assert (said["noise"], said["prior_throws"]) == ("strong", False)
     for name in ("axis_error_deg", "imu_position_error", "altitude_lost", "latency_error"):

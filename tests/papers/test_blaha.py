@@ -8,13 +8,13 @@ from haltere.airframe import from_catalogue
 from haltere.papers.blaha import page, tables
 from haltere.papers.blaha.page import ThrowTrace, trace_throw
 from haltere.papers.tables import PaperRow, PaperTable, Reproduction
-from haltere.scenarios.throw.throws import Throws
+from haltere.scenarios.throw.throws import ThrowResults
 
 
 def made(axis_deg):
     n = 20
     small = np.full(n, 0.01)
-    return Throws(
+    return ThrowResults(
         np.ones(n, bool), ("",) * n, np.radians(np.full(n, axis_deg)), small, small, small, small,
         {name: np.full(n, 1e-4) for name in ("torque", "force", "spin", "max_speed", "time_constant")},
         np.stack([small, small], axis=1), small,

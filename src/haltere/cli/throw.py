@@ -1,18 +1,13 @@
 """`haltere throw`: unknown vehicles are thrown into the air and learn to hover."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
-
-if TYPE_CHECKING:
-    from haltere.scenarios.throw.throws import Settings, Throws
+from haltere.cli.output import JsonFlag, prepare_jax, progress, show
 
 EXAMPLE = "Example: haltere throw --vehicle random-quad --runs 20 --json"
-SHOWN = 20
-"""Failures in the table; JSON has all."""
 
 
 class NoiseName(StrEnum):
@@ -55,7 +50,7 @@ def throw(
         bool,
         typer.Option(
             "--no-prior-throws",
-            help="No tumbles before: the IMU's place is learnt with the rotors; the inertia is taken for a ball's.",
+            help="No tumbles before: the IMU's position is learnt with the rotors; the inertia is taken for a ball's.",
         ),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Same seed, same output.")] = 0,
@@ -63,68 +58,14 @@ def throw(
 ) -> None:
     """Throw unknown vehicles and see whether they hover six seconds later.
 
-    Nothing is known to them but what two earlier tumbles told, which are simulated for each vehicle, too: where the IMU
+    Nothing is known to them but what two earlier tumbles gave, which are simulated for each vehicle, too: where the IMU
     sits (imu_position_error is what they leave) and the shape of the inertia. They excite their motors in turn, learn
     what each does and how late rotor speeds arrive, find the thrust axis and fly to a point 5 m above the ground.
     """
     prepare_jax()
-    import jax
+    from haltere.scenarios.throw.throws import ThrowSettings, throw_vehicles
 
-    from haltere.airframe import load_airframe
-    from haltere.scenarios.throw.throws import KINDS, Settings, throw_vehicles
-
-    chosen = vehicle if vehicle in KINDS else load_airframe(vehicle)
-    settings = Settings(height, spin, noise.value, heading.value, prior_throws=not no_prior_throws)
-    with progress(f"throwing {vehicle}: compiling takes a minute") as say:
-        found = throw_vehicles(jax.random.key(seed), runs, chosen, settings, say)
-    result = summary(found, vehicle, settings)
-    if json:
-        emit_json(result)
-        return
-    rows = [[name, *result[name].values()] for name in STATISTICS]
-    rows += [[name, *values.values()] for name, values in result["parameter_errors"].items()]
-    title = f"{vehicle}: {result['recovered']} of {result['runs']} throws end in a hover"
-    emit_table(title, ("quantity", "median", "mean", "p95", "max"), rows)
-    if result["failures"]:
-        failures = result["failures"]
-        emit_table("Failures", ("throw", "cause"), [[f["run"], f["cause"]] for f in failures[:SHOWN]])
-
-
-STATISTICS = (
-    "axis_error_deg",
-    "imu_position_error",
-    "latency_error",
-    "altitude_lost",
-    "heading_error_deg",
-    "final_distance",
-)
-
-
-def summary(found: "Throws", vehicle: str, settings: "Settings") -> dict[str, Any]:
-    """What the command says in JSON; SI but for the angles that say so."""
-    import numpy as np
-
-    def told(values: Any) -> dict[str, float]:
-        x = np.asarray(values, float)
-        return {
-            "median": float(np.median(x)),
-            "mean": float(np.mean(x)),
-            "p95": float(np.quantile(x, 0.95)),
-            "max": float(np.max(x)),
-        }
-
-    return {
-        "vehicle": vehicle,
-        "noise": settings.noise,
-        "prior_throws": settings.prior_throws,
-        "runs": len(found.recovered),
-        "recovered": int(found.recovered.sum()),
-        "axis_error_deg": told(np.degrees(found.axis_error)),
-        "imu_position_error": told(found.place_error),
-        "latency_error": told(found.latency_error),
-        "altitude_lost": told(found.altitude_lost),
-        "heading_error_deg": told(np.degrees(found.heading_error)),
-        "final_distance": told(found.final[:, 0]),
-        "parameter_errors": {name: told(values) for name, values in found.parameters.items()},
-        "failures": [{"run": i, "cause": cause} for i, cause in enumerate(found.causes) if cause],
-    }
+    settings = ThrowSettings(height, spin, noise.value, heading.value, prior_throws=not no_prior_throws)
+    with progress(f"throwing {vehicle}: compiling takes a minute") as report:
+        result = throw_vehicles(seed, runs, vehicle, settings, report)
+    show(result.to_dict(), result.tables, json=json)

@@ -28,7 +28,7 @@ from haltere.report import theme
 from haltere.report.page import Page, Picture, Section, Table
 from haltere.scenarios.throw.case import NOISES, RATE, TICK, Launch, SensorNoise
 from haltere.scenarios.throw.chain import HAND, PLACE, launch
-from haltere.scenarios.throw.throws import Settings, case_of, told
+from haltere.scenarios.throw.throws import ThrowSettings, case_of, tumble_knowledge
 from haltere.scenarios.throw.vehicles import Thrown, same_vehicles, template
 
 
@@ -58,16 +58,16 @@ class ThrowTrace:
 
 
 @double_precision()
-def trace_throw(airframe: Airframe, seed: int = 0, settings: Settings | None = None) -> ThrowTrace:
+def trace_throw(airframe: Airframe, seed: int = 0, settings: ThrowSettings | None = None) -> ThrowTrace:
     """Throw the vehicle of a file once and watch it learn.
 
     At every position (100 Hz) the sums are solved anew, as if the excitation ended there.
     """
-    chosen = settings or Settings(noise="mems")
+    chosen = settings or ThrowSettings(noise="mems")
     rotors = len(airframe.rotors)
     key = jax.random.key(seed)
     vehicles = same_vehicles(airframe, 1)
-    place, shape = told(vehicles, 1, chosen, jax.random.fold_in(key, 1))
+    place, shape = tumble_knowledge(vehicles, 1, chosen, jax.random.fold_in(key, 1))
     vehicle: Thrown = jax.tree.map(lambda x: x[0], vehicles)
     numbers = (chosen.height, chosen.spin, chosen.goal, NOISES[chosen.noise])
     height, spin, goal, noise = jax.tree.map(lambda x: jnp.asarray(x, float), numbers)

@@ -17,7 +17,7 @@ from haltere.airframe import from_catalogue
 from haltere.foundation.arrays import Array, double_precision
 from haltere.papers.blaha.timings import axis_cost, throw_rows
 from haltere.papers.tables import PaperRow, Progress, Reproduction, named_tables, silent
-from haltere.scenarios.throw.throws import Settings, Throws, throw_vehicles
+from haltere.scenarios.throw.throws import ThrowResults, ThrowSettings, throw_vehicles
 from haltere.scenarios.throw.tumbles import tumble_runs
 
 MOST_TUMBLES = 100
@@ -69,20 +69,23 @@ def tumble_rows(key: Array, runs: int) -> list[PaperRow]:
     return rows
 
 
-def throw_all(key: Array, runs: int, progress: Progress) -> dict[str, Throws]:
+def throw_all(key: Array, runs: int, progress: Progress) -> dict[str, ThrowResults]:
     """The series of throws; one compilation for each number of rotors."""
     quad, hexa = from_catalogue("indiflight-3inch"), from_catalogue("hexa-tilted")
-    cases: dict[str, tuple[Any, Settings]] = {
-        "paper's quadrotor, MEMS": (quad, Settings(noise="mems")),
-        "paper's quadrotor, strong": (quad, Settings(noise="strong")),
-        "random quadrotors, MEMS": ("random-quad", Settings(noise="mems")),
-        "random quadrotors, strong": ("random-quad", Settings(noise="strong")),
-        "random quadrotors from 2.5 m, strong": ("random-quad", Settings(height=2.5)),
-        "random quadrotors with 15 rad/s from 4 m, strong": ("random-quad", Settings(height=4.0, spin=15.0)),
-        "tilted hexarotor, no noise": (hexa, Settings(height=4.0, noise="none")),
-        "tilted hexarotor, MEMS": (hexa, Settings(height=4.0, noise="mems")),
-        "random hexarotors from 4 m, strong": ("random-hexa", Settings(height=4.0)),
-        "random octorotors from 4 m, strong": ("random-octo", Settings(height=4.0)),
+    cases: dict[str, tuple[Any, ThrowSettings]] = {
+        "paper's quadrotor, MEMS": (quad, ThrowSettings(noise="mems")),
+        "paper's quadrotor, strong": (quad, ThrowSettings(noise="strong")),
+        "random quadrotors, MEMS": ("random-quad", ThrowSettings(noise="mems")),
+        "random quadrotors, strong": ("random-quad", ThrowSettings(noise="strong")),
+        "random quadrotors from 2.5 m, strong": ("random-quad", ThrowSettings(height=2.5)),
+        "random quadrotors with 15 rad/s from 4 m, strong": (
+            "random-quad",
+            ThrowSettings(height=4.0, spin=15.0),
+        ),
+        "tilted hexarotor, no noise": (hexa, ThrowSettings(height=4.0, noise="none")),
+        "tilted hexarotor, MEMS": (hexa, ThrowSettings(height=4.0, noise="mems")),
+        "random hexarotors from 4 m, strong": ("random-hexa", ThrowSettings(height=4.0)),
+        "random octorotors from 4 m, strong": ("random-octo", ThrowSettings(height=4.0)),
     }
     found = {}
     for number, (name, (vehicle, settings)) in enumerate(cases.items()):
@@ -91,7 +94,7 @@ def throw_all(key: Array, runs: int, progress: Progress) -> dict[str, Throws]:
     return found
 
 
-def axis_rows(series: dict[str, Throws]) -> list[PaperRow]:
+def axis_rows(series: dict[str, ThrowResults]) -> list[PaperRow]:
     """Angles between the thrust axis that was learnt and the true one."""
     asked: Sequence[tuple[str, str, float, float | None]] = (
         ("paper's quadrotor, MEMS", "p95", 0.5, 2.75),
@@ -118,7 +121,7 @@ def axis_rows(series: dict[str, Throws]) -> list[PaperRow]:
     ]
 
 
-def recovery_rows(series: dict[str, Throws]) -> list[PaperRow]:
+def recovery_rows(series: dict[str, ThrowResults]) -> list[PaperRow]:
     """How many do not hover six seconds later, and altitude lost."""
     allowed = {
         "random quadrotors, strong": 0.005,
@@ -139,7 +142,7 @@ def recovery_rows(series: dict[str, Throws]) -> list[PaperRow]:
     ]
 
 
-def parameter_rows(throws: Throws, kind: str) -> list[PaperRow]:
+def parameter_rows(throws: ThrowResults, kind: str) -> list[PaperRow]:
     """Median errors over the throws of one kind of vehicle."""
     asked = {
         "torque": ("torque rows, rms", "1", 0.05, 0.10),

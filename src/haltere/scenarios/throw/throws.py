@@ -6,21 +6,23 @@ or, without prior throws, nothing: then the place is learnt with the rotors, and
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from os import PathLike, fspath
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.airframe import Airframe
+from haltere.airframe import Airframe, AirframeError, load_airframe
 from haltere.dynamics import State
 from haltere.estimation.throw.effectiveness import SAMPLES as LATE
 from haltere.estimation.throw.excitation import excitation_time
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.constants import GRAVITY
+from haltere.foundation.tables import TextTable
 from haltere.lie import so3
 from haltere.scenarios.throw.case import NOISES, RATE, TICK, Fixes, Launch, SensorNoise, ThrowCase
 from haltere.scenarios.throw.chain import GYRO_RANGE, HAND, RELEASE, Learnt, hover, launch, learn
@@ -33,11 +35,13 @@ WIDTH = 20
 NEAR, SLOW = 0.5, 0.5
 KINDS = {"random-quad": 4, "random-hexa": 6, "random-octo": 8}
 
-Say = Callable[[str], None]
+Progress = Callable[[str], None]
+SHOWN = 20
+"""Failures in the table; `to_dict` has all."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class ThrowSettings:
     """How the vehicles are thrown.
 
     Attributes:
@@ -66,8 +70,8 @@ class Settings:
             raise HaltereError(f"height {self.height:g} m; give more than {RELEASE + 0.5:g} m")
 
 
-@dataclass(frozen=True)
-class Throws:
+@dataclass(frozen=True, repr=False)
+class ThrowResults:
     """What came of all throws; arrays over the throws."""
 
     recovered: np.ndarray
@@ -77,7 +81,7 @@ class Throws:
     """rad."""
     altitude_lost: np.ndarray
     """m, from the first apex to the lowest point after it."""
-    place_error: np.ndarray
+    imu_position_error: np.ndarray
     """m, of the IMU: as the tumbles gave it, or as learnt in flight where there were none."""
     latency_error: np.ndarray
     """s, of the rotor speeds."""
@@ -89,22 +93,97 @@ class Throws:
     """(throws, 2) distance in m and speed in m/s at the end."""
     fastest: np.ndarray
     """rad/s, the largest rate on one axis of the gyro during the excitation."""
+    vehicle: str = "random-quad"
+    """Kind or name of the vehicles."""
+    settings: ThrowSettings = field(default_factory=ThrowSettings)
+
+    @property
+    def statistics(self) -> dict[str, dict[str, float]]:
+        """Median, mean, 95th percentile and maximum of each quantity; SI but for the angles that say so."""
+        quantities = {
+            "axis_error_deg": np.degrees(self.axis_error),
+            "imu_position_error": self.imu_position_error,
+            "latency_error": self.latency_error,
+            "altitude_lost": self.altitude_lost,
+            "heading_error_deg": np.degrees(self.heading_error),
+            "final_distance": self.final[:, 0],
+        }
+        return {name: _summary(values) for name, values in quantities.items()}
+
+    @property
+    def parameter_errors(self) -> dict[str, dict[str, float]]:
+        """The same of the errors in `parameters`."""
+        return {name: _summary(values) for name, values in self.parameters.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary as `haltere throw --json` prints it."""
+        return {
+            "vehicle": self.vehicle,
+            "noise": self.settings.noise,
+            "prior_throws": self.settings.prior_throws,
+            "runs": len(self.recovered),
+            "recovered": int(self.recovered.sum()),
+            **self.statistics,
+            "parameter_errors": self.parameter_errors,
+            "failures": [{"run": i, "cause": cause} for i, cause in enumerate(self.causes) if cause],
+        }
+
+    @property
+    def tables(self) -> tuple[TextTable, ...]:
+        """The statistics, and the causes of the first failures if there were any."""
+        rows = [
+            (name, *values.values()) for name, values in (self.statistics | self.parameter_errors).items()
+        ]
+        title = f"{self.vehicle}: {int(self.recovered.sum())} of {len(self.recovered)} throws end in a hover"
+        found = TextTable(title, ("quantity", "median", "mean", "p95", "max"), rows)
+        failures = [(i, cause) for i, cause in enumerate(self.causes) if cause][:SHOWN]
+        return (found, TextTable("Failures", ("throw", "cause"), failures)) if failures else (found,)
+
+    def __repr__(self) -> str:
+        return "\n".join(table.text() for table in self.tables)
+
+    def _repr_html_(self) -> str:
+        return "".join(table.html() for table in self.tables)
+
+
+def _summary(values: np.ndarray) -> dict[str, float]:
+    x = np.asarray(values, float)
+    return {
+        "median": float(np.median(x)),
+        "mean": float(np.mean(x)),
+        "p95": float(np.quantile(x, 0.95)),
+        "max": float(np.max(x)),
+    }
 
 
 @double_precision()
 def throw_vehicles(
-    key: Array,
+    key: Array | int,
     runs: int,
-    vehicle: str | Airframe = "random-quad",
-    settings: Settings | None = None,
-    say: Say | None = None,
-) -> Throws:
-    """Throw `runs` vehicles: a kind of `KINDS`, or an airframe."""
-    chosen, talk = settings or Settings(), say or (lambda _: None)
-    rotors = KINDS.get(vehicle, 0) if isinstance(vehicle, str) else len(vehicle.rotors)
+    vehicle: str | PathLike[str] | Airframe = "random-quad",
+    settings: ThrowSettings | None = None,
+    progress: Progress | None = None,
+) -> ThrowResults:
+    """Throw unknown vehicles and see whether they hover six seconds later.
+
+    Args:
+        key: of all randomness, or its seed.
+        runs: how many throws.
+        vehicle: a kind of `KINDS`, a new one for each throw; or an airframe, a name of the catalogue, or a file.
+        settings: how they are thrown.
+        progress: called with a sentence before each batch.
+
+    Raises:
+        HaltereError: the vehicle is not known, or cannot be thrown.
+    """
+    chosen, talk = settings or ThrowSettings(), progress or (lambda _: None)
+    key = jax.random.key(key) if isinstance(key, int) else key
+    name = vehicle.name if isinstance(vehicle, Airframe) else fspath(vehicle)
+    airframe = None if name in KINDS else _described(vehicle)
+    rotors = KINDS[name] if airframe is None else len(airframe.rotors)
     if rotors < 4:
         raise HaltereError(
-            f"vehicle {vehicle!r}; give one of {', '.join(KINDS)}, or an airframe with four rotors or more"
+            f"vehicle {name!r}; give one of {', '.join(KINDS)}, or an airframe with four rotors or more"
         )
     width = WIDTH
     compass = chosen.heading == "compass"
@@ -115,18 +194,28 @@ def throw_vehicles(
     for first in range(0, runs, width):
         talk(f"throws {first + 1} to {min(first + width, runs)} of {runs}")
         part = jax.random.split(jax.random.fold_in(key, first), 2)
-        if isinstance(vehicle, str):
+        if airframe is None:
             vehicles = random_vehicles(part[0], width, rotors, compass)
         else:
-            vehicles = same_vehicles(vehicle, width)
+            vehicles = same_vehicles(airframe, width)
         count = min(width, runs - first)
-        known = told(vehicles, count, chosen, jax.random.fold_in(part[1], 3))
+        known = tumble_knowledge(vehicles, count, chosen, jax.random.fold_in(part[1], 3))
         out = jax.tree.map(np.asarray, fly(vehicles, *known, jax.random.split(part[1], width), *given))
         pieces.append({name: values[:count] for name, values in out.items()})
-    return _judged({name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]})
+    columns = {column: np.concatenate([p[column] for p in pieces]) for column in pieces[0]}
+    return replace(_results(columns), vehicle=name, settings=chosen)
 
 
-def told(vehicles: Thrown, count: int, settings: Settings, key: Array) -> tuple[Array, Array]:
+def _described(vehicle: str | PathLike[str] | Airframe) -> Airframe:
+    try:
+        return load_airframe(vehicle)
+    except AirframeError as error:
+        raise HaltereError(f"{error}; or give one of {', '.join(KINDS)}") from None
+
+
+def tumble_knowledge(
+    vehicles: Thrown, count: int, settings: ThrowSettings, key: Array
+) -> tuple[Array, Array]:
     """Places (n, 3) and shapes (n, 3, 3) as tumbles told them to the first `count` vehicles; the rest do not matter."""
     width = vehicles.place.shape[0]
     place, shape = np.zeros((width, 3)), np.tile(np.eye(3) / 3.0, (width, 1, 1))
@@ -220,7 +309,7 @@ def _end(
         "released": launched.throw.released,
         "inside": learnt.thrust.inside & learnt.thrust.steerable,
         "axis_error": jnp.arccos(jnp.clip(learnt.thrust.axis @ vehicle.axis, -1.0, 1.0)),
-        "place_error": jnp.linalg.norm(believed - vehicle.turn.T @ vehicle.place),
+        "imu_position_error": jnp.linalg.norm(believed - vehicle.turn.T @ vehicle.place),
         "latency_error": jnp.abs(learnt.latency - case.latency / RATE),
         "heading_error": jnp.abs(jnp.arctan2(jnp.sin(learnt.psi - true_psi), jnp.cos(learnt.psi - true_psi))),
         "attitude_error": log["attitude_error"],
@@ -267,7 +356,7 @@ def case_of(
     )
 
 
-def _judged(out: dict[str, Any]) -> Throws:
+def _results(out: dict[str, Any]) -> ThrowResults:
     z = out["path"][:, :, 2]
     apex = np.array([_first_apex(row) for row in z])
     lost = np.array([max(row[k] - row[k:].min(), 0.0) for row, k in zip(z, apex, strict=True)])
@@ -277,12 +366,12 @@ def _judged(out: dict[str, Any]) -> Throws:
     good = out["released"] & out["inside"] & ~crashed & there
     causes = tuple(_cause(out, i, bool(crashed[i])) if not good[i] else "" for i in range(len(z)))
     names = ("torque", "force", "spin", "max_speed", "time_constant")
-    return Throws(
+    return ThrowResults(
         good,
         causes,
         out["axis_error"],
         lost,
-        out["place_error"],
+        out["imu_position_error"],
         out["latency_error"],
         out["heading_error"],
         {name: out[name] for name in names},
