@@ -76,7 +76,7 @@ def progress(first: str) -> Iterator[Callable[[str], None]]:
         first: what it does at the beginning.
 
     Yields:
-        The function to call with a sentence whenever the job turns to something else.
+        The function to call with a sentence whenever the job goes on to something else.
     """
     lock = threading.Lock()
     latest, shown = first, False

@@ -16,7 +16,7 @@ class EffortName(StrEnum):
     """What a log's effort is."""
 
     TORQUE = "torque"
-    SHARE = "share"
+    FRACTION = "share"
 
 
 def payload(
@@ -41,7 +41,7 @@ def payload(
     offset: Annotated[
         float, typer.Option("--offset", help="With --simulate: centre of mass beyond the gripper, m.")
     ] = 0.0,
-    still: Annotated[bool, typer.Option("--still", help="With --simulate: no measuring motion.")] = False,
+    at_rest: Annotated[bool, typer.Option("--still", help="With --simulate: no measuring motion.")] = False,
     uncalibrated: Annotated[
         bool,
         typer.Option("--uncalibrated", help="With --simulate: no calibration with known weights before."),
@@ -53,14 +53,19 @@ def payload(
             "--calibration", help="With FLIGHT: a file of `haltere calibrate servo --out`.", metavar="FILE"
         ),
     ] = None,
-    place: Annotated[
-        bool, typer.Option("--place", help="With FLIGHT: the weight may hang beside the gripper; find where.")
+    beside_gripper: Annotated[
+        bool,
+        typer.Option(
+            "--beside-gripper",
+            "--place",
+            help="With FLIGHT: the weight may hang beside the gripper; find where.",
+        ),
     ] = False,
     inertia: Annotated[
         bool,
         typer.Option(
             "--inertia",
-            help="With FLIGHT: the base turned to and fro while the joints swept; find the payload's own inertia.",
+            help="With FLIGHT: the base rotated to and fro while the joints swept; find the payload's own inertia.",
         ),
     ] = False,
     effort: Annotated[
@@ -94,7 +99,7 @@ def payload(
         if flight is None:
             from haltere.papers.schmitz.trial import simulate_grip
 
-            grip = simulate_grip(mass, angles, offset, seed, motion=not still, calibration=not uncalibrated)
+            grip = simulate_grip(mass, angles, offset, seed, motion=not at_rest, calibration=not uncalibrated)
             result = grip.to_dict()
             if report is not None:
                 result["report"] = grip.report(report)
@@ -107,7 +112,7 @@ def payload(
                 read(flight, mapping=mapping),
                 airframe,
                 calibration=calibration,
-                beside_gripper=place,
+                beside_gripper=beside_gripper,
                 rotating_base=inertia,
                 effort=effort.value,
             )

@@ -1,7 +1,7 @@
 """URDF: the bodies and joints of the vehicle, as Pinocchio and ROS read them.
 
-Links keep their frames; rotors with inertia turn on continuous joints about their spin axis, others are fixed frames,
-and so are sensors. URDF has no place for thrust; coefficients stand in comments beside each rotor.
+Links keep their frames; rotors with inertia spin on continuous joints about their spin axis, others are fixed frames,
+and so are sensors. URDF cannot express thrust; coefficients stand in comments beside each rotor.
 """
 
 from xml.sax.saxutils import quoteattr

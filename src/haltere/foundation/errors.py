@@ -1,4 +1,4 @@
-"""The one base class of every error that a user is meant to read.
+"""The one base class of every error that a user reads.
 
 A message says what was got, what was expected and what to try, in one line.
 """

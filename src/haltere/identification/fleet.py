@@ -189,16 +189,16 @@ def identify_fleet(
     there = None if folder is None else Path(folder)
     if there is not None:
         _check_folders(there, names, overwrite)
-    say = progress or (lambda _: None)
-    say(f"identifying {len(files)} logs")
+    report = progress or (lambda _: None)
+    report(f"identifying {len(files)} logs")
     if executor is not None:
-        fleet = Fleet(tuple(_run_jobs(executor, files, options, say)))
+        fleet = Fleet(tuple(_run_jobs(executor, files, options, report)))
         return fleet if there is None or not fleet.results else fleet.save(there, overwrite=overwrite)
     if there is not None:
-        fleet = Fleet(tuple(_run_campaign(files, names, options, there, say)), there)
+        fleet = Fleet(tuple(_run_campaign(files, names, options, there, report)), there)
         return fleet._summarized() if fleet.results else fleet
     with tempfile.TemporaryDirectory() as short_lived:
-        members = _run_campaign(files, names, options, Path(short_lived), say)
+        members = _run_campaign(files, names, options, Path(short_lived), report)
     return Fleet(tuple(FleetMember(m.path, m.result, m.error) for m in members))
 
 
@@ -240,7 +240,7 @@ def identify_case(case: "CampaignCase") -> dict[str, Any]:
 
 
 def _run_campaign(
-    files: Sequence[Path], names: Sequence[str], options: Mapping[str, Any], folder: Path, say: Progress
+    files: Sequence[Path], names: Sequence[str], options: Mapping[str, Any], folder: Path, report: Progress
 ) -> list[FleetMember]:
     """Over all cores of this machine, through files."""
     from haltere.campaign.runner import run_campaign  # noqa: PLC0415 - JAX takes a second to import
@@ -250,7 +250,7 @@ def _run_campaign(
     ]
     with tempfile.TemporaryDirectory() as store:
         function = "haltere.identification.fleet:identify_case"
-        done = run_campaign(function, cases, 0, store, {"options": dict(options)}, 1, progress=say)
+        done = run_campaign(function, cases, 0, store, {"options": dict(options)}, 1, progress=report)
     members = []
     for number, (file, name) in enumerate(zip(files, names, strict=True)):
         if number in done.failures:
@@ -262,7 +262,7 @@ def _run_campaign(
 
 
 def _run_jobs(
-    executor: Any, files: Sequence[Path], options: Mapping[str, Any], say: Progress
+    executor: Any, files: Sequence[Path], options: Mapping[str, Any], report: Progress
 ) -> list[FleetMember]:
     """Over the user's executor, which may break: then the logs that are left have that as their error."""
     jobs: list[Any] = []
@@ -280,7 +280,7 @@ def _run_jobs(
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             members.append(FleetMember(file, None, reason))
-        say(f"{len(members)} of {len(files)} logs done")
+        report(f"{len(members)} of {len(files)} logs done")
     return members
 
 

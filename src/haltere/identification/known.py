@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from haltere.flight.window import IdentifyError
 
-WHOLE = (
+VEHICLE_NAMES = (
     "mass",
     *(f"inertia.{a}" for a in ("xx", "yy", "zz", "xy", "xz", "yz")),
     *(f"com.{a}" for a in "xyz"),
 )
-SENSORS = tuple(f"{s}.position.{a}" for s in ("imu", "pose") for a in "xyz")
-ROTOR = (
+SENSOR_NAMES = tuple(f"{s}.position.{a}" for s in ("imu", "pose") for a in "xyz")
+ROTOR_NAMES = (
     "thrust_coefficient", "torque_ratio", "position.x", "position.y", "position.z", "axis.x", "axis.y", "axis.z",
     "max_speed", "idle_speed", "curve", "time_constant", "delay", "inertia", "mass",
 )  # fmt: skip
@@ -94,13 +94,13 @@ def _number(word: str, text: str) -> float:
 def _check(word: str, name: str, entry: Known) -> None:
     parts = name.split(".", 2)
     if len(parts) == 3 and parts[0] == "rotors":
-        last, pool = parts[2], ROTOR
+        last, pool = parts[2], ROTOR_NAMES
         if last not in pool:
             near = difflib.get_close_matches(last, pool, n=1, cutoff=0.3)
             hint = f"did you mean rotors.{parts[1]}.{near[0]}?" if near else f"one of {', '.join(pool)}"
             raise IdentifyError(f"--known {word!r}: no number of a rotor is called {last!r}; {hint}")
-    elif name not in (*WHOLE, *SENSORS):
-        known = (*WHOLE, *SENSORS, *(f"rotors.*.{r}" for r in ROTOR))
+    elif name not in (*VEHICLE_NAMES, *SENSOR_NAMES):
+        known = (*VEHICLE_NAMES, *SENSOR_NAMES, *(f"rotors.*.{r}" for r in ROTOR_NAMES))
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
         hint = (
             f"did you mean {near[0]}?"
@@ -110,7 +110,7 @@ def _check(word: str, name: str, entry: Known) -> None:
         raise IdentifyError(f"--known {word!r}: no number is called {name!r}; {hint}")
     if entry.sigma < 0.0:
         raise IdentifyError(f"--known {word!r}: sigma {entry.sigma:g} is negative; give zero or more")
-    if (name if name in WHOLE else parts[-1]) in ABOVE_ZERO and entry.value <= 0.0:
+    if (name if name in VEHICLE_NAMES else parts[-1]) in ABOVE_ZERO and entry.value <= 0.0:
         raise IdentifyError(f"--known {word!r}: got {entry.value:g}; give a number above zero")
 
 

@@ -70,7 +70,7 @@ class Parameter:
         unit: str,
         fix: str = "",
         positive: bool = False,
-        least: float = 0.0,
+        lower: float = 0.0,
     ) -> Self:
         """A number that the log identifies, or an unobservable one if it is not finite.
 
@@ -80,14 +80,14 @@ class Parameter:
             sigma: Its deviation, systematic part included.
             unit: Of both.
             fix: What would make it better, if it is weak.
-            positive: Whether it cannot be below `least`: then its interval is cut there.
-            least: Lowest value there can be, if `positive`.
+            positive: Whether it cannot be below `lower`: then its interval is cut there.
+            lower: Lowest value there can be, if `positive`.
         """
         if not (math.isfinite(value) and math.isfinite(sigma)) or sigma <= 0.0:
             return cls.unobservable(name, unit, fix)
         low, high = value - NORMAL * sigma, value + NORMAL * sigma
-        if positive and low < least:
-            low = least
+        if positive and low < lower:
+            low = lower
         verdict = judge(value, (low, high))
         return cls(name, value, sigma, (low, high), unit, verdict, (), fix if verdict == "weak" else "")
 

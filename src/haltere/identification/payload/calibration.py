@@ -151,16 +151,16 @@ def from_dict(data: Any, belief: ArmBelief, source: str = "calibration") -> ArmB
     return replace(belief, mean=mean, cov=cov)
 
 
-def parameters(found: ServoCalibration) -> list[Parameter]:
-    """The constants of one arm with deviations and verdicts, without those that a calibration cannot tell."""
-    before = np.sqrt(np.diag(found.before.cov))
-    sigma = np.sqrt(np.diag(found.belief.cov))
+def list_parameters(calibration: ServoCalibration) -> list[Parameter]:
+    """The constants of one arm with deviations and verdicts, without those that a calibration does not show."""
+    before = np.sqrt(np.diag(calibration.before.cov))
+    sigma = np.sqrt(np.diag(calibration.belief.cov))
     rows = []
-    for i, name in enumerate(found.belief.names):
+    for i, name in enumerate(calibration.belief.names):
         last = name.rsplit(".", 1)[-1]
         if last in {"voltage_scale", "rest"}:
             continue
-        value, told = float(found.belief.mean[i]), bool(sigma[i] < 0.5 * before[i])
+        value, told = float(calibration.belief.mean[i]), bool(sigma[i] < 0.5 * before[i])
         half = NORMAL * float(sigma[i])
         interval = (value - half, value + half)
         verdict: Verdict = judge(value, interval) if told else "unobservable"

@@ -30,8 +30,8 @@ from haltere.foundation.numbers import Numbers
 from haltere.identification.payload.calibration import (
     ServoCalibration,
     calibrate,
+    list_parameters,
     load_calibration,
-    parameters,
     save_calibration,
 )
 from haltere.lie import so3
@@ -39,7 +39,7 @@ from haltere.lie import so3
 Effort = Literal["torque", "share"]
 REPORT = "haltere.report.payload"
 FINE = 0.003
-"""rad: encoders finer than this count 4096 steps to a turn, others 1024 over 300 degrees."""
+"""rad: encoders finer than this count 4096 steps to a revolution, others 1024 over 300 degrees."""
 FEWEST = 10
 """Reports."""
 SLOWEST = 20.0
@@ -326,7 +326,7 @@ class ArmCalibration:
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         return {
-            "parameters": [p.to_dict() for p in parameters(self.servos)],
+            "parameters": [p.to_dict() for p in list_parameters(self.servos)],
             "masses": list(self.masses),
             "residual": self.servos.residual.tolist(),
             "notes": list(self.notes),
