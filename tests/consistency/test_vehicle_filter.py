@@ -18,7 +18,7 @@ from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.model import linear_imu, linear_pose, linear_step
 from haltere.estimation.vehicle.prior import VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle.smoother import smooth
-from haltere.estimation.vehicle.steps import Noise
+from haltere.estimation.vehicle.steps import VehicleNoise
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, dragged, fly, ring, spinning, tilted
 from haltere.papers.boehm.series import SeriesSettings, estimate, frames_of, paper_hand_measurements
 
@@ -64,7 +64,7 @@ def test_smoothed_start_is_stationary(short) -> None:
     """At the result the gradient of the negative log posterior vanishes, by a cost written here and shot forward."""
     chart = describe_vehicle(HUMMINGBIRD).chart
     printed = describe_vehicle(HUMMINGBIRD).printed
-    noise = Noise.from_airframe(HUMMINGBIRD, SPEED_SIGMA)._replace(walk=jnp.zeros(6))
+    noise = VehicleNoise.from_airframe(HUMMINGBIRD, SPEED_SIGMA)._replace(walk=jnp.zeros(6))
     one = jax.tree.map(lambda x: x[0], short)
     frames = jax.tree.map(lambda x: x[:6], frames_of(one, SHORT))
     moving_sigma, sigma = ten_percent(chart, printed, 0.3)

@@ -30,7 +30,7 @@ class NotRationalError(HaltereError):
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgramStep:
     """Operations of one kind; `left` and `right` are the slots of their operands, results fill `start` and on."""
 
     kind: str
@@ -54,7 +54,7 @@ class Program:
 
     inputs: int
     constants: tuple[Any, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
     slots: int
     outputs: tuple[int, ...]
     jacobian: tuple[Mapping[int, int], ...]
@@ -115,14 +115,14 @@ class Program:
             depth = 1 + max(level[x] if isinstance(x, Node) else 0 for x in node.operands)
             level[node] = depth
             groups.setdefault((depth, node.name), []).append(node)
-        steps: list[Step] = []
+        steps: list[ProgramStep] = []
         start = len(inputs) + len(constants)
         for (_, kind), members in sorted(groups.items(), key=lambda item: item[0]):
             slot.update((node, start + i) for i, node in enumerate(members))
             left, right = (
                 [place(node.operands[min(j, len(node.operands) - 1)]) for node in members] for j in (0, 1)
             )
-            steps.append(Step(kind, start, np.asarray(left, np.int64), np.asarray(right, np.int64)))
+            steps.append(ProgramStep(kind, start, np.asarray(left, np.int64), np.asarray(right, np.int64)))
             start += len(members)
         jacobian = tuple({i: place(x) for i, x in row.items()} for row in derivatives)
         return cls(

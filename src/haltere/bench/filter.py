@@ -23,7 +23,7 @@ from haltere.estimation.cog.core import CogCore
 from haltere.estimation.vehicle.description import Description, describe_vehicle
 from haltere.estimation.vehicle.prior import VehiclePrior, prior_at, ten_percent
 from haltere.estimation.vehicle.smoother import smooth
-from haltere.estimation.vehicle.steps import Frames, Noise, Steps, VehicleBelief, run
+from haltere.estimation.vehicle.steps import Frames, Steps, VehicleBelief, VehicleNoise, run
 from haltere.foundation.arrays import Array
 from haltere.foundation.flat_step import FlatStep
 from haltere.papers.blaha.timings import best_call
@@ -139,7 +139,7 @@ def hovering(description: Description, frames: int) -> Frames:
 def estimated(description: Description, frames: Frames, start: int = START) -> VehicleBelief:
     """The consistent scheme on a whole flight; the plain filter if nothing is smoothed."""
     chart, printed = description.chart, description.printed
-    noise = Noise.from_airframe(from_catalogue("hummingbird"), math.pi)
+    noise = VehicleNoise.from_airframe(from_catalogue("hummingbird"), math.pi)
     still = {name: jnp.zeros(3) for name in ("position", "velocity", "rates", "accel_bias", "gyro_bias")}
     moving = {**still, "attitude": jnp.asarray([1.0, 0.0, 0.0, 0.0])}
     moving_sigma, sigma = ten_percent(chart, printed)

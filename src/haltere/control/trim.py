@@ -26,7 +26,7 @@ from haltere.estimation.cog.belief import MASS, THRUST, CogBelief, CogEstimate, 
 from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.payload import TOLD, as_told
 from haltere.estimation.cog.settings import Reason
-from haltere.estimation.payload.fusion import Source, Whole, centre_filter, fused
+from haltere.estimation.payload.fusion import MassSource, VehicleMassProperties, centre_filter, fused
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 
@@ -143,7 +143,7 @@ def hovers(controller: GeometricController, torque: float) -> Array:
     return jnp.maximum(lift, across) < torque
 
 
-def carried(servos: Source, belief: CogBelief, said: CogEstimate) -> Whole:
+def carried(servos: MassSource, belief: CogBelief, said: CogEstimate) -> VehicleMassProperties:
     """Mass and centre of mass of one vehicle, and how far servos, hover thrust and CoG filter disagree.
 
     Servos tell mass M and centre of mass c of the whole vehicle (`haltere.estimation.payload.fusion`). The CoG filter
@@ -159,14 +159,14 @@ def carried(servos: Source, belief: CogBelief, said: CogEstimate) -> Whole:
     var = np.asarray(belief.cov[MASS, MASS]) * (mass / (1.0 + np.asarray(belief.mean[MASS]))) ** 2
     sources = {
         "servos": servos,
-        "thrust": Source((0,), mass[None], var[None, None]),
+        "thrust": MassSource((0,), mass[None], var[None, None]),
         "centre": centre_filter(np.asarray(said.com), np.asarray(said.cov)),
     }
     return fused(sources)
 
 
 def trim_of(cog: CogCore, belief: CogBelief, value: Array, cov: Array) -> Trim:
-    """What the controller is told, with a value (4,) and cov (4, 4) of mass (kg) and centre (m) as in `Whole`; JAX.
+    """The trim for mass (kg) and centre (m) with covariance, (4,) and (4, 4), of `VehicleMassProperties`; JAX.
 
     Mass, centre and relative thrust s of every rotor are known only together, as in equation (1), so with mass M and
     centre c given the rotors' thrust follows from the filter's belief, whose covariance P holds what the flight has

@@ -13,7 +13,7 @@ from haltere.estimation.cog.belief import FIXED, MASS, OFFSET, THRUST
 from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.payload import TOLD, gripped, told, under_load
 from haltere.estimation.cog.vehicle import answer
-from haltere.estimation.payload.fusion import Source
+from haltere.estimation.payload.fusion import MassSource
 
 AT = np.asarray(TOLD)
 
@@ -105,7 +105,7 @@ def test_all_three_meet(cog, belief):
     """A wrong source is named: the servos against mass and centre of the flight."""
     said = jax.tree.map(np.asarray, cog.estimate(belief))
     same = np.concatenate([[said.mass], said.com])
-    servos = Source((0, 1, 2, 3), same, np.diag(np.square([0.005, 1e-3, 1e-3, 1e-3])))
+    servos = MassSource((0, 1, 2, 3), same, np.diag(np.square([0.005, 1e-3, 1e-3, 1e-3])))
     agreed = carried(servos, belief, said)
     assert np.allclose(agreed.value, same)
     assert max(agreed.disagreement.values()) < 1e-9

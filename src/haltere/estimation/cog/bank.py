@@ -80,7 +80,7 @@ class CogPrediction:
 
 
 @dataclass(frozen=True)
-class Sight:
+class Innovation:
     """A reading of gyroscope and accelerometer as the modes expected it."""
 
     H: Array
@@ -151,7 +151,7 @@ def predicted(
     return replace(bank, means=means, covs=F @ bank.covs @ jnp.swapaxes(F, 1, 2) + Q)
 
 
-def corrected(bank: Bank, sight: Sight, cut: Array, across: Array) -> Bank:
+def corrected(bank: Bank, sight: Innovation, cut: Array, across: Array) -> Bank:
     """Equations (3) and (4); `cut` and `across` (3, 3) multiply the rows of offset and velocity in the gain."""
     H, n = sight.H, bank.means.shape[1]
     L = jnp.linalg.cholesky(sight.S)

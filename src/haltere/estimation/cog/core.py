@@ -26,8 +26,8 @@ from haltere.airframe import Airframe
 from haltere.estimation.cog.bank import (
     Bank,
     CogPrediction,
+    Innovation,
     LinearResponse,
-    Sight,
     corrected,
     line_at,
     mixed,
@@ -282,7 +282,7 @@ class CogCore:
 
     def _seen(
         self, numbers: CogNumbers, bank: Bank, line: LinearResponse, reading: CogReading, streaks: Array
-    ) -> tuple[Sight, Array, Array]:
+    ) -> tuple[Innovation, Array, Array]:
         """The reading without what is missing or absurd, outliers in a row (2,), and the reasons raised."""
         s, n = self.settings, bank.means.shape[1]
         body = numbers.imu_rotation
@@ -298,7 +298,7 @@ class CogCore:
         odd = far & (streaks < s.patience)
         longer = jnp.where(far, jnp.minimum(streaks + 1, 2 * s.patience), 0)
         used = jnp.repeat(there & ~odd, 3)
-        sight = Sight(
+        sight = Innovation(
             jnp.where(used[:, None], H, 0.0),
             jnp.where(used, y, 0.0),
             jnp.where(used[:, None] & used[None, :], S, jnp.eye(6)),

@@ -56,7 +56,7 @@ class PayloadEvent:
 
 
 @dataclass(frozen=True, eq=False)
-class Watched:
+class PayloadHistory:
     """What was seen in the reports of one run.
 
     Attributes:
@@ -76,7 +76,9 @@ class Watched:
     held: Numbers
 
 
-def watched(filter_: PayloadCore, record: ArmRecord, signals: ArmSignals, mass: float = 0.0) -> Watched:
+def watched(
+    filter_: PayloadCore, record: ArmRecord, signals: ArmSignals, mass: float = 0.0
+) -> PayloadHistory:
     """The changes in the reports (T, J) of one run that begins with a mass held, kg, and what was measured."""
     belief = filter_.begin()
     belief.x[0] = mass
@@ -109,7 +111,7 @@ def watched(filter_: PayloadCore, record: ArmRecord, signals: ArmSignals, mass: 
         told = float(estimate.mass) if estimate.observable else np.nan
         course.append((now + BLOCK, told, float(estimate.sigma), bool(estimate.held)))
     time, masses, sigma, held = np.asarray(course).reshape(-1, 4).T
-    return Watched(tuple(_closed(filter_, events, belief)), belief, time, masses, sigma, held > 0.0)
+    return PayloadHistory(tuple(_closed(filter_, events, belief)), belief, time, masses, sigma, held > 0.0)
 
 
 def _closed(filter_: PayloadCore, events: list[PayloadEvent], belief: PayloadBelief) -> list[PayloadEvent]:

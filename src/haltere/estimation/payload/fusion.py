@@ -33,7 +33,7 @@ STEP = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class MassSource:
     """One opinion of u = (M, c): `value` (k,) and `cov` (k, k) of its entries `which` (k,), 0 mass, 1 to 3 centre."""
 
     which: tuple[int, ...]
@@ -42,7 +42,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class VehicleMassProperties:
     """Mass (kg) and centre of mass (m, body axes) of the vehicle, (4,) and (4, 4), and disagreement by source."""
 
     value: Numbers
@@ -116,7 +116,7 @@ def payload_in_body(belief: ArmBelief, angle: Numbers, x: Numbers, cov: Numbers)
     return base + turn @ x[:5], turn @ cov[:5, :5] @ turn.T
 
 
-def fused(sources: Mapping[str, Source]) -> Whole:
+def fused(sources: Mapping[str, MassSource]) -> VehicleMassProperties:
     """All opinions weighed together, and how far each is from the others.
 
     Raises:
@@ -138,10 +138,10 @@ def fused(sources: Mapping[str, Source]) -> Whole:
         P = np.linalg.pinv(rest)
         apart = source.value - H @ (P @ rest_vector)
         told[name] = float(apart @ np.linalg.solve(source.cov + H @ P @ H.T, apart) / len(apart))
-    return Whole(cov @ vector, cov, told)
+    return VehicleMassProperties(cov @ vector, cov, told)
 
 
-def _summed(sources: Mapping[str, Source]) -> tuple[Numbers, Numbers]:
+def _summed(sources: Mapping[str, MassSource]) -> tuple[Numbers, Numbers]:
     information, vector = np.zeros((4, 4)), np.zeros(4)
     for source in sources.values():
         H = np.eye(4)[list(source.which)]
@@ -151,14 +151,14 @@ def _summed(sources: Mapping[str, Source]) -> tuple[Numbers, Numbers]:
     return information, vector
 
 
-def hover_thrust(thrust: Numbers, force: Numbers, relative: float = 0.02) -> Source:
+def hover_thrust(thrust: Numbers, force: Numbers, relative: float = 0.02) -> MassSource:
     """The total mass from thrust (T,), N, and specific force along it (T,), m/s2; `relative` doubt of the thrust."""
     ratio = thrust / force
     mean = float(np.mean(ratio))
     var = float(np.var(ratio)) / len(ratio) + (relative * mean) ** 2
-    return Source((0,), np.asarray([mean]), np.asarray([[var]]))
+    return MassSource((0,), np.asarray([mean]), np.asarray([[var]]))
 
 
-def centre_filter(com: Numbers, cov: Numbers) -> Source:
+def centre_filter(com: Numbers, cov: Numbers) -> MassSource:
     """The CoG filter's opinion: (3,) m and (3, 3), of which the two components across the thrust (body z) count."""
-    return Source((1, 2), np.asarray(com)[:2], np.asarray(cov)[:2, :2])
+    return MassSource((1, 2), np.asarray(com)[:2], np.asarray(cov)[:2, :2])

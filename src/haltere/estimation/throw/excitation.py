@@ -58,7 +58,7 @@ def excitation_time(rotors: int) -> float:
 
 @pytree
 @dataclass(frozen=True)
-class Throw:
+class ThrowDetector:
     """Where a throw stands."""
 
     pushed: Array
@@ -80,7 +80,7 @@ class Throw:
         zero, no = jnp.zeros(()), jnp.asarray(False)
         return cls(zero, zero, no, no, zero, jnp.zeros(rotors), jnp.zeros(rotors, bool))
 
-    def noticed(self, force: Array, dt: float) -> "Throw":
+    def noticed(self, force: Array, dt: float) -> "ThrowDetector":
         """The next sample of the smoothed specific force (3,) at the centre of mass, m/s2."""
         size = jnp.linalg.norm(force)
         pushed = jnp.where(size > PUSH, self.pushed + dt, jnp.where(self.armed, self.pushed, 0.0))
@@ -88,9 +88,9 @@ class Throw:
         fell = jnp.where(armed & (size < FALL), self.fell + dt, 0.0)
         released = self.released | (fell >= FELL)
         clock = jnp.where(self.released, self.clock + dt, 0.0)
-        return Throw(pushed, fell, armed, released, clock, self.base, self.cut)
+        return ThrowDetector(pushed, fell, armed, released, clock, self.base, self.cut)
 
-    def excited(self, rate: Array, slope: Array, limit: float = LIMIT) -> tuple["Throw", Array]:
+    def excited(self, rate: Array, slope: Array, limit: float = LIMIT) -> tuple["ThrowDetector", Array]:
         """(m,) commands in 0..1 for the smoothed body rate (3,) rad/s and its slope (3,) rad/s2, by equation (3)."""
         m = self.base.shape[0]
         period, turn, louder = pace(m), jnp.asarray(order(m), float), m / 4.0
@@ -103,5 +103,5 @@ class Throw:
         share = jnp.maximum(limit - base, LEAST) / jnp.sqrt(m - turn)
         allowed = jnp.minimum(base + share, CEILING)
         cut = self.cut | (running & (speed > allowed))
-        after = Throw(self.pushed, self.fell, self.armed, self.released, self.clock, base, cut)
+        after = ThrowDetector(self.pushed, self.fell, self.armed, self.released, self.clock, base, cut)
         return after, jnp.where(running & ~cut, shape, 0.0)

@@ -14,14 +14,14 @@ a change of k_f/m says nothing about which of the two it was.
 import jax.numpy as jnp
 
 from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
 
 PLACES = ("pose_position", "imu_position", "rotor_position")
 
 
-def change_spread(chart: Chart, mean: Mean, change: Array) -> Array:
+def change_spread(chart: VehicleCoordinates, mean: Mean, change: Array) -> Array:
     """(n, n) covariance that a second of change adds.
 
     Args:

@@ -39,7 +39,7 @@ DYNAMIC = ("position", "velocity", "attitude", "rates")
 
 
 @dataclass(frozen=True)
-class Chart:
+class VehicleCoordinates:
     """From the numbers people use to the filter's coordinates and back, for one kind of vehicle.
 
     `printed` is the space of the former: places of the sensors, mass, inertia, gravity, and of each rotor its place,
@@ -60,10 +60,10 @@ class Chart:
         return len(self.rotors)
 
     @property
-    def kind(self) -> "Chart":
+    def kind(self) -> "VehicleCoordinates":
         """The chart without names and numbers: what it has in common with all vehicles of as many rotors."""
         still = ((0.0, 0.0, 0.0),) * self.count
-        return Chart(
+        return VehicleCoordinates(
             tuple(str(i) for i in range(self.count)), (0.0,) * self.count, still, self.axes, self.effects
         )
 
@@ -72,7 +72,7 @@ class Chart:
         """Spins (N,) and nominal axes (N, 3), for `of_numbers`."""
         return np.asarray(self.spins, float), np.asarray(self.axis, float)
 
-    def of_numbers(self, numbers: tuple[Array, Array]) -> "Chart":
+    def of_numbers(self, numbers: tuple[Array, Array]) -> "VehicleCoordinates":
         """The chart of this kind with other `numbers`, which may be traced: then one program serves all vehicles."""
         return replace(self, spins=numbers[0], axis=numbers[1])  # type: ignore[arg-type]
 

@@ -21,18 +21,18 @@ from haltere.airframe.errors import closest
 from haltere.estimation.core.consistency import Fit, fit_of
 from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.alignment import first_attitude
-from haltere.estimation.vehicle.coordinates import Axes, Chart, Effect
+from haltere.estimation.vehicle.coordinates import Axes, Effect, VehicleCoordinates
 from haltere.estimation.vehicle.description import Description, describe_vehicle
 from haltere.estimation.vehicle.estimate import VehicleEstimate, prepare
 from haltere.estimation.vehicle.frames import filled, frames_from_flight
 from haltere.estimation.vehicle.prior import HandMeasurement, PriorError, VehiclePrior, guessed, prior_program
-from haltere.estimation.vehicle.smoother import Nominal, blank, iterated
+from haltere.estimation.vehicle.smoother import SmoothedTrajectory, blank, iterated
 from haltere.estimation.vehicle.steps import (
+    FilterHistory,
     Frames,
-    Noise,
     Steps,
-    Trail,
     VehicleBelief,
+    VehicleNoise,
     filtered,
     imu_step,
     pose_update,
@@ -55,7 +55,7 @@ class VehicleCore:
     """A vehicle, what is believed of it, and how noisy its sensors are."""
 
     description: Description
-    noise: Noise
+    noise: VehicleNoise
     sigma: Array
     """(19 + 7 N,) of the prior, printed numbers."""
     moving_sigma: Array
@@ -125,11 +125,11 @@ class VehicleCore:
                     f"{hand.name}: got a standard deviation of {hand.sigma}; give one above zero"
                 )
         values = tuple(float(value) for value, _ in (hand_measurements or {}).values())
-        noise = Noise.from_airframe(airframe, speed_sigma)
+        noise = VehicleNoise.from_airframe(airframe, speed_sigma)
         return replace(cls(description, noise, jnp.asarray(sigma), moving_sigma, measured, values), **options)
 
     @property
-    def chart(self) -> Chart:
+    def chart(self) -> VehicleCoordinates:
         """The filter's coordinates."""
         return self.description.chart
 
@@ -332,8 +332,8 @@ class VehicleCore:
             other.join()
 
     def _filtered(
-        self, belief: VehicleBelief, frames: Frames, noise: Noise, mark: int = 0
-    ) -> tuple[VehicleBelief, list[Trail], VehicleBelief | None]:
+        self, belief: VehicleBelief, frames: Frames, noise: VehicleNoise, mark: int = 0
+    ) -> tuple[VehicleBelief, list[FilterHistory], VehicleBelief | None]:
         """The belief after all frames, what each piece of `CHUNK` frames left, and the belief after `mark` frames."""
         run, whole, count = filtered(self.chart.kind), filled(frames, CHUNK), frames.place.shape[0]
         trails, marked = [], None
@@ -356,7 +356,9 @@ class VehicleCore:
         chart = self.chart
         end, trails, _ = self._filtered(belief, frames, self.noise)
         trail = jax.tree.map(lambda *parts: np.concatenate(parts), *trails)
-        nominal = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean))
+        nominal = SmoothedTrajectory(
+            trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean)
+        )
         whole, cov = filled(frames, CHUNK), end.cov
         for _ in range(iterations):
             m, P, _ = self._believed(moving, jax.tree.map(np.asarray, nominal).first)
@@ -373,7 +375,7 @@ class VehicleCore:
         return 2.5 * self.start, self.iterations + 3
 
     @property
-    def _changing(self) -> Noise:
+    def _changing(self) -> VehicleNoise:
         return self.noise if self.change is None else self.noise._replace(change=jnp.asarray(self.change))
 
     def _fit(self, frames: Frames, nis: list[tuple[np.ndarray, np.ndarray]], begin: float) -> tuple[Fit, int]:
@@ -429,13 +431,13 @@ _first_motion = CachedProgram(
 
 
 @lru_cache(maxsize=8)
-def _online(chart: Chart) -> tuple[Any, Any]:
+def _online(chart: VehicleCoordinates) -> tuple[Any, Any]:
     def pose(
-        noise: Noise, belief: VehicleBelief, place: Array, wxyz: Array, valid: Array, gate: Any
+        noise: VehicleNoise, belief: VehicleBelief, place: Array, wxyz: Array, valid: Array, gate: Any
     ) -> VehicleBelief:
         return pose_update(chart, noise, belief, place, wxyz, valid, gate)[0]
 
-    def step(noise: Noise, belief: VehicleBelief, step: Steps) -> VehicleBelief:
+    def step(noise: VehicleNoise, belief: VehicleBelief, step: Steps) -> VehicleBelief:
         return imu_step(chart, noise, belief, step)[0]
 
     return jax.jit(pose), jax.jit(step)

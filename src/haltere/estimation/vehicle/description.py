@@ -17,7 +17,7 @@ from haltere.airframe.fields import principal_axes, tensor
 from haltere.dynamics import Model
 from haltere.dynamics.rigid import at_rest
 from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import Axes, Chart, Effect
+from haltere.estimation.vehicle.coordinates import Axes, Effect, VehicleCoordinates
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.foundation.constants import GRAVITY
@@ -31,7 +31,7 @@ DEFAULT_LAG = 0.03
 class Description(NamedTuple):
     """A vehicle ready for the filter."""
 
-    chart: Chart
+    chart: VehicleCoordinates
     printed: Mean
     """Its constants in printed numbers."""
     R_BM: np.ndarray
@@ -83,7 +83,7 @@ def describe_vehicle(
     facing = np.asarray([getattr(outer, "wxyz", (1.0, 0.0, 0.0, 0.0)), imu.wxyz], float)
     carriers = np.stack([R_BM.T @ turns[names.index(sensor.link)] for sensor in (outer, imu)])
     turned = np.asarray(_turned(carriers, facing))
-    chart = Chart(
+    chart = VehicleCoordinates(
         model.topology.rotor_names,
         tuple(float(s) for s in np.asarray(rotors.spin)),
         tuple((float(a[0]), float(a[1]), float(a[2])) for a in axis),

@@ -1,6 +1,6 @@
 """What the plain model of [Boehm2022] leaves out, as optional states: moving air, rotor momentum, motor lag, delay.
 
-Named in `Chart.effects`; per unit of mass, with the coordinates of `vehicle_space`, n = alpha, e = spin, s = |w_i|:
+Named in `VehicleCoordinates.effects`; per unit of mass, in its coordinates, with n = alpha, e = spin, s = |w_i|:
 
     drag    u_i = v - R^T wind + w x r_i,   u_n = n (n . u_i)
             F_i = -axial s u_n - hub s (u_i - u_n)                            at the rotor                (1)
@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from haltere.dynamics.integrator import STAGES
 from haltere.dynamics.sensors.imu import specific_force_at
 from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
 
@@ -32,7 +32,7 @@ TINY = 1e-12
 """Keeps the speed of still air differentiable, m/s."""
 
 
-class Body(NamedTuple):
+class BodyInStep(NamedTuple):
     """What stays the same within a step."""
 
     ratios: Array
@@ -61,7 +61,7 @@ class Body(NamedTuple):
     """(3,) h', rad/s2."""
 
 
-def body_of(chart: Chart, mean: Mean, speeds: Array, rise: Array) -> Body:
+def body_of(chart: VehicleCoordinates, mean: Mean, speeds: Array, rise: Array) -> BodyInStep:
     """The body with rotors at speeds (N,) rad/s that rise at (N,) rad/s2."""
     squares = speeds * jnp.abs(speeds)
     b = chart.specific_force(mean["force"])
@@ -69,7 +69,7 @@ def body_of(chart: Chart, mean: Mean, speeds: Array, rise: Array) -> Body:
     ratios = jnp.concatenate([jnp.exp(mean["shape"]), jnp.ones(1)])
     place = chart.to_printed(chart.constants(mean))["rotor_position"]
     spin = momenta_of(chart, mean.get("spin", jnp.zeros(chart.count)), b)
-    return Body(
+    return BodyInStep(
         ratios,
         squares @ b,
         ratios * (squares @ mean["torque"]),
@@ -85,19 +85,19 @@ def body_of(chart: Chart, mean: Mean, speeds: Array, rise: Array) -> Body:
     )
 
 
-def momenta_of(chart: Chart, spin: Array, b: Array) -> Array:
+def momenta_of(chart: VehicleCoordinates, spin: Array, b: Array) -> Array:
     """(N, 3) h of equation (3) for each rad/s of each rotor, from the blocks `spin` (N,) and b (N, 3)."""
     alpha = b / jnp.sqrt(jnp.sum(b * b, axis=1, keepdims=True))
     return (jnp.asarray(chart.spins) * spin)[:, None] * alpha
 
 
-def spin_answer(chart: Chart, mean: Mean) -> Array:
+def spin_answer(chart: VehicleCoordinates, mean: Mean) -> Array:
     """(N, 3) angular acceleration for each rad/s2 of each rotor."""
     momenta = momenta_of(chart, mean["spin"], chart.specific_force(mean["force"]))
     return -momenta / jnp.concatenate([jnp.exp(mean["shape"]), jnp.ones(1)])
 
 
-def against_fall(body: Body, wxyz: Array, twist: Array) -> Array:
+def against_fall(body: BodyInStep, wxyz: Array, twist: Array) -> Array:
     """(6,) spatial acceleration against free fall, body axes."""
     v, w = twist[:3], twist[3:]
     air = v - so3.from_wxyz(wxyz).T @ body.wind
@@ -111,7 +111,7 @@ def against_fall(body: Body, wxyz: Array, twist: Array) -> Array:
     return jnp.concatenate([force - jnp.cross(w, v), moment / body.ratios])
 
 
-def _slope(body: Body, state: Array) -> Array:
+def _slope(body: BodyInStep, state: Array) -> Array:
     wxyz, twist = state[3:7], state[7:13]
     R = so3.from_wxyz(wxyz)
     fall = jnp.concatenate([R.T @ body.gravity, jnp.zeros(3)])
@@ -135,14 +135,14 @@ def normalised(state: Array) -> Array:
     return jnp.concatenate([state[:3], wxyz / jnp.sqrt(wxyz @ wxyz), state[7:]])
 
 
-def driven(chart: Chart, mean: Mean, given: Array, rise: Array) -> tuple[Array, Array]:
+def driven(chart: VehicleCoordinates, mean: Mean, given: Array, rise: Array) -> tuple[Array, Array]:
     """The speeds (N,) that act and how they rise (N,), after the delay of equation (5)."""
     if "delay" in chart.effects:
         return given - mean["delay"][0] * rise, rise
     return given, rise
 
 
-def advance(chart: Chart, mean: Mean, given: Array, rise: Array, dt: Array) -> Mean:
+def advance(chart: VehicleCoordinates, mean: Mean, given: Array, rise: Array, dt: Array) -> Mean:
     """The dynamic blocks `dt` seconds later, with the given speeds (N,) and their rise (N,)."""
     speeds, rise = driven(chart, mean, given, rise)
     later: Mean = {}
@@ -159,7 +159,7 @@ def advance(chart: Chart, mean: Mean, given: Array, rise: Array, dt: Array) -> M
     return {"position": end[:3], "attitude": end[3:7], "velocity": end[7:10], "rates": end[10:], **later}
 
 
-def imu_reading(chart: Chart, mean: Mean, given: Array, rise: Array) -> Array:
+def imu_reading(chart: VehicleCoordinates, mean: Mean, given: Array, rise: Array) -> Array:
     """(6,) specific force and rate that the IMU reads at the beginning of a step."""
     speeds, rise = driven(chart, mean, given, rise)
     if "lag" in chart.effects:
@@ -172,7 +172,9 @@ def imu_reading(chart: Chart, mean: Mean, given: Array, rise: Array) -> Array:
     return jnp.concatenate(specific_force_at(A, twist, R_MI, mean["imu_position"])) + bias
 
 
-def linear_advance_of(chart: Chart, mean: Mean, given: Array, rise: Array, dt: Array) -> tuple[Mean, Array]:
+def linear_advance_of(
+    chart: VehicleCoordinates, mean: Mean, given: Array, rise: Array, dt: Array
+) -> tuple[Mean, Array]:
     """`advance`, and the derivative of its errors (d, n + N) by those of the state and of the given speeds."""
     end, n = advance(chart, mean, given, rise, dt), chart.space.dimension
 
@@ -183,7 +185,9 @@ def linear_advance_of(chart: Chart, mean: Mean, given: Array, rise: Array, dt: A
     return end, _slopes(moved, n + chart.count)
 
 
-def linear_reading_of(chart: Chart, mean: Mean, given: Array, rise: Array) -> tuple[Array, Array]:
+def linear_reading_of(
+    chart: VehicleCoordinates, mean: Mean, given: Array, rise: Array
+) -> tuple[Array, Array]:
     """`imu_reading`, and its derivative (6, n + N)."""
     n = chart.space.dimension
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from haltere.estimation.core.consistency import Fit
 from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.estimation.vehicle.steps import VehicleBelief
-from haltere.estimation.vehicle.verdicts import Judgement, judge, sentences
+from haltere.estimation.vehicle.verdicts import ParameterVerdict, judge, sentences
 from haltere.foundation.arrays import Array, double_precision, to_numpy
 from haltere.foundation.programs import CachedProgram, program_by_kind
 from haltere.foundation.verdict import Verdict
@@ -22,7 +22,7 @@ INSIDE = 1e-6
 """How far beyond the edge of what is possible an estimate is moved, of the way to it."""
 
 
-class Row(NamedTuple):
+class EstimatedParameter(NamedTuple):
     """One estimated number."""
 
     name: str
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 class VehicleEstimate:
     """The parameters of a vehicle with their uncertainty, and how well the model fitted; it prints as its table."""
 
-    chart: Chart
+    chart: VehicleCoordinates
     belief: VehicleBelief
     prior_sigma: np.ndarray
     """(19 + 7 N,) of the printed numbers, before flight and hand measurements."""
@@ -87,7 +87,7 @@ class VehicleEstimate:
         row[self.chart.printed.places["inertia"]] = signs
         return row, float(signs @ moments)
 
-    def judged(self) -> list[Judgement]:
+    def judged(self) -> list[ParameterVerdict]:
         """Whether each printed number was identified."""
         return judge(self.chart, self.printed, self.printed_cov, np.asarray(self.prior_sigma))
 
@@ -118,7 +118,7 @@ class VehicleEstimate:
         return np.asarray(axes), np.asarray(slopes)
 
     @double_precision()
-    def table(self) -> list[Row]:
+    def table(self) -> list[EstimatedParameter]:
         """Every printed number with its standard deviation and verdict; rotations as rotation vectors in rad."""
         printed = {name: np.asarray(value) for name, value in self.printed.items()}
         turning = [block.name for block in self.chart.printed.blocks if block.kind == "rotation"]
@@ -127,7 +127,7 @@ class VehicleEstimate:
         values = np.concatenate([printed[block.name].reshape(-1) for block in self.chart.printed.blocks])
         sigmas = np.sqrt(np.diagonal(self.printed_cov))
         rows = zip(self.chart.names, values, sigmas, self.judged(), strict=True)
-        return [Row(n, float(v), float(s), j.verdict, j.partners) for n, v, s, j in rows]
+        return [EstimatedParameter(n, float(v), float(s), j.verdict, j.partners) for n, v, s, j in rows]
 
     def __repr__(self) -> str:
         """The table as text, and the notes."""
@@ -138,13 +138,13 @@ class VehicleEstimate:
 
 
 @program_by_kind(lambda kind: ({block.name: 0 for block in kind.printed.blocks}, 0), fast_compile=True)
-def _charted(kind: Chart, numbers: tuple[Array, Array], constants: Mean) -> tuple[Mean, Array]:
+def _charted(kind: VehicleCoordinates, numbers: tuple[Array, Array], constants: Mean) -> tuple[Mean, Array]:
     chart = kind.of_numbers(numbers)
     printed = chart.to_printed(constants)
     return printed, chart.jacobian(printed)
 
 
-def prepare(chart: Chart, constants: Mean) -> None:
+def prepare(chart: VehicleCoordinates, constants: Mean) -> None:
     """Compile, or load, what tables of such a chart will ask for."""
     _charted(chart.kind).prepare(chart.numbers, constants)
     _leaning(chart.kind).prepare(chart.numbers, np.zeros((chart.count, 2)))
@@ -152,7 +152,7 @@ def prepare(chart: Chart, constants: Mean) -> None:
 
 
 @program_by_kind(lambda _: (0, 0), fast_compile=True)
-def _leaning(kind: Chart, numbers: tuple[Array, Array], tilt: Array) -> tuple[Array, Array]:
+def _leaning(kind: VehicleCoordinates, numbers: tuple[Array, Array], tilt: Array) -> tuple[Array, Array]:
     chart = kind.of_numbers(numbers)
     return chart.thrust_axes(tilt), jax.jacfwd(chart.thrust_axes)(tilt)
 

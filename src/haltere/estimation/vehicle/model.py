@@ -29,7 +29,7 @@ from haltere.dynamics.integrator import STAGES
 from haltere.dynamics.sensors.imu import specific_force_at
 from haltere.dynamics.solve import ldl_solve, newton_euler
 from haltere.estimation.core.space import CURVED, Mean, Space
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.estimation.vehicle.effects import (
     linear_advance_of,
     linear_reading_of,
@@ -197,17 +197,17 @@ def shifted(space: Space, mean: Mean, error: Array) -> Mean:
     }
 
 
-def together(chart: Chart, function: Any, *arguments: Any) -> Any:
+def together(chart: VehicleCoordinates, function: Any, *arguments: Any) -> Any:
     """The function as one kernel; as it is where derivatives are of the whole, which hold matrix products."""
     return as_one_kernel(function, *arguments) if structured(chart) else function(*arguments)
 
 
-def structured(chart: Chart) -> bool:
+def structured(chart: VehicleCoordinates) -> bool:
     """Whether derivatives go through f, tau, h and h'."""
     return not chart.effects or (chart.effects == ("spin",) and chart.axes == "sphere")
 
 
-def effort_of(mean: Mean, speeds: Array, chart: Chart, rise: Array) -> tuple[Effort, Array]:
+def effort_of(mean: Mean, speeds: Array, chart: VehicleCoordinates, rise: Array) -> tuple[Effort, Array]:
     """Equation (1), and b (N, 3)."""
     squares = speeds * jnp.abs(speeds)
     b = chart.specific_force(mean["force"])
@@ -218,7 +218,7 @@ def effort_of(mean: Mean, speeds: Array, chart: Chart, rise: Array) -> tuple[Eff
     return Effort(force, torque, product(speeds, momenta), product(rise, momenta)), b
 
 
-def _by_rotors(by: Array, mean: Mean, b: Array, speeds: Array, rise: Array, chart: Chart) -> Any:
+def _by_rotors(by: Array, mean: Mean, b: Array, speeds: Array, rise: Array, chart: VehicleCoordinates) -> Any:
     """Derivatives by the blocks `torque`, `force` and `spin` and by the speeds, from those by the effort (k, 6 or 12).
 
     Without the effect "spin" its block has no columns.
@@ -247,7 +247,9 @@ def _by_rotors(by: Array, mean: Mean, b: Array, speeds: Array, rise: Array, char
     return torque, force.reshape(rows, 3 * rotors), spin, noise
 
 
-def linear_step(mean: Mean, speeds: Array, dt: Array, chart: Chart, rise: Array) -> tuple[Mean, Array]:
+def linear_step(
+    mean: Mean, speeds: Array, dt: Array, chart: VehicleCoordinates, rise: Array
+) -> tuple[Mean, Array]:
     """The dynamic blocks after a step with the speeds (N,) rad/s held for dt, and Phi (d, n + N).
 
     The speeds rise at (N,) rad/s2, which only the effects "spin" and "delay" ask for.
@@ -265,7 +267,7 @@ def linear_step(mean: Mean, speeds: Array, dt: Array, chart: Chart, rise: Array)
     return end, jnp.concatenate(columns, axis=1)
 
 
-def linear_imu(mean: Mean, speeds: Array, chart: Chart, rise: Array) -> tuple[Array, Array]:
+def linear_imu(mean: Mean, speeds: Array, chart: VehicleCoordinates, rise: Array) -> tuple[Array, Array]:
     """The reading (6,) expected at `mean`, and H (6, n + N)."""
     if not structured(chart):
         return linear_reading_of(chart, mean, speeds, rise)

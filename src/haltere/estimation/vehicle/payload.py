@@ -22,7 +22,7 @@ import numpy as np
 
 from haltere.airframe.fields import principal_axes
 from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.estimation.vehicle.core import VehicleCore
 from haltere.estimation.vehicle.prior import HandMeasurement, VehiclePrior, prior_at
 from haltere.foundation.arrays import Array
@@ -66,7 +66,7 @@ def with_payload(vehicle: VehicleCore, payload: Any, cov: Any) -> VehicleCore:
     return replace(vehicle, description=new, sigma=none, spread=spread, hand_measurements=(), readings=())
 
 
-def loaded(chart: Chart, printed: Mean, payload: Array, axes: Any) -> Mean:
+def loaded(chart: VehicleCoordinates, printed: Mean, payload: Array, axes: Any) -> Mean:
     """Equations (1) to (3).
 
     Args:
@@ -107,8 +107,8 @@ def _joined(printed: Mean, payload: Array) -> tuple[Array, Array, Array]:
     return m + m_p, m_p / (m + m_p) * r, J
 
 
-def _tilts(chart: Chart, alpha: Array) -> Array:
-    """(N, 2) of thrust axes (N, 3): the reverse of `Chart.thrust_axes`."""
+def _tilts(chart: VehicleCoordinates, alpha: Array) -> Array:
+    """(N, 2) of thrust axes (N, 3): the reverse of `VehicleCoordinates.thrust_axes`."""
     if chart.axes == "sphere":
         return jax.vmap(s2.box_minus)(alpha, jnp.asarray(chart.axis))
     across = jnp.sqrt(jnp.maximum(alpha[:, 0] ** 2 + alpha[:, 1] ** 2, 1e-30))
@@ -116,7 +116,7 @@ def _tilts(chart: Chart, alpha: Array) -> Array:
 
 
 @lru_cache(maxsize=8)
-def _compiled_change(chart: Chart) -> Any:
+def _compiled_change(chart: VehicleCoordinates) -> Any:
     """From printed numbers, payload (5,) and axes (3, 3) to the numbers after, and their derivatives F and G."""
 
     def change(printed: Mean, held: Array, axes: Array) -> tuple[Mean, Array, Array]:
@@ -140,7 +140,7 @@ def _hand_measured(vehicle: VehicleCore) -> tuple[Mean, np.ndarray]:
 
 
 @lru_cache(maxsize=8)
-def _compiled_hands(chart: Chart, hand_measurements: tuple[HandMeasurement, ...]) -> Any:
+def _compiled_hands(chart: VehicleCoordinates, hand_measurements: tuple[HandMeasurement, ...]) -> Any:
     def measured(prior: VehiclePrior, readings: Array) -> tuple[Mean, Array]:
         level = jnp.asarray([1.0, 0.0, 0.0, 0.0])
         moving = {b.name: level if b.kind == "rotation" else jnp.zeros(b.shape) for b in chart.moving.blocks}

@@ -23,7 +23,7 @@ import numpy as np
 from haltere.airframe.errors import closest
 from haltere.estimation.core.kalman import update
 from haltere.estimation.core.space import Mean, Space
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 from haltere.foundation.programs import CachedProgram, program_by_kind
@@ -72,7 +72,7 @@ class HandMeasurement:
     value: float | None = None
     """What was read; None where readings are given apart, as in simulated series."""
 
-    def quantity(self, chart: Chart) -> Callable[[Mean], Array]:
+    def quantity(self, chart: VehicleCoordinates) -> Callable[[Mean], Array]:
         """The measured quantity as a function of printed numbers."""
         parts = self.name.split(".")
         if parts[0] == "distance" and len(parts) == 3:
@@ -95,7 +95,7 @@ class HandMeasurement:
         return component
 
 
-def _rotor(chart: Chart, name: str, whole: str) -> int:
+def _rotor(chart: VehicleCoordinates, name: str, whole: str) -> int:
     if name not in chart.rotors:
         raise PriorError(f"'{whole}': there is no rotor '{name}'; {closest(name, chart.rotors)}")
     return chart.rotors.index(name)
@@ -111,7 +111,7 @@ def flat(space: Space, printed: Mean) -> Array:
 
 
 def prior_at(
-    chart: Chart,
+    chart: VehicleCoordinates,
     prior: VehiclePrior,
     hand_measurements: Sequence[HandMeasurement],
     readings: Array,
@@ -153,7 +153,7 @@ def prior_at(
     return mean + gain.gain @ innovation, cov
 
 
-def prior_program(chart: Chart, hand_measurements: Sequence[HandMeasurement]) -> CachedProgram:
+def prior_program(chart: VehicleCoordinates, hand_measurements: Sequence[HandMeasurement]) -> CachedProgram:
     """Mean error, covariance, and the state moved by the mean error: see `prior_at`.
 
     Arguments: numbers of the chart, prior, readings and deviations (H,) of the H hand measurements, state.
@@ -164,7 +164,7 @@ def prior_program(chart: Chart, hand_measurements: Sequence[HandMeasurement]) ->
 
 @program_by_kind(lambda kind: (0, 0, {block.name: 0 for block in kind[0].space.blocks}), fast_compile=True)
 def believed(
-    kind: tuple[Chart, tuple[str, ...]],
+    kind: tuple[VehicleCoordinates, tuple[str, ...]],
     numbers: tuple[Array, Array],
     prior: VehiclePrior,
     readings: Array,
@@ -182,14 +182,14 @@ def believed(
 
 @program_by_kind(lambda kind: (0, 0, {block.name: 0 for block in kind.constant.blocks}), fast_compile=True)
 def guessed(
-    kind: Chart, numbers: tuple[Array, Array], printed: Mean, factor: float
+    kind: VehicleCoordinates, numbers: tuple[Array, Array], printed: Mean, factor: float
 ) -> tuple[Array, Array, Mean]:
     """`ten_percent` and the filter's coordinates of the printed numbers."""
     chart = kind.of_numbers(numbers)
     return (*ten_percent(chart, printed, factor), chart.to_coordinates(printed))
 
 
-def _effect_sigma(chart: Chart, printed: Mean) -> Mean:
+def _effect_sigma(chart: VehicleCoordinates, printed: Mean) -> Mean:
     """Deviations of the printed numbers of the effects."""
     mass, inertia = printed["mass"][0], printed["inertia"]
     hover = jnp.sqrt(mass * jnp.linalg.norm(printed["gravity"]) / jnp.sum(printed["thrust_coefficient"]))
@@ -225,7 +225,7 @@ LATE = 0.01
 """s, by which telemetry may be late."""
 
 
-def ten_percent(chart: Chart, printed: Mean, factor: float = 1.0) -> tuple[Array, Array]:
+def ten_percent(chart: VehicleCoordinates, printed: Mean, factor: float = 1.0) -> tuple[Array, Array]:
     """Deviations of "10 %" initial error, for the moving blocks (18,) and the printed numbers (19 + 7 N,).
 
     Ten percent of a zero angle is nothing, so each kind has a floor: places of the sensors 5 mm, rotations and tilts

@@ -23,13 +23,13 @@ import jax.numpy as jnp
 from haltere.algebra import product
 from haltere.estimation.core.kalman import Gain, update
 from haltere.estimation.core.space import CURVED, Mean, Space
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.estimation.vehicle.model import linear_imu, linear_step, scalars, together
 from haltere.estimation.vehicle.steps import (
     Frames,
-    Noise,
     Steps,
     VehicleBelief,
+    VehicleNoise,
     names,
     pose_residual,
     run,
@@ -44,7 +44,7 @@ Prior = Callable[[Mean], tuple[Array, Array]]
 """From a first state, the prior's mean error (n,) from it and covariance (n, n), hand measurements included."""
 
 
-class Nominal(NamedTuple):
+class SmoothedTrajectory(NamedTuple):
     """A trajectory to linearise about."""
 
     moving: Mean
@@ -61,7 +61,7 @@ class Nominal(NamedTuple):
         return {**self.constants, **{name: x[0, 0] for name, x in self.moving.items()}}
 
 
-class Kept(NamedTuple):
+class SmootherStep(NamedTuple):
     """What the way back needs of a step."""
 
     mean: Array
@@ -73,10 +73,10 @@ class Kept(NamedTuple):
 
 
 def forward(
-    chart: Chart,
-    noise: Noise,
+    chart: VehicleCoordinates,
+    noise: VehicleNoise,
     prior: tuple[Array, Array],
-    nominal: Nominal,
+    nominal: SmoothedTrajectory,
     frames: Frames,
     gate: float = jnp.inf,
     keep: bool = True,
@@ -101,7 +101,7 @@ def forward(
         innovation = jnp.where(valid, innovation, 0.0)
         P, gain = update(with_noise(P, noise, N), H, noise.imu**2, innovation, valid)
         m = m + gain.shift
-        kept = Kept(m, jnp.concatenate([P[:moving], P[n:]]), H, gain, Phi)
+        kept = SmootherStep(m, jnp.concatenate([P[:moving], P[n:]]), H, gain, Phi)
         m = jnp.concatenate([Phi @ m, m[d:n]]).at[:moving].add(defect)
         P = stepped(chart, P, Phi, noise, s.dt, nominal.constants)
         return (m, P), kept if keep else None
@@ -121,7 +121,9 @@ def forward(
     return m, P, kept
 
 
-def _linear(chart: Chart, constants: Mean, step: Steps, here: Mean, there: Mean, w: Array) -> Any:
+def _linear(
+    chart: VehicleCoordinates, constants: Mean, step: Steps, here: Mean, there: Mean, w: Array
+) -> Any:
     """Residual (6,) of the IMU and H, defect (18,) of the step and Phi, all about the nominal trajectory."""
     mean = {**constants, **here}
     expected, H = linear_imu(mean, step.speeds + w, chart, step.rise)
@@ -132,12 +134,12 @@ def _linear(chart: Chart, constants: Mean, step: Steps, here: Mean, there: Mean,
     return step.imu - expected, H, defect, Phi
 
 
-def backward(chart: Chart, kept: Any) -> Array:
+def backward(chart: VehicleCoordinates, kept: Any) -> Array:
     """(K, n, 18 + N) smoothed errors of the moving blocks and the noise: equations (2) and (3)."""
     n, N = chart.space.dimension, chart.count
     d, moving = chart.dynamic.dimension, chart.moving.dimension
 
-    def step(adjoint: Array, now: Kept) -> tuple[Array, Array]:
+    def step(adjoint: Array, now: SmootherStep) -> tuple[Array, Array]:
         after = jnp.concatenate([jnp.zeros(d), adjoint[d:], jnp.zeros(N)])
         after = after + now.Phi.T @ adjoint[:d]
         error = jnp.concatenate([now.mean[:moving], now.mean[n:]]) + now.rows @ after
@@ -157,14 +159,14 @@ def _before(adjoint: Array, H: Array, gain: Gain) -> Array:
 
 
 def smooth(
-    chart: Chart,
-    noise: Noise,
+    chart: VehicleCoordinates,
+    noise: VehicleNoise,
     first: Mean,
     prior: Prior,
     frames: Frames,
     iterations: int = 4,
     gate: float = jnp.inf,
-) -> tuple[VehicleBelief, Nominal, Array]:
+) -> tuple[VehicleBelief, SmoothedTrajectory, Array]:
     """The belief after the frames, the smoothed trajectory, and how far each iteration moved, in sigmas.
 
     Args:
@@ -178,9 +180,11 @@ def smooth(
     """
     m, P = prior(first)
     end, trail = run(chart, noise, VehicleBelief(chart.space.plus(first, m), P), frames, gate)
-    begun = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean))
+    begun = SmoothedTrajectory(
+        trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean)
+    )
 
-    def iterate(carry: tuple[Nominal, Array], _: None) -> Any:
+    def iterate(carry: tuple[SmoothedTrajectory, Array], _: None) -> Any:
         new, P, size = refined(chart, noise, prior(carry[0].first), carry[0], frames, gate)
         return (new, P), size
 
@@ -189,13 +193,13 @@ def smooth(
 
 
 def refined(
-    chart: Chart,
-    noise: Noise,
+    chart: VehicleCoordinates,
+    noise: VehicleNoise,
     prior: tuple[Array, Array],
-    nominal: Nominal,
+    nominal: SmoothedTrajectory,
     frames: Frames,
     gate: float = jnp.inf,
-) -> tuple[Nominal, Array, Array]:
+) -> tuple[SmoothedTrajectory, Array, Array]:
     """One iteration of Gauss-Newton: the new nominal trajectory, covariance (n, n) at its end, and how far it moved."""
     space, width = chart.space, chart.moving.dimension
     m, P, kept = forward(chart, noise, prior, nominal, frames, gate)
@@ -205,7 +209,7 @@ def refined(
     mean = space.plus(last, m)
     P = space.transported(last, m, P)
     size = jnp.sqrt(jnp.max(m * m / jnp.maximum(jnp.diagonal(P), 1e-300)))
-    new = Nominal(
+    new = SmoothedTrajectory(
         plus(nominal.moving, errors[..., :width]),
         nominal.noise + errors[..., width:],
         chart.moving.part(mean),
@@ -214,7 +218,7 @@ def refined(
     return new, P, size
 
 
-def blank(chart: Chart, steps: tuple[int, ...]) -> tuple[Nominal, Any]:
+def blank(chart: VehicleCoordinates, steps: tuple[int, ...]) -> tuple[SmoothedTrajectory, Any]:
     """Shapes of a nominal trajectory of (K, n) steps and of a covariance, for `CachedProgram.prepare`."""
 
     def shapes(space: Space, lead: tuple[int, ...] = ()) -> Any:
@@ -223,21 +227,25 @@ def blank(chart: Chart, steps: tuple[int, ...]) -> tuple[Nominal, Any]:
 
     moving, n = shapes(chart.moving, steps), chart.space.dimension
     noise: Any = jax.ShapeDtypeStruct((*steps, chart.count), float)
-    nominal = Nominal(moving, noise, shapes(chart.moving), shapes(chart.constant))
+    nominal = SmoothedTrajectory(moving, noise, shapes(chart.moving), shapes(chart.constant))
     return nominal, jax.ShapeDtypeStruct((n, n), float)
 
 
-def _refined_tree(kind: Chart) -> Any:
+def _refined_tree(kind: VehicleCoordinates) -> Any:
     moving, constants = names(kind.moving), names(kind.constant)
-    return Nominal(moving, 0, moving, constants), 0, 0  # type: ignore[arg-type]
+    return SmoothedTrajectory(moving, 0, moving, constants), 0, 0  # type: ignore[arg-type]
 
 
 @program_by_kind(_refined_tree)
-def iterated(kind: Chart, numbers: tuple[Array, Array], *given: Any) -> tuple[Nominal, Array, Array]:
+def iterated(
+    kind: VehicleCoordinates, numbers: tuple[Array, Array], *given: Any
+) -> tuple[SmoothedTrajectory, Array, Array]:
     """`refined` for charts of one kind; its arguments after the numbers of the chart."""
     return refined(kind.of_numbers(numbers), *given)
 
 
-def bound(chart: Chart, noise: Noise, prior: Prior, truth: Nominal, frames: Frames) -> Array:
+def bound(
+    chart: VehicleCoordinates, noise: VehicleNoise, prior: Prior, truth: SmoothedTrajectory, frames: Frames
+) -> Array:
     """(n, n) posterior Cramer-Rao bound, filter coordinates: no estimator from this prior has a smaller covariance."""
     return forward(chart, noise, prior(truth.first), truth, frames, keep=False)[1]

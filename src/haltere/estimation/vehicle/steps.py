@@ -22,7 +22,7 @@ from haltere.dynamics.sensors.noise import sample_sigma
 from haltere.estimation.core.kalman import Gain, gain_of, propagate
 from haltere.estimation.core.space import Mean, Space
 from haltere.estimation.vehicle.change import change_spread
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.estimation.vehicle.effects import spin_answer
 from haltere.estimation.vehicle.model import linear_imu, linear_pose, linear_step, scalars, shifted, together
 from haltere.estimation.vehicle.turn import turned, turning
@@ -38,7 +38,7 @@ NO_TURN = 1.0
 """Stands where a position sensor has no deviation of attitude; such readings are never valid."""
 
 
-class Noise(NamedTuple):
+class VehicleNoise(NamedTuple):
     """Standard deviations."""
 
     imu: Array
@@ -57,7 +57,7 @@ class Noise(NamedTuple):
     """(3,) how fast mass, centre of mass and inertia may change, see `vehicle_change`; None if they stay."""
 
     @classmethod
-    def from_airframe(cls, airframe: Airframe, speed: float) -> "Noise":
+    def from_airframe(cls, airframe: Airframe, speed: float) -> "VehicleNoise":
         """The noise that the airframe file states for its first IMU and its pose or position sensor; `speed` in rad/s.
 
         Raises:
@@ -128,7 +128,7 @@ class VehicleBelief(NamedTuple):
     """(n, n) of the error in the filter's coordinates."""
 
 
-class Trail(NamedTuple):
+class FilterHistory(NamedTuple):
     """What a run left at every step, (K, n, ...): moving blocks after the IMU, noise, and how readings fitted."""
 
     moving: Mean
@@ -140,7 +140,7 @@ class Trail(NamedTuple):
     """(K,) bool."""
 
 
-def with_noise(cov: Array, noise: Noise, rotors: int) -> Array:
+def with_noise(cov: Array, noise: VehicleNoise, rotors: int) -> Array:
     """(n + N, n + N): the covariance with that of a fresh speed noise beside it."""
     n = cov.shape[0]
     wide = jnp.concatenate([cov, jnp.zeros((n, rotors))], axis=1)
@@ -148,7 +148,9 @@ def with_noise(cov: Array, noise: Noise, rotors: int) -> Array:
     return jnp.concatenate([wide, fresh])
 
 
-def stepped(chart: Chart, cov: Array, Phi: Array, noise: Noise, dt: Array, mean: Mean) -> Array:
+def stepped(
+    chart: VehicleCoordinates, cov: Array, Phi: Array, noise: VehicleNoise, dt: Array, mean: Mean
+) -> Array:
     """(n, n) covariance after a step by Phi (d, n + N) of the covariance (n + N, n + N), from the state `mean`."""
     n, d = chart.space.dimension, chart.dynamic.dimension
     new = propagate(cov, Phi)[:n, :n]
@@ -163,7 +165,7 @@ def stepped(chart: Chart, cov: Array, Phi: Array, noise: Noise, dt: Array, mean:
 
 
 def pose_residual(
-    chart: Chart, mean: Mean, place: Array, wxyz: Array, valid: Array
+    chart: VehicleCoordinates, mean: Mean, place: Array, wxyz: Array, valid: Array
 ) -> tuple[Array, Array, Array]:
     """Residual (6,) of a pose at place (3,), wxyz (4,), H (6, n), whether anything is left of it.
 
@@ -182,7 +184,13 @@ def pose_residual(
 
 
 def pose_update(
-    chart: Chart, noise: Noise, belief: VehicleBelief, place: Array, wxyz: Array, valid: Array, gate: float
+    chart: VehicleCoordinates,
+    noise: VehicleNoise,
+    belief: VehicleBelief,
+    place: Array,
+    wxyz: Array,
+    valid: Array,
+    gate: float,
 ) -> tuple[VehicleBelief, Gain]:
     """The belief after a pose at place (3,), wxyz (4,); valid (6,) says which of the six count."""
     space = chart.space
@@ -194,7 +202,7 @@ def pose_update(
 
 
 def imu_step(
-    chart: Chart, noise: Noise, belief: VehicleBelief, step: Steps
+    chart: VehicleCoordinates, noise: VehicleNoise, belief: VehicleBelief, step: Steps
 ) -> tuple[VehicleBelief, tuple[Mean, Array, Array]]:
     """The belief after an IMU reading and the step that follows; also the mean between them, the noise, the NIS."""
     space, N = chart.space, chart.count
@@ -222,14 +230,18 @@ def imu_step(
 
 
 def run(
-    chart: Chart, noise: Noise, belief: VehicleBelief, frames: Frames, gate: float = jnp.inf
-) -> tuple[VehicleBelief, Trail]:
+    chart: VehicleCoordinates,
+    noise: VehicleNoise,
+    belief: VehicleBelief,
+    frames: Frames,
+    gate: float = jnp.inf,
+) -> tuple[VehicleBelief, FilterHistory]:
     """The belief after all frames of a flight."""
 
-    def frame(belief: VehicleBelief, now: Frames) -> tuple[VehicleBelief, Trail]:
+    def frame(belief: VehicleBelief, now: Frames) -> tuple[VehicleBelief, FilterHistory]:
         belief, gain = pose_update(chart, noise, belief, now.place, now.wxyz, now.pose_valid, gate)
         belief, (moving, w, nis) = jax.lax.scan(partial(imu_step, chart, noise), belief, now.steps)
-        return belief, Trail(moving, w, nis, gain.nis, gain.used)
+        return belief, FilterHistory(moving, w, nis, gain.nis, gain.used)
 
     return jax.lax.scan(frame, belief, frames)
 
@@ -239,19 +251,19 @@ def names(space: Space) -> Any:
     return {block.name: 0 for block in space.blocks}
 
 
-def _run_tree(kind: Chart) -> Any:
+def _run_tree(kind: VehicleCoordinates) -> Any:
     nothing: Any = 0
-    return VehicleBelief(names(kind.space), nothing), Trail(names(kind.moving), *(nothing,) * 4)
+    return VehicleBelief(names(kind.space), nothing), FilterHistory(names(kind.moving), *(nothing,) * 4)
 
 
 @program_by_kind(_run_tree)
 def filtered(
-    kind: Chart,
+    kind: VehicleCoordinates,
     numbers: tuple[Array, Array],
-    noise: Noise,
+    noise: VehicleNoise,
     belief: VehicleBelief,
     frames: Frames,
     gate: float,
-) -> tuple[VehicleBelief, Trail]:
+) -> tuple[VehicleBelief, FilterHistory]:
     """`run` for charts of one kind, compiled once for each number of frames."""
     return run(kind.of_numbers(numbers), noise, belief, frames, gate)

@@ -18,7 +18,7 @@ which is the same as to count errors from axes that turn with theta, as invarian
 import jax.numpy as jnp
 
 from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
 
@@ -28,7 +28,7 @@ MOUNTINGS = ("pose_rotation", "imu_rotation")
 """Blocks of how sensors are turned against them."""
 
 
-def turning(chart: Chart, before: Mean, after: Mean) -> Array:
+def turning(chart: VehicleCoordinates, before: Mean, after: Mean) -> Array:
     """(n, 3) C of equation (2) for an estimate that moves from `before` to `after`."""
     if chart.axes == "spherical":
         return jnp.zeros((chart.space.dimension, 3))
@@ -43,7 +43,7 @@ def turning(chart: Chart, before: Mean, after: Mean) -> Array:
     return jnp.concatenate(rows)
 
 
-def turned(chart: Chart, cov: Array, C: Array, gain: Array, B: Array) -> Array:
+def turned(chart: VehicleCoordinates, cov: Array, C: Array, gain: Array, B: Array) -> Array:
     """The covariance of e + C theta after an update by gain (n, k) and B (k, n) of `haltere.estimation.core.kalman`.
 
     `cov` and `gain` may have more rows than the state; they stay where they are. Both changes are one product.

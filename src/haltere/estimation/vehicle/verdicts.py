@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.foundation.verdict import Verdict
 
 OPEN = 0.5
@@ -27,7 +27,7 @@ WIDE = 0.5
 POSITIVE = ("mass", "inertia", "thrust_coefficient", "torque_ratio", "spin_inertia", "time_constant")
 
 
-class Judgement(NamedTuple):
+class ParameterVerdict(NamedTuple):
     """What is known of one number."""
 
     verdict: Verdict
@@ -35,7 +35,9 @@ class Judgement(NamedTuple):
     """The numbers that it is known together with."""
 
 
-def judge(chart: Chart, printed: Mean, cov: np.ndarray, prior_sigma: np.ndarray) -> list[Judgement]:
+def judge(
+    chart: VehicleCoordinates, printed: Mean, cov: np.ndarray, prior_sigma: np.ndarray
+) -> list[ParameterVerdict]:
     """A judgement of every printed number.
 
     Args:
@@ -54,18 +56,18 @@ def judge(chart: Chart, printed: Mean, cov: np.ndarray, prior_sigma: np.ndarray)
     share = lengths**2 / np.maximum(sigma[doubtful] ** 2, 1e-300)
     direction = parts / np.maximum(lengths, 1e-300)[:, None]
     likeness = np.abs(direction @ direction.T)
-    judged = [Judgement("identified", ())] * len(names)
+    judged = [ParameterVerdict("identified", ())] * len(names)
     for row, place in enumerate(doubtful.tolist()):
         if share[row] > OPEN:
             like = np.flatnonzero((likeness[row] > TOGETHER) & (share > OPEN))
             partners = tuple(names[doubtful[other]] for other in like if other != row)
-            judged[place] = Judgement("combination" if partners else "unobservable", partners)
+            judged[place] = ParameterVerdict("combination" if partners else "unobservable", partners)
         elif _wide(chart, printed, place, sigma[place]) or sigma[place] > np.sqrt(OPEN) * prior_sigma[place]:
-            judged[place] = Judgement("weak", ())
+            judged[place] = ParameterVerdict("weak", ())
     return judged
 
 
-def _wide(chart: Chart, printed: Mean, place: int, sigma: float) -> bool:
+def _wide(chart: VehicleCoordinates, printed: Mean, place: int, sigma: float) -> bool:
     """Whether a number that must be above zero has an interval wider than `WIDE` times its value."""
     for block in chart.printed.blocks:
         span = chart.printed.places[block.name]
@@ -77,7 +79,7 @@ def _wide(chart: Chart, printed: Mean, place: int, sigma: float) -> bool:
     return False
 
 
-def sentences(names: tuple[str, ...], judged: list[Judgement]) -> list[str]:
+def sentences(names: tuple[str, ...], judged: list[ParameterVerdict]) -> list[str]:
     """What stays open, one line for each group of numbers."""
     groups: dict[frozenset[str], None] = {}
     for name, judgement in zip(names, judged, strict=True):

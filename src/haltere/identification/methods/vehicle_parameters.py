@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from haltere.estimation.vehicle.estimate import Row, VehicleEstimate
+from haltere.estimation.vehicle.estimate import EstimatedParameter, VehicleEstimate
 from haltere.foundation.numbers import Floats
 from haltere.foundation.verdict import NORMAL, Verdict, judge
 from haltere.identification.result import Covariance, Parameter
@@ -18,7 +18,7 @@ UNITS = {
 def vehicle_parameters(estimate: VehicleEstimate, grown: float, misfit: bool) -> list[Parameter]:
     """Every printed number; deviations grow by `grown`, and by `FLOOR` of the value if the model is a `misfit`."""
     found: list[Parameter] = []
-    tilts: dict[str, list[Row]] = {}
+    tilts: dict[str, list[EstimatedParameter]] = {}
     for row in estimate.table():
         if ".axis." in row.name:
             tilts.setdefault(row.name.rsplit(".", 1)[0], []).append(row)

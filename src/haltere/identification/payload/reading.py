@@ -16,7 +16,7 @@ from haltere.doctor.arm import payload_faults
 from haltere.doctor.finding import Finding
 from haltere.dynamics.servo import Servos
 from haltere.estimation.payload.core import PayloadCore
-from haltere.estimation.payload.events import Watched, watched
+from haltere.estimation.payload.events import PayloadHistory, watched
 from haltere.estimation.payload.model import ArmBelief, DriftBudget
 from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.signals import ArmSignals
@@ -223,7 +223,7 @@ class PayloadReading:
     log: ArmLog
     filter: PayloadCore
     signals: ArmSignals
-    history: Watched
+    history: PayloadHistory
     findings: tuple[Finding, ...]
 
     @property

@@ -24,10 +24,10 @@ import numpy as np
 
 from haltere.airframe import Airframe, load_airframe
 from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.estimation.vehicle.frames import filled
-from haltere.estimation.vehicle.smoother import Nominal, bound
-from haltere.estimation.vehicle.steps import Frames, Noise, VehicleBelief, run
+from haltere.estimation.vehicle.smoother import SmoothedTrajectory, bound
+from haltere.estimation.vehicle.steps import Frames, VehicleBelief, VehicleNoise, run
 from haltere.flight import Flight
 from haltere.flight.resampling import interpolate_columns
 from haltere.foundation.arrays import Array, double_precision
@@ -222,12 +222,12 @@ def _prior_root(ready: FilterFlight) -> Numbers:
 
 
 @lru_cache(maxsize=8)
-def _compiled(chart: Chart) -> Any:
+def _compiled(chart: VehicleCoordinates) -> Any:
     def go(
-        noise: Noise, belief: VehicleBelief, cov: Array, constants: Mean, frames: Frames, gate: Array
+        noise: VehicleNoise, belief: VehicleBelief, cov: Array, constants: Mean, frames: Frames, gate: Array
     ) -> tuple[VehicleBelief, Array, Mean]:
         end, trail = run(chart, noise, belief, frames, gate)  # type: ignore[arg-type]
-        nominal = Nominal(trail.moving, trail.noise, chart.moving.part(end.mean), constants)
+        nominal = SmoothedTrajectory(trail.moving, trail.noise, chart.moving.part(end.mean), constants)
         nothing = jnp.zeros(chart.space.dimension)
         return end, bound(chart, noise, lambda _: (nothing, cov), nominal, frames), trail.moving
 
@@ -248,7 +248,7 @@ def _free_information(information: Information, ready: FilterFlight, cov: Number
     return A, W.T @ W
 
 
-def _printed_to_error(information: Information, chart: Chart, printed: Mean) -> Numbers:
+def _printed_to_error(information: Information, chart: VehicleCoordinates, printed: Mean) -> Numbers:
     """(25 + 7N, 25 + 7N) error state after the moving state, by biases and printed errors: E."""
     c = information.subject.coordinates
     names = [f"imu.{kind}_bias.{axis}" for kind in ("accel", "gyro") for axis in "xyz"]

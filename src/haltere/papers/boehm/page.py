@@ -16,11 +16,11 @@ import plotly.graph_objects as go
 
 from haltere.airframe import Airframe, from_catalogue
 from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.prior import flat
 from haltere.estimation.vehicle.smoother import smooth
-from haltere.estimation.vehicle.steps import Frames, Noise, VehicleBelief, run
+from haltere.estimation.vehicle.steps import Frames, VehicleBelief, VehicleNoise, run
 from haltere.foundation.arrays import Array
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly, tilted
 from haltere.papers.boehm.series import (
@@ -43,7 +43,7 @@ EVERY = 25
 class EstimateHistories(NamedTuple):
     """Estimates over time in R flights."""
 
-    coordinates: Chart
+    coordinates: VehicleCoordinates
     time: np.ndarray
     """(T,) s."""
     truth: np.ndarray
@@ -90,7 +90,7 @@ def estimate_histories(
     if recording is None:
         progress(f"flying {figure.airframe.name} {len(seeds)} times")
         recording = fly(figure.airframe, seeds, conditions)
-    noise = Noise.from_airframe(figure.airframe, SPEED_SIGMA)
+    noise = VehicleNoise.from_airframe(figure.airframe, SPEED_SIGMA)
     go = _compiled_history(coordinates, setting, conditions)
     found = []
     for i, seed in enumerate(seeds):
@@ -107,7 +107,7 @@ def estimate_histories(
 
 @lru_cache(maxsize=4)
 def _compiled_history(
-    coordinates: Chart, setting: SeriesSettings, conditions: Conditions
+    coordinates: VehicleCoordinates, setting: SeriesSettings, conditions: Conditions
 ) -> Callable[..., tuple[Array, Array]]:
     head = round(setting.start * conditions.rate / conditions.pose_every)
     first = coordinates.moving.dimension
@@ -119,7 +119,7 @@ def _compiled_history(
             jnp.diagonal(back @ belief.cov[first:, first:] @ back.T)
         )
 
-    def course(key: Array, one: Recording, printed: Mean, noise: Noise) -> tuple[Array, Array]:
+    def course(key: Array, one: Recording, printed: Mean, noise: VehicleNoise) -> tuple[Array, Array]:
         frames, truth = frames_of(one, conditions), truth_of(one, conditions, coordinates, printed)
         begin, at = sample_prior(coordinates, setting, key, truth, printed)
         belief, _, _ = smooth(

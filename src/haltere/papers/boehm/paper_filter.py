@@ -13,13 +13,13 @@ import jax.numpy as jnp
 
 from haltere.estimation.core.kalman import Gain, update
 from haltere.estimation.core.space import Block, Mean, Space
-from haltere.estimation.vehicle.coordinates import Chart
+from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.estimation.vehicle.model import linear_imu, linear_step
 from haltere.estimation.vehicle.steps import (
     Frames,
-    Noise,
     Steps,
     VehicleBelief,
+    VehicleNoise,
     pose_residual,
     stepped,
     with_noise,
@@ -71,7 +71,12 @@ def iterated_update(
 
 
 def run_printed(
-    coordinates: Chart, noise: Noise, belief: VehicleBelief, frames: Frames, iterations: int, gate: float
+    coordinates: VehicleCoordinates,
+    noise: VehicleNoise,
+    belief: VehicleBelief,
+    frames: Frames,
+    iterations: int,
+    gate: float,
 ) -> tuple[VehicleBelief, tuple[Array, Array]]:
     """As `haltere.estimation.vehicle.steps.run`, with errors in printed numbers.
 

@@ -17,12 +17,12 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.estimation.core.consistency import nees
 from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import Axes, Chart, Effect
+from haltere.estimation.vehicle.coordinates import Axes, Effect, VehicleCoordinates
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.model import linear_step
 from haltere.estimation.vehicle.prior import DEGREE, HandMeasurement, VehiclePrior, prior_at, ten_percent
-from haltere.estimation.vehicle.smoother import Nominal, bound, smooth
-from haltere.estimation.vehicle.steps import Frames, Noise, Steps, VehicleBelief, run
+from haltere.estimation.vehicle.smoother import SmoothedTrajectory, bound, smooth
+from haltere.estimation.vehicle.steps import Frames, Steps, VehicleBelief, VehicleNoise, run
 from haltere.foundation.arrays import Array
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly, gusts_of
 from haltere.papers.boehm.paper_filter import run_printed
@@ -86,7 +86,7 @@ class Outcome(NamedTuple):
 class Series(NamedTuple):
     """All runs; leaves of `outcome` have a leading axis."""
 
-    coordinates: Chart
+    coordinates: VehicleCoordinates
     outcome: Outcome
     seconds: float
     """CPU time of a run, its bound included, compilation not; median."""
@@ -106,7 +106,7 @@ class Series(NamedTuple):
         return found | {"bias": float(np.sqrt(np.mean(np.square(o.bias_error / o.bias_bound))))}
 
 
-def paper_hand_measurements(coordinates: Chart) -> tuple[HandMeasurement, ...]:
+def paper_hand_measurements(coordinates: VehicleCoordinates) -> tuple[HandMeasurement, ...]:
     """The hand measurements of [Boehm2022] Section VI-A; the azimuth only where the axes are angles."""
     rotors = coordinates.rotors
     azimuth = [
@@ -139,7 +139,7 @@ def estimate(
         recording = fly(airframe, seeds, conditions)
     description = describe_vehicle(airframe, setting.axes, setting.effects)
     coordinates = description.chart
-    noise = Noise.from_airframe(airframe, SPEED_SIGMA)
+    noise = VehicleNoise.from_airframe(airframe, SPEED_SIGMA)
     if conditions.gusts:
         noise = noise._replace(wind=jnp.asarray(gusts_of(conditions).diffusion))
     judge = _compiled_run(coordinates, setting, conditions)
@@ -183,7 +183,9 @@ def _rotor_accelerations(one: Recording, conditions: Conditions) -> Array:
     return jnp.diff(sampled, axis=0, append=last) * conditions.rate
 
 
-def truth_of(one: Recording, conditions: Conditions, coordinates: Chart, printed: Mean) -> Nominal:
+def truth_of(
+    one: Recording, conditions: Conditions, coordinates: VehicleCoordinates, printed: Mean
+) -> SmoothedTrajectory:
     """The true trajectory of one flight in the filter's coordinates."""
     poses, every = one.pose_position.shape[0], conditions.pose_every
 
@@ -204,11 +206,15 @@ def truth_of(one: Recording, conditions: Conditions, coordinates: Chart, printed
     later, _ = linear_step(
         {**constants, **last}, one.speeds[-1], dt, coordinates, _rotor_accelerations(one, conditions)[-1]
     )
-    return Nominal(moving, framed(one.speeds - one.reported), {**last, **later}, constants)
+    return SmoothedTrajectory(moving, framed(one.speeds - one.reported), {**last, **later}, constants)
 
 
 def sample_prior(
-    coordinates: Chart, setting: SeriesSettings, key: Array | None, truth: Nominal, printed: Mean
+    coordinates: VehicleCoordinates,
+    setting: SeriesSettings,
+    key: Array | None,
+    truth: SmoothedTrajectory,
+    printed: Mean,
 ) -> tuple[Mean, Callable[[Mean], tuple[Array, Array]]]:
     """The state that a run begins with and its prior with hand measurements, both drawn about the truth.
 
@@ -231,12 +237,12 @@ def sample_prior(
 
 @lru_cache(maxsize=8)
 def _compiled_run(
-    coordinates: Chart, setting: SeriesSettings, conditions: Conditions
+    coordinates: VehicleCoordinates, setting: SeriesSettings, conditions: Conditions
 ) -> Callable[..., Outcome]:
     """One run from recording to outcome, compiled."""
     head = round(setting.start * conditions.rate / conditions.pose_every)
 
-    def judge(key: Array, one: Recording, printed: Mean, noise: Noise) -> Outcome:
+    def judge(key: Array, one: Recording, printed: Mean, noise: VehicleNoise) -> Outcome:
         frames, truth = (
             frames_of(one, conditions, setting.attitude),
             truth_of(one, conditions, coordinates, printed),
@@ -253,8 +259,8 @@ def _compiled_run(
 
 
 def _run_filter(
-    coordinates: Chart,
-    noise: Noise,
+    coordinates: VehicleCoordinates,
+    noise: VehicleNoise,
     begin: Mean,
     at: Callable[[Mean], tuple[Array, Array]],
     frames: Frames,
@@ -285,10 +291,10 @@ def _information(cov: Array) -> Array:
 
 
 def _outcome(
-    coordinates: Chart,
+    coordinates: VehicleCoordinates,
     belief: VehicleBelief,
     before: Array,
-    truth: Nominal,
+    truth: SmoothedTrajectory,
     lower_bound: Array,
     nis: tuple[Array, Array],
 ) -> Outcome:

@@ -26,7 +26,12 @@ from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.payload import THRUST_CHANGE, gripped, told, under_load
 from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.payload.core import PayloadCore
-from haltere.estimation.payload.fusion import Source, Whole, payload_in_body, whole_vehicle
+from haltere.estimation.payload.fusion import (
+    MassSource,
+    VehicleMassProperties,
+    payload_in_body,
+    whole_vehicle,
+)
 from haltere.estimation.payload.record import ArmRecord
 from haltere.estimation.payload.state import PayloadBelief
 from haltere.foundation.numbers import Numbers
@@ -61,7 +66,7 @@ class ChainBelief:
     payload: PayloadBelief
     cog: CogBelief
     used: Compensation
-    mass_properties: tuple[Whole | None, ...]
+    mass_properties: tuple[VehicleMassProperties | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +111,7 @@ class GripChain:
 
     def _compensation(self, belief: ChainBelief, shown: CogBelief, estimate: CogEstimate) -> Compensation:
         """What the controllers know then."""
-        none = Whole(np.ones(4), np.eye(4), {})
+        none = VehicleMassProperties(np.ones(4), np.eye(4), {})
         values, covs = _stacked([one or none for one in belief.mass_properties])
         met = jnp.asarray([one is not None for one in belief.mass_properties])
         used: Compensation = _compiled(self.pose)[1](belief.used, shown, estimate, values, covs, met)
@@ -129,7 +134,7 @@ class GripChain:
         places = [payload_in_body(self.payload.arm, a, np.zeros(5), np.zeros((5, 5)))[0][1:4] for a in angle]
         return np.asarray([[EXPECTED, *place] for place in places])
 
-    def _empty(self, angle: Numbers) -> list[Source]:
+    def _empty(self, angle: Numbers) -> list[MassSource]:
         """The vehicles without payload at joint angles (N, J)."""
         arm = self.payload.arm
         free = self.payload.begin(angle.shape[:1]).x
@@ -138,15 +143,15 @@ class GripChain:
         cov[:, -size:, -size:] = arm.cov
         return [self._source(a, x, P) for a, x, P in zip(angle, free, cov, strict=True)]
 
-    def _with_payload(self, belief: PayloadBelief, angle: Numbers) -> list[Source | None]:
+    def _with_payload(self, belief: PayloadBelief, angle: Numbers) -> list[MassSource | None]:
         """The vehicles with payload, None where it was not seen."""
         x, cov, _ = self.payload.posterior(belief)
         seen = np.sqrt(cov[:, 0, 0]) < MASS_SEEN
         return [self._source(a, u, P) if s else None for a, u, P, s in zip(angle, x, cov, seen, strict=True)]
 
-    def _source(self, angle: Numbers, x: Numbers, cov: Numbers) -> Source:
+    def _source(self, angle: Numbers, x: Numbers, cov: Numbers) -> MassSource:
         value, spread = whole_vehicle(vehicle(), self.payload.arm, angle, x, cov)
-        return Source((0, 1, 2, 3), value, spread + 1e-14 * np.eye(4))
+        return MassSource((0, 1, 2, 3), value, spread + 1e-14 * np.eye(4))
 
 
 @cache
@@ -188,14 +193,14 @@ def _compiled(pose: tuple[float, ...]) -> tuple[Any, ...]:
     )
 
 
-def _stacked(sources: Sequence[Source | Whole]) -> tuple[Numbers, Numbers]:
+def _stacked(sources: Sequence[MassSource | VehicleMassProperties]) -> tuple[Numbers, Numbers]:
     """Values (N, 4) and covariances (N, 4, 4)."""
     return np.stack([one.value for one in sources]), np.stack([one.cov for one in sources])
 
 
 def _fuse(
-    servos: Sequence[Source | None], belief: CogBelief, estimate: CogEstimate
-) -> tuple[Whole | None, ...]:
+    servos: Sequence[MassSource | None], belief: CogBelief, estimate: CogEstimate
+) -> tuple[VehicleMassProperties | None, ...]:
     """What all say of each vehicle, None where the servos have not seen the payload."""
     flights = jax.tree.map(np.asarray, (belief, estimate))
     each = [jax.tree.map(lambda x, i=i: x[i], flights) for i in range(len(servos))]

@@ -10,7 +10,7 @@ import jax
 
 from haltere.dynamics import State
 from haltere.estimation.throw.effectiveness import LateLearning
-from haltere.estimation.throw.excitation import Throw
+from haltere.estimation.throw.excitation import ThrowDetector
 from haltere.estimation.throw.navigation import Heading
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.scenarios.throw.vehicles import Thrown
@@ -79,7 +79,7 @@ class Launch:
     """What the first part carries along."""
 
     state: State
-    throw: Throw
+    throw: ThrowDetector
     learning: LateLearning
     wxyz: Array
     """(4,) q_LI."""

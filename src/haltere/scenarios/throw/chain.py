@@ -28,7 +28,7 @@ from haltere.estimation.core.low_pass import LowPass
 from haltere.estimation.core.rls import forgetting_of
 from haltere.estimation.throw.effectiveness import SAMPLES as LATE
 from haltere.estimation.throw.effectiveness import Effectiveness, LateLearning, Learner
-from haltere.estimation.throw.excitation import Throw
+from haltere.estimation.throw.excitation import ThrowDetector
 from haltere.estimation.throw.navigation import Track, about_up, level, turned
 from haltere.estimation.throw.thrust_axis import ThrustAxis, thrust_axis
 from haltere.foundation.arrays import Array, pytree
@@ -122,7 +122,7 @@ def launch(
     zero3 = jnp.zeros(3)
     begin = Launch(
         case.state,
-        Throw.begin(m),
+        ThrowDetector.begin(m),
         LateLearning.begin(m, not known),
         level(up + case.bias + still),
         zero3,

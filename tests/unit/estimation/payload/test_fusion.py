@@ -8,7 +8,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics.rigid import VehicleNumbers
-from haltere.estimation.payload.fusion import Source, centre_filter, fused, hover_thrust, whole_vehicle
+from haltere.estimation.payload.fusion import MassSource, centre_filter, fused, hover_thrust, whole_vehicle
 from haltere.estimation.payload.model import ArmBelief
 from haltere.estimation.payload.record import PayloadError
 
@@ -32,8 +32,8 @@ def test_the_whole_is_that_of_the_dynamics_with_a_heavier_forearm():
 
 
 def sources():
-    servos = Source((0, 1, 2, 3), np.asarray([2.5, 0.01, 0.0, -0.02]), np.diag([1e-4, 1e-6, 1e-6, 1e-6]))
-    thrust = Source((0,), np.asarray([2.51]), np.asarray([[1e-4]]))
+    servos = MassSource((0, 1, 2, 3), np.asarray([2.5, 0.01, 0.0, -0.02]), np.diag([1e-4, 1e-6, 1e-6, 1e-6]))
+    thrust = MassSource((0,), np.asarray([2.51]), np.asarray([[1e-4]]))
     centre = centre_filter(np.asarray([0.012, 0.0, 0.3]), np.diag([1e-6, 1e-6, 1.0]))
     return {"servos": servos, "thrust": thrust, "centre": centre}
 

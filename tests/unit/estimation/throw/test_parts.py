@@ -9,7 +9,16 @@ from scipy.spatial.transform import Rotation
 
 from haltere.estimation.core.low_pass import LowPass
 from haltere.estimation.throw.effectiveness import SAMPLES, LateLearning, Learner, Learning, solve
-from haltere.estimation.throw.excitation import PACE, RAMP, STEP, WAIT, Throw, excitation_time, order, pace
+from haltere.estimation.throw.excitation import (
+    PACE,
+    RAMP,
+    STEP,
+    WAIT,
+    ThrowDetector,
+    excitation_time,
+    order,
+    pace,
+)
 from haltere.estimation.throw.navigation import Heading, Track, about_up, level
 from haltere.foundation import HaltereError
 
@@ -32,7 +41,7 @@ def noticed(sizes):
         after = throw.noticed(jnp.asarray([0.0, 0.0, 1.0]) * size, DT)
         return after, after.released
 
-    return np.asarray(jax.lax.scan(one, Throw.begin(4), jnp.asarray(sizes))[1])
+    return np.asarray(jax.lax.scan(one, ThrowDetector.begin(4), jnp.asarray(sizes))[1])
 
 
 def test_a_throw_is_noticed_after_it_and_not_before():
@@ -45,9 +54,9 @@ def test_a_throw_is_noticed_after_it_and_not_before():
 
 
 def excited(spin, samples=1000, rotors=4):
-    throw = Throw.begin(rotors)
+    throw = ThrowDetector.begin(rotors)
     throw = jax.tree.map(lambda x: x, throw)
-    started = Throw(
+    started = ThrowDetector(
         throw.pushed, throw.fell, jnp.asarray(True), jnp.asarray(True), throw.clock, throw.base, throw.cut
     )
 
@@ -72,8 +81,8 @@ def test_motors_run_one_after_the_other():
 def test_a_motor_that_spins_the_vehicle_up_is_cut_off_and_the_last_may_use_the_rest():
     rates = np.zeros((1000, 3))
     rates[round(0.04 / DT) :, 0] = 16.0  # a share of 28 / sqrt(4) rad/s is passed while the first motor runs
-    throw = Throw.begin(4)
-    started = Throw(
+    throw = ThrowDetector.begin(4)
+    started = ThrowDetector(
         throw.pushed, throw.fell, jnp.asarray(True), jnp.asarray(True), throw.clock, throw.base, throw.cut
     )
     _, commands = jax.lax.scan(
@@ -103,8 +112,8 @@ def test_more_motors_take_their_turns_in_the_same_time(rotors):
 @pytest.mark.parametrize("rotors", [8])
 def test_vehicles_whose_motors_all_turn_them_one_way_stay_inside_the_range(rotors):
     """Every motor that runs adds 600 rad/s2 about the same axis, late by 20 ms; the gyro's range is 34.9 rad/s."""
-    throw = Throw.begin(rotors)
-    started = Throw(
+    throw = ThrowDetector.begin(rotors)
+    started = ThrowDetector(
         throw.pushed, throw.fell, jnp.asarray(True), jnp.asarray(True), throw.clock, throw.base, throw.cut
     )
 
