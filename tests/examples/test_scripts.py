@@ -52,3 +52,25 @@ def test_own_vehicle_from_urdf(tmp_path, monkeypatch, capsys):
     _, names = run("own_vehicle_from_urdf", tmp_path, monkeypatch, capsys)
     assert [rotor.spin for rotor in names["airframe"].rotors] == ["ccw", "ccw", "cw", "cw"]
     assert all(path.exists() for path in names["exported"].files)
+
+
+def test_my_controller(tmp_path, monkeypatch, capsys):
+    _, names = run("my_controller", tmp_path, monkeypatch, capsys)
+    assert names["flight"]["truth.position"].values[-1] == pytest.approx([0.0, 0.0, 2.5], abs=0.05)
+    assert (tmp_path / "own.mcap").exists()
+
+
+def test_online_filter(tmp_path, monkeypatch, capsys):
+    _, names = run("online_filter", tmp_path, monkeypatch, capsys)
+    assert names["mass"].value == pytest.approx(0.716, abs=3.0 * names["mass"].sigma)
+    assert names["mass"].sigma < 0.025
+
+
+def test_payload_on_the_arm(tmp_path, monkeypatch, capsys):
+    out, names = run("payload_on_the_arm", tmp_path, monkeypatch, capsys)
+    assert float(names["estimate"].mass) == pytest.approx(0.273, abs=3.0 * float(names["estimate"].sigma))
+    assert "after release: False" in out
+
+
+def test_there_are_eight():
+    assert len(SCRIPTS) == 8
