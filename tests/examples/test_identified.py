@@ -75,7 +75,7 @@ def test_everything_asked_for_is_on_the_page(pages):
         'class="mark combination"',
         "weigh the vehicle",
         "On time that the fit has not seen",
-        "is it white?",
+        "are they white?",
         "Excitation",
         "rotor speeds lag the rates by 8 ms",
         "no vibration line",

@@ -20,55 +20,45 @@ from haltere.bench.identify import identify_rows
 from haltere.bench.simulation import simulation_rows
 from haltere.dynamics import Drive, Model, State, acceleration_derivatives, forward_dynamics
 from haltere.foundation.arrays import Array
-from haltere.papers.blaha.timings import throw_rows
+from haltere.papers.blaha.timings import throw_rows, timing_row
 from haltere.papers.hong.pinocchio import Peer, PeerError
+from haltere.papers.tables import Progress, silent
 
-Progress = Callable[[str], None]
 BATCH = 1000
 
 
 def run_bench(progress: Progress | None = None) -> list[dict[str, Any]]:
     """Every benchmark; a row has `name, value, unit, peer, peer_value, ratio`, ratio = how many times faster we are."""
-    say = progress or (lambda _: None)
+    progress = progress or silent
     airframe = from_catalogue("hong-quadrotor")
     rows = []
-    say("acceleration of a quadrotor with four spinning rotors")
+    progress("acceleration of a quadrotor with four spinning rotors")
     rows.append(
         _beside(
             f"acceleration, batch {BATCH}", _acceleration(airframe), "pin.aba", _peer_time(airframe, "aba")
         )
     )
-    say("derivatives of the same")
+    progress("derivatives of the same")
     peer = _peer_time(airframe, "computeABADerivatives")
     rows.append(
         _beside(f"derivatives, batch {BATCH}", _derivatives(airframe), "pin.computeABADerivatives", peer)
     )
-    say("compilation for 8 rotors and 4 tilting links")
-    rows.append(_row("compile forward dynamics, 8 rotors and 4 links", _compile_time(), "s", "bound", 5.0))
-    say("one tick of centre-of-gravity filter and allocation")
+    progress("compilation for 8 rotors and 4 tilting links")
+    rows.append(
+        timing_row("compile forward dynamics, 8 rotors and 4 links", _compile_time(), "s", "bound", 5.0)
+    )
+    progress("one tick of centre-of-gravity filter and allocation")
     rows += cog_rows()
-    rows += filter_rows(say)
-    rows += identify_rows(say)
-    say("thrust axis and recursive least squares")
+    rows += filter_rows(progress)
+    rows += identify_rows(progress)
+    progress("thrust axis and recursive least squares")
     rows += throw_rows()
-    return rows + simulation_rows(say)
-
-
-def _row(name: str, value: float, unit: str, peer: str | None, peer_value: float | None) -> dict[str, Any]:
-    ratio = None if peer_value is None else peer_value / value
-    return {
-        "name": name,
-        "value": value,
-        "unit": unit,
-        "peer": peer,
-        "peer_value": peer_value,
-        "ratio": ratio,
-    }
+    return rows + simulation_rows(progress)
 
 
 def _beside(name: str, seconds: float, peer: str, peer_seconds: float | None) -> dict[str, Any]:
     note = peer if peer_seconds is not None else f"{peer} (not installed)"
-    return _row(
+    return timing_row(
         name, 1e6 * seconds, "us per vehicle", note, None if peer_seconds is None else 1e6 * peer_seconds
     )
 

@@ -26,8 +26,9 @@ from haltere.estimation.vehicle.smoother import smooth
 from haltere.estimation.vehicle.steps import Frames, Steps, VehicleBelief, VehicleNoise, run
 from haltere.foundation.arrays import Array
 from haltere.foundation.flat_step import FlatStep
-from haltere.papers.blaha.timings import best_call
+from haltere.papers.blaha.timings import best_call, timing_row
 from haltere.papers.boehm.flights import ring
+from haltere.papers.tables import Progress
 from haltere.trajectory import hover
 
 PAPER = 1.6
@@ -42,20 +43,20 @@ BATCH = 30
 ROTORS = (4, 6, 8, 12)
 
 
-def filter_rows(say: Callable[[str], None]) -> list[dict[str, Any]]:
+def filter_rows(progress: Progress) -> list[dict[str, Any]]:
     """Rows of `haltere bench`: one flight, a batch, compilation, memory, and the cost of a step for more rotors.
 
     Speed is in flight seconds per second of one core. The scheme is the consistent one, smoothed start included, in
     64 bits, on a flight of 30 s with the IMU at 200 Hz and the pose at 50 Hz. What the readings say does not matter
     for the time, so the vehicle hovers. The flights of a batch follow one another in one call.
     """
-    say("self-calibrating filter: one flight of 30 s")
+    progress("self-calibrating filter: one flight of 30 s")
     description = describe_vehicle(ring(4))
-    one = partial(estimated, description)
-    frames = hovering(description, round(DURATION * RATE / STEPS))
+    one = partial(estimate_flight, description)
+    frames = hover_frames(description, round(DURATION * RATE / STEPS))
     ready, first, again = compiled(one, frames)
     factor = DURATION / _seconds(ready, frames, 3)
-    say(f"the same, {BATCH} flights")
+    progress(f"the same, {BATCH} flights")
     many = jax.tree.map(lambda x: jnp.broadcast_to(x, (BATCH, *x.shape)), frames)
     together = DURATION * BATCH / _seconds(jax.jit(partial(jax.lax.map, one)), many, 1)
     rows = [
@@ -65,14 +66,14 @@ def filter_rows(say: Callable[[str], None]) -> list[dict[str, Any]]:
         _row("the same, memory", _megabytes(ready), "MB", None),
         _row(f"self-calibrating filter, {BATCH} flights, per flight", together, "x real time", PAPER),
     ]
-    return rows + _growth(say)
+    return rows + _growth(progress)
 
 
-def _growth(say: Callable[[str], None]) -> list[dict[str, Any]]:
+def _growth(progress: Progress) -> list[dict[str, Any]]:
     """The cost of a step for more and more rotors, and the power of the number of errors that it grows with."""
     sizes, costs, rows = [], [], []
     for rotors in ROTORS:
-        say(f"a step of the filter with {rotors} rotors")
+        progress(f"a step of the filter with {rotors} rotors")
         description = describe_vehicle(ring(rotors))
         sizes.append(description.chart.space.dimension)
         costs.append(_step(description))
@@ -86,7 +87,7 @@ def power(sizes: Sequence[float], costs: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
 
 
-def compiled(function: Callable[..., Any], *given: Any) -> tuple[Any, float, float]:
+def compiled(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float, float]:
     """The compiled function, and the seconds that takes in a first run and in a later one, which finds it stored."""
     kept = jax.config.values["jax_compilation_cache_dir"]
     with TemporaryDirectory() as folder:
@@ -96,7 +97,7 @@ def compiled(function: Callable[..., Any], *given: Any) -> tuple[Any, float, flo
             for _ in range(2):
                 jax.clear_caches()
                 begin = time.perf_counter()
-                ready = jax.jit(function).lower(*given).compile()
+                ready = jax.jit(function).lower(*arguments).compile()
                 times.append(time.perf_counter() - begin)
         finally:
             _store_in(kept)
@@ -117,12 +118,11 @@ def _megabytes(ready: Any) -> float:
 
 
 def _row(name: str, value: float, unit: str, peer: float | None) -> dict[str, Any]:
-    ratio = None if peer is None else value / peer
     who = None if peer is None else "paper's MATLAB"
-    return {"name": name, "value": value, "unit": unit, "peer": who, "peer_value": peer, "ratio": ratio}
+    return timing_row(name, value, unit, who, peer, larger_is_faster=True)
 
 
-def hovering(description: Description, frames: int) -> Frames:
+def hover_frames(description: Description, frames: int) -> Frames:
     """A flight in which nothing happens."""
     rotors = description.chart.count
     thrust = float(description.printed["mass"][0]) * 9.81 / rotors
@@ -136,7 +136,7 @@ def hovering(description: Description, frames: int) -> Frames:
     return Frames(place, wxyz, jnp.ones((frames, 6), bool), steps)
 
 
-def estimated(description: Description, frames: Frames, start: int = START) -> VehicleBelief:
+def estimate_flight(description: Description, frames: Frames, start: int = START) -> VehicleBelief:
     """The consistent scheme on a whole flight; the plain filter if nothing is smoothed."""
     chart, printed = description.chart, description.printed
     noise = VehicleNoise.from_airframe(from_catalogue("hummingbird"), math.pi)
@@ -153,21 +153,21 @@ def estimated(description: Description, frames: Frames, start: int = START) -> V
     return run(chart, noise, belief, jax.tree.map(lambda x: x[start:], frames))[0]
 
 
-def _seconds(function: Any, given: Any, calls: int) -> float:
+def _seconds(function: Any, frames: Any, calls: int) -> float:
     """Seconds of CPU time of one call, best of several."""
-    jax.block_until_ready(function(given))
+    jax.block_until_ready(function(frames))
     found = []
     for _ in range(calls):
         begin = time.process_time()
-        jax.block_until_ready(function(given))
+        jax.block_until_ready(function(frames))
         found.append(time.process_time() - begin)
     return min(found)
 
 
 def _step(description: Description) -> float:
     """Seconds of CPU time of an IMU step with a quarter of a pose update, plain filter."""
-    frames = hovering(description, 250)
-    plain = jax.jit(partial(estimated, description, start=0))
+    frames = hover_frames(description, 250)
+    plain = jax.jit(partial(estimate_flight, description, start=0))
     return _seconds(plain, frames, 3) / (250 * STEPS)
 
 
@@ -175,7 +175,7 @@ BOUND = 1000.0
 """us: a tick must fit 1 kHz."""
 COG_BATCH = 100
 
-Said = tuple[Array, CogEstimate]
+TickOutput = tuple[Array, CogEstimate]
 
 
 def flat_tick(name: str = "neo") -> FlatStep:
@@ -186,7 +186,7 @@ def flat_tick(name: str = "neo") -> FlatStep:
     state = on_path(Model.from_airframe(airframe), controller, path)
     beside, reference = SelfTrim(filter_, controller.vehicle), path.at(0.0)
 
-    def tick(last: Trimmed, given: tuple[CogReading, State]) -> tuple[Trimmed, Said]:
+    def tick(last: Trimmed, given: tuple[CogReading, State]) -> tuple[Trimmed, TickOutput]:
         reading, state = given
         trimmed, said = beside.step(last, reading)
         return trimmed, (command(trimmed.controller, state, reference), said)
@@ -207,7 +207,7 @@ def cog_rows() -> list[dict[str, Any]]:
     for name, function, memory, given, count, calls in (
         ("single, from Python", tick, tick.begin, tick.given, 1, 300),
         (
-            f"batch {BATCH}, per vehicle",
+            f"batch {COG_BATCH}, per vehicle",
             many,
             np.tile(tick.begin, (COG_BATCH, 1)),
             np.tile(tick.given, (COG_BATCH, 1)),
@@ -216,30 +216,21 @@ def cog_rows() -> list[dict[str, Any]]:
         ),
     ):
         value = 1e6 * _best(function, memory, given, calls) / count
-        rows.append(
-            {
-                "name": f"CoG filter and allocation, {name}",
-                "value": value,
-                "unit": "us per tick",
-                "peer": "bound",
-                "peer_value": BOUND,
-                "ratio": BOUND / value,
-            }
-        )
+        rows.append(timing_row(f"CoG filter and allocation, {name}", value, "us per tick", "bound", BOUND))
     return rows
 
 
 def _best(
     function: Callable[[Any, np.ndarray], tuple[Array, Array]],
     memory: Any,
-    given: np.ndarray,
+    inputs: np.ndarray,
     calls: int,
 ) -> float:
     """Seconds of CPU time of one tick whose answer is read before the next begins, best of several rounds."""
 
     def tick() -> np.ndarray:
         nonlocal memory
-        memory, said = function(memory, given)
+        memory, said = function(memory, inputs)
         return np.asarray(said)
 
     return best_call(tick, (), calls)

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +17,8 @@ from haltere.airframe import dumps, from_catalogue
 from haltere.flight import Flight
 from haltere.flight.mcap import write_mcap
 from haltere.foundation import HaltereError
+from haltere.papers.blaha.timings import timing_row
+from haltere.papers.tables import Progress
 from haltere.scenarios.scenario_flight import simulate
 from haltere.simulation.scenario import Scenario
 
@@ -30,12 +31,12 @@ LATER = 5.0
 WAIT = 900.0
 
 
-def identify_rows(say: Callable[[str], None]) -> list[dict[str, Any]]:
+def identify_rows(progress: Progress) -> list[dict[str, Any]]:
     """Rows of `haltere bench`: wall and CPU seconds of a first and a later run, with and without pose."""
     rows = []
     with TemporaryDirectory() as name:
         folder = Path(name)
-        say("a flight of 30 s at 500 Hz, to be identified")
+        progress("a flight of 30 s at 500 Hz, to be identified")
         whole = recorded(folder)
         bare = whole
         for channel in whole.names:
@@ -45,10 +46,10 @@ def identify_rows(say: Callable[[str], None]) -> list[dict[str, Any]]:
             log = folder / f"{what.replace(' ', '-')}.mcap"
             write_mcap(flight, log)
             for which, bound in (("first run", FIRST), ("later run", LATER)):
-                say(f"haltere identify {what}, {which}")
+                progress(f"haltere identify {what}, {which}")
                 wall, cpu = timed(log, folder / f"{log.stem}-store")
-                rows.append(_row(f"identify 30 s at 500 Hz {what}, {which}", wall, bound))
-                rows.append(_row("the same, CPU time", cpu, None))
+                rows.append(timing_row(f"identify 30 s at 500 Hz {what}, {which}", wall, "s", "bound", bound))
+                rows.append(timing_row("the same, CPU time", cpu, "s"))
     return rows
 
 
@@ -91,9 +92,3 @@ def timed(log: Path, store: Path) -> tuple[float, float]:
         raise HaltereError(f"{' '.join(command[1:5])} ended with {done.returncode}: {last}")
     user = after.children_user - before.children_user
     return wall, user + after.children_system - before.children_system
-
-
-def _row(name: str, value: float, bound: float | None) -> dict[str, Any]:
-    ratio = None if bound is None else bound / value
-    peer = None if bound is None else "bound"
-    return {"name": name, "value": value, "unit": "s", "peer": peer, "peer_value": bound, "ratio": ratio}

@@ -15,7 +15,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ from haltere.dynamics.model import locked_rotors
 from haltere.dynamics.motors import Motors
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
+from haltere.papers.blaha.timings import timing_row
+from haltere.papers.tables import Progress, silent
 from haltere.simulation import Rollout, Servos, Vehicle, rollout
 
 Rates = Mapping[str, float | str]
@@ -52,21 +54,21 @@ WAIT = 900.0
 """s, after which a process that measures is given up."""
 
 
-def simulation_rows(progress: Callable[[str], None] | None = None) -> list[dict[str, Any]]:
+def simulation_rows(progress: Progress | None = None) -> list[dict[str, Any]]:
     """A row for each batch size, number type and peer; `value` and `peer_value` in steps/s, ratio = ours / theirs.
 
     Rows of one batch size and number type share our value. rotorpy has 64 bits only and stands beside our 64 bits.
     """
-    say = progress or (lambda _: None)
+    progress = progress or silent
     python = peer_python()
     rows = []
     for bits in (32, 64):
-        say(f"simulation with {bits} bits")
+        progress(f"simulation with {bits} bits")
         ours = _run([sys.executable, "-m", MODULE], bits)
         for peer in PEERS:
             if (peer, bits) == ("rotorpy", 32):
                 continue
-            say(f"{peer} with {bits} bits")
+            progress(f"{peer} with {bits} bits")
             script = [str(python), "-I", peers.__file__, peer]
             theirs = _run(script, bits) if python else _nothing("not installed")
             rows += [_row(batch, bits, ours, peer, theirs) for batch in STEPS]
@@ -146,15 +148,14 @@ def _row(batch: int, bits: int, ours: Rates, peer: str, theirs: Rates) -> dict[s
     if isinstance(value, str):
         msg = f"our simulator could not be measured at batch {batch}: {value}; run python -m {MODULE} to see more"
         raise HaltereError(msg)
-    missing = isinstance(peer_value, str)
-    return {
-        "name": f"simulation, batch {batch:,}, {bits} bits",
-        "value": value,
-        "unit": "steps/s",
-        "peer": f"{peer} ({peer_value})" if missing else peer,
-        "peer_value": None if missing else peer_value,
-        "ratio": None if missing else value / float(peer_value),
-    }
+    return timing_row(
+        f"simulation, batch {batch:,}, {bits} bits",
+        value,
+        "steps/s",
+        f"{peer} ({peer_value})" if isinstance(peer_value, str) else peer,
+        None if isinstance(peer_value, str) else peer_value,
+        larger_is_faster=True,
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """A result as tables and lines of text, for terminal and notebook: the whole vehicle, its rotors, its predictions."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from haltere.foundation.tables import TextTable
@@ -38,12 +39,7 @@ def result_tables(result: "Identification") -> list[TextTable]:
 
 def _rotors(result: "Identification") -> list[TextTable]:
     """One row for each quantity, one column for each rotor."""
-    quantities: dict[str, dict[str, Parameter]] = {}
-    for p in result.parameters:
-        if p.name.startswith("rotors."):
-            _, rotor, quantity = p.name.split(".", 2)
-            quantities.setdefault(quantity, {})[rotor] = p
-    names = list(dict.fromkeys(rotor for row in quantities.values() for rotor in row))
+    names, quantities = rotor_quantities(result.parameters)
     if not names:
         return []
     rows = [
@@ -51,6 +47,18 @@ def _rotors(result: "Identification") -> list[TextTable]:
         for quantity, row in quantities.items()
     ]
     return [TextTable("Rotors: value +- sigma", ("parameter", *names, "unit"), rows)]
+
+
+def rotor_quantities(
+    parameters: "Iterable[Parameter]",
+) -> "tuple[list[str], dict[str, dict[str, Parameter]]]":
+    """Names of the rotors, and what each quantity is of each rotor: a table with one column for each rotor."""
+    quantities: dict[str, dict[str, Parameter]] = {}
+    for p in parameters:
+        if p.name.startswith("rotors."):
+            _, rotor, quantity = p.name.split(".", 2)
+            quantities.setdefault(quantity, {})[rotor] = p
+    return list(dict.fromkeys(rotor for row in quantities.values() for rotor in row)), quantities
 
 
 def result_lines(result: "Identification") -> list[str]:

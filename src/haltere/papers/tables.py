@@ -17,7 +17,7 @@ from haltere.foundation.arrays import double_precision
 from haltere.foundation.jsonable import to_jsonable
 
 Progress = Callable[[str], None]
-"""Called with a sentence whenever a long job turns to something else."""
+"""Called with a sentence whenever a long job begins something else."""
 
 RUNS = {"hong": 20, "boehm": 30, "fresk": 50, "blaha": 100, "schmitz": 100}
 """The papers, each with its number of random draws, flights or arms where none is given."""

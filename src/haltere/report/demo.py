@@ -23,8 +23,8 @@ from haltere.scenarios.demo import DURATION, VEHICLE, Unknown, meet
 
 SHOWN = 5
 """Postures of the vehicle along its path."""
-PART = 0.36
-"""Share of the flight that the picture shows: later the figure crosses itself."""
+SHOWN_FRACTION = 0.36
+"""Fraction of the flight that the picture shows: later the path crosses itself."""
 
 
 @double_precision()
@@ -35,7 +35,7 @@ def write_demo(path: Path, progress: Callable[[str], None] | None = None, seed: 
 
     Args:
         path: the HTML file.
-        progress: is told in a sentence what is being done.
+        progress: called with a sentence on what is being done.
         seed: of the vehicle, its flight and its sensors.
     """
     say = progress or (lambda _: None)
@@ -57,7 +57,7 @@ def demo_page(met: Unknown) -> Page:
     found = identification_page(met.result, met.truth)
     hidden = (
         f"A simulated vehicle, like the catalogue’s “{VEHICLE}” but with every number changed, flew "
-        f"{DURATION:g} s under a controller that believed in the catalogue. What it is was found from its IMU, "
+        f"{DURATION:g} s under a controller that believed in the catalogue. It was identified from its IMU, "
         "rotor speeds and motor commands, a drawing and a kitchen scale; the truth was looked at only afterwards."
     )
     first, *rest = found.sections
@@ -77,23 +77,22 @@ def _flight(met: Unknown) -> Section:
     )
     return Section(
         "The flight",
-        "A lively figure, so that every number is felt; a slight shaking of each rotor tells them apart.",
+        "A lively figure, so that every parameter shows in the signals; each rotor's speed also varies a little on its "
+        "own, which distinguishes the rotors.",
         (
             Picture("Along the path", scene, "The first part of the path.", wide=True, name="flight"),
+            Picture("Gyroscope", _signal(met.flight, "imu.gyro"), "Angular velocity about the three axes."),
             Picture(
-                "What the gyroscope felt", _signal(met.flight, "imu.gyro"), "Turning about the three axes."
-            ),
-            Picture(
-                "What the rotors did",
+                "Rotor speeds",
                 _signal(met.flight, "rotors.speed"),
-                "Their speeds, as telemetry tells them.",
+                "As the telemetry reports them.",
             ),
         ),
     )
 
 
 def _instants(time: np.ndarray) -> list[int]:
-    return [int(i) for i in np.linspace(0, PART * (len(time) - 1), SHOWN)]
+    return [int(i) for i in np.linspace(0, SHOWN_FRACTION * (len(time) - 1), SHOWN)]
 
 
 def _signal(flight: Flight, name: str) -> Any:

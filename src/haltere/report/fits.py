@@ -1,4 +1,4 @@
-"""Charts of a fit: measured against predicted, what is left, how much each axis moved, how far off numbers are.
+"""Charts of a fit: measured against predicted, residuals, how much each axis moved, errors of the numbers.
 
 With residuals e of N samples about their mean, the correlation over lag k is
 
@@ -20,7 +20,7 @@ MOST = 1500
 """Samples drawn of a signal: more than a screen has columns."""
 LONGEST = 1.0
 """Lag up to which residuals are correlated, s."""
-MEASURED, PREDICTED, LEFT = "#8d979f", "#2f6db5", "#d9822b"
+MEASURED, PREDICTED = "#8d979f", "#2f6db5"
 VERDICTS = {
     "identified": "#2e8b57",
     "weak": "#d9a02b",
@@ -72,7 +72,7 @@ def correlation(prediction: Prediction) -> tuple[Floats, Floats]:
 
 
 def whiteness_chart(predictions: Sequence[Prediction], height: int = 270) -> go.Figure:
-    """Correlation of what is left over the lag, with the band of white residuals."""
+    """Correlation of the residuals over the lag, with the band of white residuals."""
     bound = 1.96 / np.sqrt(max(1, min(len(p.time) for p in predictions)))
     band = {"type": "rect", "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "y0": -bound, "y1": bound}
     drawn = []

@@ -1,4 +1,4 @@
-"""Several vehicles on one page: what each log told, side by side."""
+"""Several vehicles on one page: the result of each log, side by side."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from haltere.report.page import Fact, Mark, Page, Picture, Section, Table
 from haltere.report.tables import labelled, pair
 
 MOST_ROWS = 400
-SPREAD = 3.0
+OUTLIER_SIGMAS = 3.0
 """Deviation from the fleet's median, in its own sigma, from which a vehicle stands out."""
 
 
@@ -25,12 +25,12 @@ def fleet_page(results: Sequence[Identification]) -> Page:
         "Every log",
         ("", "method", "seconds", "identified", "weak", "open", "findings", "mass"),
         rows,
-        "Open numbers are known only together with others, or not at all; each log's own report says why.",
+        "Open numbers are known only in combination with others, or not at all; each log's own report says why.",
         wide=True,
     )
     return Page(
         title=f"A fleet of {len(results)}" if len(results) != 1 else "One vehicle",
-        text="What each log told of its vehicle, and where vehicles differ from each other.",
+        text="The result of each log, and where vehicles differ from each other.",
         facts=(
             Fact(str(len(results)), "", "logs"),
             Fact(f"{sum(r.duration for r in results):.0f}", "s", "of flight"),
@@ -69,7 +69,7 @@ def _row(result: Identification) -> tuple[str | Mark, ...]:
 
 
 def _shared(results: Sequence[Identification]) -> dict[str, list[tuple[str, Parameter]]]:
-    """By name: source and number of every log that tells it, where at least two do."""
+    """By name: source and number of every log that identifies it, where at least two do."""
     found: dict[str, list[tuple[str, Parameter]]] = {}
     for result in results:
         for p in result.parameters:
@@ -88,7 +88,7 @@ def outliers(results: Sequence[Identification]) -> list[tuple[str, str, float]]:
         for source, p in entries:
             if p.value is not None and p.sigma:
                 error = (p.value - median) / p.sigma
-                if abs(error) > SPREAD:
+                if abs(error) > OUTLIER_SIGMAS:
                     found.append((source, name, error))
     return sorted(found, key=lambda entry: -abs(entry[2]))
 
@@ -104,5 +104,5 @@ def _charts(results: Sequence[Identification]) -> list[Picture | Table]:
         colours = [fits.VERDICTS[p.verdict] for _, p in entries]
         unit = entries[0][1].unit
         chart = fits.interval_chart([s for s, _ in entries], values, halves, colours, labelled(name, unit))
-        items.append(Picture(name, chart, f"{len(entries)} logs tell it; whiskers hold 95 %."))
+        items.append(Picture(name, chart, f"{len(entries)} logs identify it; whiskers are 95 % intervals."))
     return items

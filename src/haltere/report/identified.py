@@ -1,4 +1,4 @@
-"""What a log told of a vehicle, on one page: the vehicle, its numbers, how well they predict, and what to do next."""
+"""The result of a log on one page: the vehicle, its numbers, how well they predict, and what to do next."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ METHODS = {
     "filter": "by the self-calibrating filter, with pose",
     "batch": "by the batch smoother, with pose",
 }
-HELD = "On time that the fit has not seen. "
+HELD_OUT = "On time that the fit has not seen. "
 WHITE = 0.5
 """Correlation of neighbouring residuals from which they are called coloured."""
 ONE_COLUMN = 24
@@ -39,10 +39,10 @@ def identification_page(result: Identification, truth: Mapping[str, float] | Non
     how = METHODS.get(result.method, f"by the method {result.method}")
     first = f" What would help most: {_sentence(result.next_steps[0])}" if result.next_steps else ""
     return Page(
-        title=f"What {result.source} tells of its vehicle",
+        title=f"The vehicle of {result.source}",
         text=(
             f"Identified {how}, from {result.duration:.0f} s of flight: {told} of {len(result.parameters)} numbers, "
-            f"each with an interval that is meant to hold.{first}"
+            f"each with a 95 % interval.{first}"
         ),
         facts=_facts(result, counts),
         sections=[section for section in sections if section is not None],
@@ -80,9 +80,9 @@ def _vehicle(result: Identification) -> Section:
         items.append(shown)
     items += _strengths(result)
     text = (
-        "As far as this log tells it; places are in the body frame, x forward, y left, z up."
+        "As far as this log shows it; positions are in the body frame, x forward, y left, z up."
         if result.airframe is not None
-        else "Without pose and a known mass a log tells ratios: how strongly each rotor pushes and turns the vehicle."
+        else "Without pose and a known mass a log shows ratios: how strongly each rotor accelerates the vehicle."
     )
     return Section("The vehicle", text, items)
 
@@ -97,7 +97,7 @@ def _picture(result: Identification) -> Picture | None:
 
 
 def _strengths(result: Identification) -> list[Picture | Table]:
-    """What each rotor does at the speed that carries the weight, if the log tells it."""
+    """What each rotor does at the speed that carries the weight, if the log shows it."""
     rotors = effectiveness(result)
     lift = sum(r.get("fz", 0.0) for r in rotors.values())
     if not rotors or lift <= 0.0:
@@ -105,7 +105,7 @@ def _strengths(result: Identification) -> list[Picture | Table]:
     square = STANDARD_GRAVITY / lift
     found: list[Picture | Table] = []
     for key, title, unit, words in (
-        ("fz", "Upward push at hover", "m/s²", "Together they carry the weight, 9.81 m/s²."),
+        ("fz", "Upward acceleration at hover", "m/s²", "Together they carry the weight, 9.81 m/s²."),
         ("p", "Rolling", "rad/s²", "Right rotors roll the vehicle to the left, which is negative here."),
         (
             "q",
@@ -113,13 +113,23 @@ def _strengths(result: Identification) -> list[Picture | Table]:
             "rad/s²",
             "Front rotors lift the nose, which is negative about an axis that points left.",
         ),
-        ("r", "Yawing", "rad/s²", "Rotors that turn clockwise push the nose to the left, which is positive."),
+        (
+            "r",
+            "Yawing",
+            "rad/s²",
+            "Rotors that rotate clockwise push the nose to the left, which is positive.",
+        ),
     ):
         values = {n: square * r[key] for n, r in rotors.items() if key in r}
         if len(values) == len(rotors):
             sigmas = {n: square * _sigma(result, f"rotors.{n}.effectiveness.{key}") for n in values}
             found.append(
-                Picture(title, fits.bars(values, unit, sigmas), f"{words} Whiskers hold 95 %.", wide=False)
+                Picture(
+                    title,
+                    fits.bars(values, unit, sigmas),
+                    f"{words} Whiskers are 95 % intervals.",
+                    wide=False,
+                )
             )
     return found
 
@@ -137,7 +147,7 @@ def _numbers(result: Identification) -> Section:
     )
     return Section(
         "The numbers",
-        "Each with its standard deviation, systematic part included, and what this log can say of it.",
+        "Each with its standard deviation, systematic errors included, and its verdict.",
         [bar, *parameter_tables(result)],
     )
 
@@ -158,7 +168,7 @@ def _truth(result: Identification, truth: Mapping[str, float]) -> Section | None
     items = []
     for first in range(0, len(names), half):
         part = slice(first, first + half)
-        words = f"Numbers {first + 1} to {min(first + half, len(names))}; whiskers that reach zero hold the truth."
+        words = f"Numbers {first + 1} to {min(first + half, len(names))}; intervals that include zero hold the truth."
         chart = fits.interval_chart(
             names[part],
             shown[part],
@@ -182,17 +192,17 @@ def _prediction(result: Identification) -> Section | None:
     for p in result.predictions:
         share = p.fraction
         part = "" if share is None else f", {100.0 * share:.0f} % of the signal's own deviation"
-        words = f"{HELD}What is left is {p.rms:.3g} {nice(p.unit)} rms{part}."
+        words = f"{HELD_OUT}Residual: {p.rms:.3g} {nice(p.unit)} rms{part}."
         items.append(Picture(p.name, fits.prediction_chart(p), words))
     coloured = [p.name for p in result.predictions if abs(p.whiteness) > WHITE]
-    words = "White residuals stay in the grey band: then nothing is left that a model could use."
+    words = "White residuals stay in the grey band: the model leaves nothing unexplained."
     if coloured:
         words = (
             f"Neighbouring residuals of {', '.join(coloured)} are alike: something slow is not in the model, "
             "such as wind, and the intervals allow for it."
         )
-    items.append(Picture("What is left: is it white?", fits.whiteness_chart(result.predictions), words))
-    return Section("Measured and predicted", "The identified vehicle is asked what it will feel.", items)
+    items.append(Picture("Residuals: are they white?", fits.whiteness_chart(result.predictions), words))
+    return Section("Measured and predicted", "What the identified vehicle predicts for held-out time.", items)
 
 
 def _excitation(result: Identification) -> Section | None:
@@ -213,7 +223,7 @@ def _excitation(result: Identification) -> Section | None:
         items.append(Picture(f"In {nice(unit)}", fits.bars(values, nice(unit)), words))
     return Section(
         "Excitation",
-        "What does not move cannot be told: how much each axis moved, as a standard deviation.",
+        "What does not move cannot be identified: how much each axis moved, as a standard deviation.",
         items,
     )
 
@@ -221,7 +231,7 @@ def _excitation(result: Identification) -> Section | None:
 def _doctor(result: Identification) -> Section | None:
     if not result.findings and not result.undecided:
         return Section(
-            "The log's health", "The doctor found nothing wrong in the log, and nothing it could not judge."
+            "The log's health", "The doctor found nothing wrong in the log, and decided every check."
         )
     items: list[Picture | Table] = []
     if result.findings:
@@ -243,15 +253,15 @@ def _doctor(result: Identification) -> Section | None:
         lines = [(str(u["kind"]), str(u["reason"]), str(u["remedy"])) for u in result.undecided]
         items.append(
             Table(
-                "What the log cannot tell",
-                ("what", "why", "what would"),
+                "What the log cannot decide",
+                ("what", "why", "what would help"),
                 lines,
-                "None of these is a fault; the data are silent on them.",
+                "None of these is a fault; the data do not show them.",
                 wide=True,
                 prose=True,
             )
         )
-    return Section("The log's health", "What the doctor saw in the data themselves.", items)
+    return Section("The log's health", "What the doctor found in the data.", items)
 
 
 def _next(result: Identification) -> Section | None:

@@ -30,7 +30,7 @@ MANY = 1500
 
 @dataclass(frozen=True, eq=False)
 class PayloadPage:
-    """What the page tells: time, mass and sigma are (K,); x (X,) is the posterior; `truth` where it is known."""
+    """What the page shows: time, mass and sigma are (K,); x (X,) is the posterior; `truth` where it is known."""
 
     filter: PayloadCore
     signals: ArmSignals
@@ -38,7 +38,7 @@ class PayloadPage:
     time: Numbers
     mass: Numbers
     sigma: Numbers
-    held: Numbers
+    is_held: Numbers
     estimate: PayloadEstimate
     events: Sequence[PayloadEvent]
     findings: Sequence[Finding]
@@ -77,7 +77,7 @@ def render_payload(content: PayloadPage, title: str) -> Page:
             Picture(
                 f"Joint {name}",
                 reading_chart(content, j),
-                "Orange: what it must read by the model while it slides. In between it is stuck and tells nothing.",
+                "Orange: what it must read by the model while it slides. In between it sticks and shows nothing.",
             )
             for j, name in enumerate(content.filter.arm.arm.model.topology.joint_names)
         ),
@@ -109,7 +109,7 @@ def mass_chart(content: PayloadPage, height: int = 320) -> go.Figure:
     half = WIDE * content.sigma
     low, high = 1000.0 * (content.mass - half), 1000.0 * (content.mass + half)
     charts.band(figure, content.time, low, high, "95 %")
-    for start, end in _spans(content.time, content.held & np.isfinite(content.mass)):
+    for start, end in _spans(content.time, content.is_held & np.isfinite(content.mass)):
         charts.shade(figure, start, end)
     for event in content.events:
         line = {"color": theme.MUTED, "width": 1, "dash": "dot"}

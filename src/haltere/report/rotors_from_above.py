@@ -47,14 +47,14 @@ def from_above(result: Identification) -> Picture | None:
         "Rotors from above, as they act",
         figure,
         "How strongly each rotor rolls (sideways) and pitches (lengthwise) the vehicle, each against the strongest; "
-        "larger discs lift more. Blue rotors turn counter-clockwise, orange ones clockwise. Lengths need a mass and an "
-        "airframe.",
+        "larger discs lift more. Blue rotors rotate counter-clockwise, orange ones clockwise. Lengths need a mass and "
+        "an airframe.",
         name="vehicle",
     )
 
 
 def effectiveness(result: Identification) -> dict[str, dict[str, float]]:
-    """By rotor: `fx` ... `r`, as far as the log tells them."""
+    """By rotor: `fx` ... `r`, as far as the log shows them."""
     found: dict[str, dict[str, float]] = {}
     for p in result.parameters:
         parts = p.name.split(".")

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from haltere.identification.result import Identification, Parameter
+from haltere.identification.summary import rotor_quantities
 from haltere.report.page import Mark, Table
 
 _FIGURES = re.compile(r"\d+(?:\.\d+)?")
@@ -22,8 +23,8 @@ def parameter_tables(result: Identification) -> list[Table]:
                 "The whole vehicle and its sensors",
                 ("", "value and sigma", "verdict", "95 %"),
                 [_row(p) for p in others],
-                "Green is identified, yellow weak (an interval wider than half the value), blue known only together "
-                "with others, red not to be told from this log.",
+                "Green is identified, yellow weak (an interval wider than half the value), blue known only in "
+                "combination with others, red not identified from this log.",
                 wide=True,
             )
         )
@@ -36,7 +37,7 @@ def parameter_tables(result: Identification) -> list[Table]:
                 "What is open, and what would close it",
                 ("numbers", "verdict", "what helps"),
                 helps,
-                "Numbers that are known only together share one line.",
+                "Numbers that are known only in combination share one line.",
                 wide=True,
                 prose=True,
             )
@@ -49,14 +50,11 @@ def _row(p: Parameter) -> tuple[str | Mark, ...]:
 
 
 def _rotors(parameters: Sequence[Parameter]) -> Table:
-    names = list(dict.fromkeys(p.name.split(".")[1] for p in parameters))
-    kinds = list(dict.fromkeys(p.name.split(".", 2)[2] for p in parameters))
-    by_name = {p.name: p for p in parameters}
-    rows: list[tuple[str | Mark, ...]] = []
-    for kind in kinds:
-        cells = [by_name.get(f"rotors.{name}.{kind}") for name in names]
-        units = {p.unit for p in cells if p is not None}
-        rows.append((labelled(kind, next(iter(units), "")), *(_cell(p) for p in cells)))
+    names, quantities = rotor_quantities(parameters)
+    rows: list[tuple[str | Mark, ...]] = [
+        (labelled(quantity, next(iter(row.values())).unit), *(_cell(row.get(name)) for name in names))
+        for quantity, row in quantities.items()
+    ]
     return Table(
         "The rotors",
         ("", *names),
@@ -113,15 +111,15 @@ def number(value: float | None, sigma: float | None = None) -> str:
     """A value with as many digits as its deviation leaves sense to."""
     if value is None:
         return "–"
-    return _fixed(value, _places(value, sigma)) if _handy(value, sigma) else _scientific(value, sigma)
+    return _fixed(value, _decimals(value, sigma)) if _handy(value, sigma) else _scientific(value, sigma)
 
 
 def pair(value: float, sigma: float | None) -> str:
-    """A value and its deviation, to the same place."""
+    """A value and its deviation, to the same digit."""
     if not sigma:
         return number(value)
     if _handy(value, sigma):
-        places = _places(value, sigma)
+        places = _decimals(value, sigma)
         return f"{_fixed(value, places)} ± {_fixed(sigma, places)}"
     return f"{_scientific(value, sigma)} ± {sigma:.1e}".replace("-", "−")
 
@@ -132,14 +130,14 @@ def _handy(value: float, sigma: float | None) -> bool:
     return size == 0.0 or 1e-3 <= size < 1e6
 
 
-def _places(value: float, sigma: float | None) -> int:
-    """Decimal places: two digits of the deviation, or four of the value."""
+def _decimals(value: float, sigma: float | None) -> int:
+    """Decimals: two digits of the deviation, or four of the value."""
     size = 10.0 * sigma if sigma else 1e-2 * abs(value)
     return 0 if size == 0.0 else min(max(2 - math.floor(math.log10(size)), 0), 7)
 
 
-def _fixed(value: float, places: int) -> str:
-    return f"{round(value, places) + 0.0:.{places}f}".replace("-", "−")
+def _fixed(value: float, decimals: int) -> str:
+    return f"{round(value, decimals) + 0.0:.{decimals}f}".replace("-", "−")
 
 
 def _scientific(value: float, sigma: float | None) -> str:

@@ -56,7 +56,7 @@ AXIS: dict[str, Any] = {
 def figure(traces: Sequence[Any], height: int, **layout: Any) -> go.Figure:
     """A figure of `traces` with the common look and a `height` in pixels; further layout as plotly knows it.
 
-    All of it is told at once: a plotly figure goes through the whole of itself whenever it is changed.
+    All of it is set at once: a plotly figure goes through the whole of itself whenever it is changed.
     """
     return go.Figure(list(traces), _merged(LOOK, {"height": height, "xaxis": AXIS, "yaxis": AXIS}, layout))
 

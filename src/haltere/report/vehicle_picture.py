@@ -1,8 +1,8 @@
-"""The vehicle as identified, in three dimensions: with the nominal one as a ghost, and how sure each place is.
+"""The vehicle as identified, in three dimensions: with the nominal one as a ghost, and how well each position is known.
 
-Around the centre of mass, every rotor and the IMU stands the 95 % ellipsoid of its place (axes of the body,
-deviations of the three coordinates). Places are known to millimetres on vehicles of decimetres, so all ellipsoids are
-enlarged by one round factor, which the caption tells.
+Around the centre of mass, every rotor and the IMU stands the 95 % ellipsoid of its position (axes of the body,
+deviations of the three coordinates). Positions are known to millimetres on vehicles of decimetres, so all ellipsoids
+are enlarged by one round factor, which the caption gives.
 """
 
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from haltere.identification.result import Identification
 from haltere.report.drawing import shapes
 from haltere.report.drawing.scene import vehicle_figure
 from haltere.report.drawing.shapes import Mesh
-from haltere.report.drawing.vehicle import Part
+from haltere.report.drawing.vehicle import DrawingPart
 from haltere.report.page import Picture
 
 SURE = 1.96
 FACTORS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 VISIBLE = 0.13
-"""Half axis that the largest ellipsoid shall have about, as a share of the vehicle's size."""
-SEEN = 5e-4
-"""Difference of places (m) and axes from which a nominal vehicle is drawn beside."""
+"""Half axis that the largest ellipsoid has at most, as a fraction of the vehicle's size."""
+VISIBLE_DIFFERENCE = 5e-4
+"""Difference of positions (m) and axes from which a nominal vehicle is drawn beside."""
 DOUBT = "#8e5ea2"
 XYZ = ("x", "y", "z")
 
@@ -44,36 +44,34 @@ def draw_identified(result: Identification, airframe: Airframe) -> Picture:
         if all(f"{place}.{x}" in numbers for x in XYZ):
             centre = np.array([numbers[f"{place}.{x}"] for x in XYZ])
             clouds.append(_ellipsoid(head, centre, SURE * factor * sigma))
-    ghost = result.nominal if result.nominal is not None and _apart(airframe, result.nominal) else None
-    words = "Blue rotors turn counter-clockwise, orange ones clockwise, seen against the thrust arrow. "
+    ghost = result.nominal if result.nominal is not None and _differ(airframe, result.nominal) else None
+    words = "Blue rotors rotate counter-clockwise, orange ones clockwise, seen against the thrust arrow. "
     if clouds:
         times = "in true size" if factor == 1.0 else f"enlarged {factor:g} times"
-        words += f"Purple clouds are where each place is with 95 % certainty, {times}. "
+        words += f"Purple clouds are where each position lies with 95 % certainty, {times}. "
     if ghost is not None:
-        words += (
-            "The pale vehicle is the nominal one; what the log did not tell stands as it was given there. "
-        )
+        words += "The pale vehicle is the nominal one; what the log did not identify has the nominal value. "
     return Picture(
         "As identified",
         vehicle_figure(airframe, height=480, ghost=ghost, beside=clouds),
-        words + "Drag to turn.",
+        words + "Drag to rotate.",
         wide=True,
         name="vehicle",
     )
 
 
-def _apart(one: Airframe, other: Airframe) -> bool:
+def _differ(one: Airframe, other: Airframe) -> bool:
     """Whether two vehicles would be drawn differently."""
     if len(one.rotors) != len(other.rotors):
         return True
     places = [(a.position, b.position) for a, b in zip(one.rotors, other.rotors, strict=True)]
     axes = [(a.axis, b.axis) for a, b in zip(one.rotors, other.rotors, strict=True)]
     pairs = np.array([*places, *axes, (one.body.com, other.body.com)])
-    return bool(np.max(np.abs(pairs[:, 0] - pairs[:, 1])) > SEEN)
+    return bool(np.max(np.abs(pairs[:, 0] - pairs[:, 1])) > VISIBLE_DIFFERENCE)
 
 
 def _sigmas(result: Identification) -> dict[str, Floats]:
-    """(3,) deviations of each place that the log tells, by the path of what sits there."""
+    """(3,) deviations of each position that the log shows, by the path of what sits there."""
     found: dict[str, Floats] = {}
     for p in result.parameters:
         parts = p.name.split(".")
@@ -98,8 +96,8 @@ def _factor(sigmas: dict[str, Floats], size: float) -> float:
     return max(fitting, default=1.0) if largest > 0.0 else 1.0
 
 
-def _ellipsoid(head: str, centre: Floats, half: Floats) -> Part:
+def _ellipsoid(head: str, centre: Floats, half: Floats) -> DrawingPart:
     ball = shapes.ball((0.0, 0.0, 0.0), 1.0, rings=10, corners=20)
     flat = np.maximum(half, 0.05 * float(np.max(half)))
     mesh = Mesh(ball.vertices * flat + centre, ball.faces)
-    return Part("doubt", f"{head.removeprefix('rotors.')}, 95 %", mesh, DOUBT, 0.3)
+    return DrawingPart("doubt", f"{head.removeprefix('rotors.')}, 95 %", mesh, DOUBT, 0.3)

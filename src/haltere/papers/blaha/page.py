@@ -225,7 +225,7 @@ def page_of(traces: dict[str, ThrowTrace], costs: dict[int, float], result: Repr
             (
                 "hexarotor",
                 "Figure 6: a hexarotor",
-                "Tilted rotors, turned by 45 degrees against the IMU, as the paper simulates it.",
+                "Tilted rotors, rotated by 45 degrees against the IMU, as the paper simulates it.",
             ),
         )
     ]

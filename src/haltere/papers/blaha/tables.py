@@ -4,7 +4,7 @@
 from its Euler angles. `bound` is what this project asks of itself; a row whose name says "missing" counts what is not
 reached, so that smaller is better everywhere (the ellipsoid has two rows, because it may neither hold too few truths
 nor all of them). "No noise" means of the sensors in the third throw: bias, scale and misalignment in the two tumbles
-before, and with them what is wrong of the IMU's place and of the inertia's shape, stay.
+before, and with them the errors of the IMU's position and of the inertia's shape, stay.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Rep
     """All tables; `runs` throws for each series, at most 100 pairs of tumbles."""
     progress = progress or silent
     key = jax.random.key(seed)
-    progress("tumbles for the IMU's place")
+    progress("tumbles for the IMU's position")
     tables = {"IMU position from tumbles (Figure 4)": tumble_rows(key, min(runs, MOST_TUMBLES))}
     series = throw_all(key, runs, progress)
     tables["Thrust axis (Tables 1 and 2)"] = axis_rows(series)
@@ -47,7 +47,7 @@ def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Rep
 
 
 def tumble_rows(key: Array, runs: int) -> list[PaperRow]:
-    """Errors of the IMU's place and coverage of its ellipsoid."""
+    """Errors of the IMU's position and coverage of its ellipsoid."""
     rows = []
     for number, (axes, bounds) in enumerate(((("x",), (None, None)), (("x", "y"), (0.45e-3, 0.75e-3)))):
         found = tumble_runs(jax.random.fold_in(key, number), runs, axes)

@@ -211,7 +211,7 @@ def _one(
 
 
 def _poses(airframe: Airframe, wanted: Conditions, states: State, keys: Array) -> tuple[Array, Array, Array]:
-    """Places (K, 3), attitudes (K, 4) and whether they arrive (K,)."""
+    """Positions (K, 3), attitudes (K, 4) and whether they arrive (K,)."""
     pose = airframe.pose[0]
     seen = jax.tree.map(lambda x: x[:: wanted.pose_every], states)
     place = seen.position + jax.vmap(so3.from_wxyz)(seen.wxyz) @ jnp.asarray(pose.position)

@@ -1,6 +1,6 @@
 """Figures 1 and 3 to 6 of [Boehm2022] from our flights: how the self-calibrating filter's estimates go over time.
 
-Each figure is a series of flights with other hand measurements or another vehicle; of every printed number it has the
+Each figure is a series of flights with other hand measurements or another vehicle; of every physical number it has the
 mean over the flights, their spread, and the deviation that the filter itself states.
 """
 
@@ -47,7 +47,7 @@ class EstimateHistories(NamedTuple):
     time: np.ndarray
     """(T,) s."""
     truth: np.ndarray
-    """(19 + 7 N,) printed numbers, rotations as rotation vectors."""
+    """(19 + 7 N,) physical numbers, rotations as rotation vectors."""
     values: np.ndarray
     """(R, T, 19 + 7 N)."""
     sigma: np.ndarray
@@ -142,21 +142,21 @@ def _compiled_history(
     return jax.jit(course)
 
 
-#: Title, block of the printed numbers, unit, factor from SI, every how many numbers from which one, names.
+#: Title, block of the physical numbers, unit, factor from SI, every how many numbers from which one, names.
 GROUPS: dict[str, tuple[str, str, str, float, slice]] = {
-    "rotor_x": ("Rotor place, x", "rotor_position", "mm", 1e3, slice(0, None, 3)),
-    "rotor_y": ("Rotor place, y", "rotor_position", "mm", 1e3, slice(1, None, 3)),
-    "rotor_z": ("Rotor place, z", "rotor_position", "mm", 1e3, slice(2, None, 3)),
+    "rotor_x": ("Rotor position, x", "rotor_position", "mm", 1e3, slice(0, None, 3)),
+    "rotor_y": ("Rotor position, y", "rotor_position", "mm", 1e3, slice(1, None, 3)),
+    "rotor_z": ("Rotor position, z", "rotor_position", "mm", 1e3, slice(2, None, 3)),
     "psi": ("Rotor inclination", "rotor_tilt", "deg", DEGREES, slice(0, None, 2)),
     "theta": ("Rotor azimuth", "rotor_tilt", "deg", DEGREES, slice(1, None, 2)),
     "k_f": ("Thrust coefficient", "thrust_coefficient", "N/(rev/s)^2", REVOLUTION, slice(None)),
     "k_m": ("Torque over thrust", "torque_ratio", "mm", 1e3, slice(None)),
     "mass": ("Mass", "mass", "kg", 1.0, slice(None)),
     "inertia": ("Moments of inertia", "inertia", "g m^2", 1e3, slice(None)),
-    "r_MP": ("Place of the pose sensor", "pose_position", "mm", 1e3, slice(None)),
-    "q_MP": ("Turn of the pose sensor", "pose_rotation", "deg", DEGREES, slice(None)),
-    "r_MI": ("Place of the IMU", "imu_position", "mm", 1e3, slice(None)),
-    "q_MI": ("Turn of the IMU", "imu_rotation", "deg", DEGREES, slice(None)),
+    "r_MP": ("Position of the pose sensor", "pose_position", "mm", 1e3, slice(None)),
+    "q_MP": ("Rotation of the pose sensor", "pose_rotation", "deg", DEGREES, slice(None)),
+    "r_MI": ("Position of the IMU", "imu_position", "mm", 1e3, slice(None)),
+    "q_MI": ("Rotation of the IMU", "imu_rotation", "deg", DEGREES, slice(None)),
     "gravity": ("Gravity", "gravity", "m/s^2", 1.0, slice(None)),
 }
 SHOWN = {
@@ -167,9 +167,9 @@ SHOWN = {
 }
 SENTENCES = {
     "1, 3": "All hand measurements of the paper; everything is observable.",
-    "4": "Without the mass, mass and thrust coefficients are known only together: their spread stays what it was.",
-    "5": "Without heights and distance, inertia, arms and torque ratio are known only together.",
-    "6": "With tilted rotors the azimuth of the thrust axes is seen, and is not measured by hand.",
+    "4": "Without the mass, mass and thrust coefficients are known only in combination: their spread does not shrink.",
+    "5": "Without heights and distance, inertia, arms and torque ratio are known only in combination.",
+    "6": "With tilted rotors the azimuth of the thrust axes is observable and need not be measured by hand.",
 }
 
 

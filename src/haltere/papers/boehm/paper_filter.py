@@ -1,7 +1,7 @@
-"""The filter of [Boehm2022], for comparison: errors in the printed numbers, iterated updates, no smoothed start.
+"""The filter of [Boehm2022], for comparison: errors in the physical numbers, iterated updates, no smoothed start.
 
-It stands on the model of our own filter, `haltere.estimation.vehicle.model`. With J the chart's Jacobian, which turns
-errors of the printed numbers into those of the filter's coordinates, derivatives by the former are H J; J moves with
+It stands on the model of our own filter, `haltere.estimation.vehicle.model`. With J the Jacobian that maps errors
+of the physical numbers to those of the filter's coordinates, derivatives by the former are H J; J moves with
 the mean, and so do the directions that no flight shows. That is how a false start becomes false information.
 """
 
@@ -78,7 +78,7 @@ def run_printed(
     iterations: int,
     gate: float,
 ) -> tuple[VehicleBelief, tuple[Array, Array]]:
-    """As `haltere.estimation.vehicle.steps.run`, with errors in printed numbers.
+    """As `haltere.estimation.vehicle.steps.run`, with errors in physical numbers.
 
     Also the NIS of poses (K,) and IMU readings (K, n).
     """
@@ -87,7 +87,7 @@ def run_printed(
     wide = Space((*space.blocks, Block("rattle", shape=(N,))))
 
     def turned(D: Array, printed: Mean) -> Array:
-        """Derivatives by the filter's errors as derivatives by those of the printed numbers."""
+        """Derivatives by the filter's errors as derivatives by those of the physical numbers."""
         return jnp.concatenate([D[:, :m], D[:, m:n] @ coordinates.jacobian(printed), D[:, n:]], axis=1)
 
     def state(mean: Mean) -> Mean:

@@ -46,11 +46,11 @@ class SeriesSettings:
     """Seconds smoothed at the beginning; zero for the plain filter, the whole flight for the smoother."""
     iterations: int = ITERATIONS
     printed: bool = False
-    """Whether errors are counted in printed numbers, as in the paper, instead of in the filter's coordinates."""
+    """Whether errors are counted in physical numbers, as in the paper, instead of in the filter's coordinates."""
     updates: int = 3
     """Iterations of each update, if so."""
     attitude: bool = True
-    """Whether the outer sensor tells attitude too; a position sensor does not."""
+    """Whether the pose sensor gives attitude too; a position sensor does not."""
     effects: tuple[Effect, ...] = ()
     """What else the filter estimates."""
     gate: float = np.inf
@@ -63,9 +63,9 @@ class Outcome(NamedTuple):
     nees: Array
     """() of all error states, filter coordinates."""
     worst: Array
-    """() largest error of a constant in sigmas, printed numbers."""
+    """() largest error of a constant in sigmas, physical numbers."""
     error: Array
-    """(19 + 7 N,) truth minus estimate, printed numbers."""
+    """(19 + 7 N,) truth minus estimate, physical numbers."""
     sigma: Array
     """(19 + 7 N,) as the filter states it."""
     bound: Array
@@ -99,7 +99,7 @@ class Series(NamedTuple):
 
     @property
     def group_ratios(self) -> dict[str, float]:
-        """The same for each block of the printed numbers, and for the biases."""
+        """The same for each block of the physical numbers, and for the biases."""
         o, places = self.outcome, self.coordinates.printed.places
         squares = np.square(np.asarray(o.error / o.bound))
         found = {name: float(np.sqrt(np.mean(squares[:, place]))) for name, place in places.items()}
@@ -177,7 +177,7 @@ def frames_of(one: Recording, conditions: Conditions, attitude: bool = True) -> 
 
 
 def _rotor_accelerations(one: Recording, conditions: Conditions) -> Array:
-    """(T, N) how the speeds that telemetry reports at both ends of each step rise, rad/s2."""
+    """(T, N) rotor accelerations from the speeds that telemetry reports at both ends of each step, rad/s2."""
     sampled = one.state.rotor_rates - (one.speeds - one.reported)
     last = 2.0 * one.reported[-1:] - sampled[-1:]
     return jnp.diff(sampled, axis=0, append=last) * conditions.rate

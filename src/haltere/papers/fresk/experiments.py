@@ -8,7 +8,7 @@ gains k per mass and per inertia:
 
     e_x = g^2 (m / I) dl / (k_x k_R)                                                                       (1)
 
-Sweep (Section IV-B): a one-joint arm below the Neo turns from -40 to -130 degrees and back in 20 s. The paper prints
+Sweep (Section IV-B): a one-joint arm below the Neo rotates from -40 to -130 degrees and back in 20 s. The paper prints
 no numbers of its arm. Here it has 0.25 kg at 0.247 m from a joint in the nominal centre, so that with theta from the
 body's x axis (an angle of -90 degrees hangs straight down)
 
@@ -45,7 +45,7 @@ from haltere.trajectory import hover, lissajous
 
 NEO = 2.853
 ARM = (0.053, (0.610, -0.279, 0.0))
-"""Mass in kg and place in m of the lever arm, [Fresk2017] Table II."""
+"""Mass in kg and position in m of the lever arm, [Fresk2017] Table II."""
 WEIGHT = (0.036, (0.905, -0.386, 0.0))
 """The same of the mass that drops."""
 HOVER = (0.0, 0.0, 2.0)
@@ -76,7 +76,7 @@ def bandwidths(product: float) -> Bandwidths:
 
 @cache
 def step_loop(measured_speeds: bool = True) -> CogLoop:
-    """The Neo with the lever arm; a case's `load` is the time of the drop in s and the place of the mass (3,) in m."""
+    """The Neo with the lever arm; a case's `load` is the time of the drop, s, and the position of the mass (3,), m."""
 
     def payloads(load: Any) -> tuple[Payload, ...]:
         drop, arm, weight = load
@@ -190,7 +190,7 @@ WRONG = 0.9
 
 
 def airframe_with_arm(mass: float = ARM_MASS) -> Airframe:
-    """The Neo with the arm; the joint turns about -y, so that a negative angle points down."""
+    """The Neo with the arm; the joint rotates about -y, so that a negative angle points down."""
     rod = mass * ARM_LENGTH**2 / 3.0
     arm = Link(
         name="arm",
@@ -291,7 +291,7 @@ def tracking_error(log: CogLog, estimates: ArrayLike) -> tuple[float, float]:
 
 
 def fit_21(angles: ArrayLike, positions: ArrayLike) -> tuple[float, float]:
-    """Alpha and beta of equation (2) in the least square sense, m, from x places (N,) at angles (N,)."""
+    """Alpha and beta of equation (2) in the least square sense, m, from x positions (N,) at angles (N,)."""
     theta = np.asarray(angles)
     table = np.column_stack([np.cos(theta), np.ones_like(theta)])
     alpha, beta = np.linalg.lstsq(table, np.asarray(positions), rcond=None)[0]

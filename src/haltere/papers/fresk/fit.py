@@ -1,7 +1,7 @@
 """Table I of [Fresk2017]: thirty seconds of excitation, then an offline fit of the numbers that stay.
 
-With Omega in units of top speed, following the command with lag tau, n_i the thrust directions, l_i the places and e_i
-the senses of rotation (+1 for ccw), all known, the IMU in the centre and gyroscopic terms left out as in the paper:
+With Omega in units of top speed, following the command with lag tau, n_i the thrust directions, l_i the positions and
+e_i the senses of rotation (+1 for ccw), all known, the IMU in the centre and gyroscopic terms left out as in the paper:
 
     f = (A_F / m) sum n_i Omega_i^2                                                                        (1)
     w_j(t + D) - w_j(t) = (A_F / I_j) int a_j dt + (B_F / I_j) int b_j dt,

@@ -84,7 +84,7 @@ class CogLog:
     com: Array
     """(3,) centre of mass by our filter, body axes."""
     offset: Array
-    """(3,) of it from the nominal place."""
+    """(3,) of it from the nominal position."""
     cov: Array
     """(3, 3)."""
     paper: Array

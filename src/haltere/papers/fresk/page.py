@@ -19,7 +19,7 @@ from haltere.report.page import Page, Picture, Section
 EVERY = 4
 """Ticks of which one is drawn."""
 SETTLING = 1.0
-"""s at the beginning, while a filter finds its feet, that do not count for the range of an axis."""
+"""s at the beginning, while a filter converges, that do not count for the range of an axis."""
 
 
 def draw_lines(series: dict[str, tuple[Any, Any, dict[str, Any]]], unit: str, height: int = 300) -> go.Figure:
@@ -186,7 +186,7 @@ def page_of(result: Reproduction) -> Page:
     ]
     sweep = [
         Picture(
-            "Offset in x", figure_7(found), "The arm turns from -40 to -130 degrees and back.", wide=True
+            "Offset in x", figure_7(found), "The arm rotates from -40 to -130 degrees and back.", wide=True
         ),
         Picture(
             "Position in x",

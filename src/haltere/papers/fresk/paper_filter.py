@@ -52,7 +52,7 @@ class PaperBelief:
 
     @property
     def offset(self) -> Array:
-        """(3,) of the centre of mass from its nominal place: -Delta l, m."""
+        """(3,) of the centre of mass from its nominal position: -Delta l, m."""
         return -self.mean[-3:]
 
 

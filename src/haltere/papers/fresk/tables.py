@@ -23,7 +23,7 @@ EXCITED: dict[str, Any] = {
     "cycles": (4.0, 5.0, 4.0, 2.0),
     "product": 600.0,
 }
-"""A figure that turns the vehicle enough for the component along the thrust."""
+"""A figure that rotates the vehicle enough to show the component along the thrust."""
 DITHER = 0.4
 """Share of the hover's squared speeds by which the rotors change one against the other to show which are weak."""
 NOTHING_HANGS = ((0.0, (0.0, 0.0, 0.0)), (0.0, (0.0, 0.0, 0.0)))
@@ -243,7 +243,7 @@ def coverage(hover: CogLog) -> tuple[float, float]:
 
 
 def doubt_rows(flights: FreskFlights) -> list[PaperRow]:
-    """What can be told apart, and what cannot."""
+    """What can be distinguished, and what cannot."""
     hover, excited = flights.step["weak"], flights.step["weak excited"]
     below, turned = flights.step["below"], flights.step["below excited"]
     inside, sigma = coverage(hover)

@@ -1,7 +1,7 @@
-"""Random steps of the centre of gravity on vehicles of other shapes: does the one tuning converge, is it honest?
+"""Random steps of the centre of gravity on vehicles of other shapes: does the one tuning converge, is it consistent?
 
 A quadrotor, a hexarotor, an octorotor, a coaxial and a tilt-rotor vehicle from the catalogue. Each flight draws the
-relative thrust of every rotor and the place of a mass that drops, with torque noise as [Fresk2017] assumes it.
+relative thrust of every rotor and the position of a mass that drops, with torque noise as [Fresk2017] assumes it.
 """
 
 from dataclasses import replace
@@ -26,12 +26,12 @@ DURATION, DROP = 8.0, 3.0
 MASS_FRACTION = 0.03
 """Mass that drops over the mass of the vehicle."""
 REACH = 3.0
-"""Farthest place of that mass, levers."""
+"""Farthest position of that mass, in lever lengths."""
 
 
 @cache
 def shape_loop(name: str) -> CogLoop:
-    """The closed loop of one vehicle; a case's `load` is the mass that drops and its place, (4,)."""
+    """The closed loop of one vehicle; a case's `load` is the mass that drops and its position, (4,)."""
     airframe = from_catalogue(name)
     return CogLoop.carrying(
         airframe,

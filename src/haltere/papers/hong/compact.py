@@ -231,7 +231,7 @@ def tilt_joint_wrench_77(vehicle: HongVehicle, wing: HongWing, at: HongFrame, *,
 
 
 def thrust_80(vehicle: HongVehicle) -> Floats:
-    """(6,) K rate^2 by (80), with d and h read off the first rotor's place (-d, h, w)."""
+    """(6,) K rate^2 by (80), with d and h read off the first rotor's position (-d, h, w)."""
     rotors = [(wing, rotor) for wing in vehicle.wings for rotor in wing.rotors]
     wing, first = rotors[0]
     x, h = (wing.pose_in_parent @ first.home)[:2, 3]

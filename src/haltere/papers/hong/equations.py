@@ -38,7 +38,7 @@ def rotor_wrench_42(rotor: HongRotor, S: Floats) -> Floats:
 
 
 def rotor_wrench_42_up(rotor: HongRotor, S: Floats) -> Floats:
-    """(42) with n along the thrust of every rotor and epsilon = -1 for those that turn clockwise about it."""
+    """(42) with n along the thrust of every rotor and epsilon = -1 for those that rotate clockwise about it."""
     return rotor_matrix(rotor, rotor.handedness) @ (S * rotor.handedness) * rotor.rate**2
 
 
@@ -61,7 +61,7 @@ def rotor_pose(rotor: HongRotor) -> Floats:
 
 
 def flow_angles_50(v: Floats) -> tuple[float, float]:
-    """(50) as printed: the tangent alone does not tell flow from behind."""
+    """(50) as printed: the tangent alone cannot distinguish flow from behind."""
     return float(np.arctan(-v[2] / v[0])), float(np.arcsin(-v[1] / np.linalg.norm(v)))
 
 

@@ -7,7 +7,7 @@ fixed link is merged into what carries it. With the accelerations a_J of all joi
 
     M_BB a_B = -rnea(q, v, (0, a_J), f)_B,   t_J = rnea(q, v, (a_B, a_J), f)_J                        (1)
 
-Orders: Pinocchio numbers joints as the tree is walked; `Peer.velocity_index` holds the place there of each entry of
+Orders: Pinocchio numbers joints as the tree is walked; `Peer.velocity_index` holds the index there of each entry of
 (twist, joints, rotors), where joints are the moving links in `Airframe.link_order` and rotors stand as in the file.
 
 Air: Pinocchio knows no aerodynamics, so the wrench of the air on rotors, wings and drag bodies is written here in
@@ -48,7 +48,7 @@ def unit(axis: tuple[float, ...]) -> Floats:
 
 
 def spin_sign(rotor: Rotor) -> float:
-    """+1 where the rotor turns right-handed about its thrust axis."""
+    """+1 where the rotor rotates right-handed about its thrust axis."""
     return 1.0 if rotor.spin == "ccw" else -1.0
 
 

@@ -2,7 +2,7 @@
 
 The rows say which equation is read how, and on which vehicle. Each has the largest relative error over all random
 draws of three things: `paper`, the equation as printed with everything else right; `corrected`, the same equation or
-closed form corrected; `ours`, this package. `note` says which reading is meant.
+closed form corrected; `ours`, this package. `note` says which reading of the paper it is.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """A vehicle at one instant in the terms of the paper: body, rotors, and wings with rotors of their own.
 
 Frames may be put anywhere on their bodies, which the paper allows; here each child's frame stands at its centre of
-mass, with its axes parallel to the parent's at angle zero, or at a place drawn at random. With handedness e = +-1 of
-the propeller and unit thrust direction d, the rotor turns about n = e d ([Hong2021] eqs. (38), (42)), so that e n = d.
+mass, with its axes parallel to the parent's at angle zero, or at a random position. With handedness e = +-1 of
+the propeller and unit thrust direction d, the rotor rotates about n = e d ([Hong2021] eqs. (38), (42)): e n = d.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 Every run draws its own servos: each loss and each dry friction within 20 % of the file's, each link's mass within
 5 %, a phase of the ripple; after calibration each friction number has drifted by 3 % and the voltage by 1 % (standard
-deviations). None of it is told to an estimator.
+deviations). No estimator knows any of it.
 
 The limits of the arm are its `workspace` (Figure 3 of the paper), and what 400 to 450 g, the paper's limit, ask of
 its servos.
@@ -199,7 +199,7 @@ def trace_arms(
         force: (T, 3) specific force of the base, m/s2; at rest where not given.
         offset: (N, 3) of the centre of mass from the gripper, m.
         own_inertia: of the weight about its centre, kg m2.
-        pitch: (T,) rad/s and (T,) rad/s2 with which the base turns about its y axis.
+        pitch: (T,) rad/s and (T,) rad/s2 with which the base rotates about its y axis.
         rate: reports per second.
     """
     goal = np.deg2rad(np.asarray(pose)) + motion
@@ -231,9 +231,9 @@ CLEARANCE = 0.0
 
 
 def workspace(step: float = 5.0) -> tuple[Numbers, Numbers]:
-    """Poses (P, 2), rad, within the joints' limits whose gripper is below the first joint, and its place (P, 2), m.
+    """Poses (P, 2), rad, within the joints' limits whose gripper is below the first joint, and its position (P, 2), m.
 
-    The place is forward and up from the first joint.
+    The position is forward and up from the first joint.
     """
     airframe = from_catalogue(VEHICLE)
     first, second = airframe.links[0], airframe.links[1]

@@ -2,7 +2,7 @@
 
 Ten times a second, with the reports until then:
 
-    the CoG filter runs on IMU, rotor speeds and joint angles; before the flight it was told of the empty vehicle, so
+    the CoG filter runs on IMU, rotor speeds and joint angles; before the flight it was given the empty vehicle, so
         the hover before the grip shows how strong each rotor is; while the gripper closes it is opened for more
     PayloadCore reads the servos from the grip on; until it has seen the payload, the CoG filter flies alone
     then servos, hover thrust and CoG filter meet in `haltere.control.trim`
@@ -43,7 +43,7 @@ EVERY = 20
 CLOSING = 0.3
 """s from the grip until the whole weight hangs."""
 EXPECTED, LIKELY, PLACE = 0.225, 0.13, 0.02
-"""What may be gripped: half of what the arm lifts and its deviation, kg, and that of its place, m."""
+"""What may be gripped: half of what the arm lifts and its deviation, kg, and that of its position, m."""
 MASS_SEEN = 0.1
 """kg: deviation below which PayloadCore has seen the payload."""
 MEMORY = 600
@@ -163,7 +163,7 @@ def cog_filter(pose: tuple[float, ...]) -> CogCore:
 
 @cache
 def _compiled(pose: tuple[float, ...]) -> tuple[Any, ...]:
-    """For N vehicles: the CoG filter over some ticks, the compensation, and the filter told of something."""
+    """For N vehicles: the CoG filter over some ticks, the compensation, and the filter given mass and centre."""
     cog, nominal = cog_filter(pose), nominal_controller(pose).vehicle
 
     likely = np.diag(np.square([LIKELY, PLACE, PLACE, PLACE]))

@@ -3,7 +3,7 @@
 The vehicle (`haltere.papers.schmitz.grip_plant`) hovers, grips a mass at `GRIP`, sweeps its joints to measure it and
 goes on. With the chain on (`haltere.papers.schmitz.grip_chain`) the estimate goes to controller and allocation.
 Beside the servos of `haltere.papers.schmitz.bench` every run draws how strong each rotor is, by how much that changes
-under the load, and where at the gripper the weight acts; none of it is told to the chain.
+under the load, and where at the gripper the weight acts; the chain knows none of it.
 """
 
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ class GripFlights:
     """What N chains reported at the end of their flights.
 
     Attributes:
-        position: (N, T, 3) of the vehicle, whose place is the origin, m.
+        position: (N, T, 3) of the vehicle, whose goal is the origin, m.
         mass: (N,) of the payload from the servos, kg.
         sigma: (N,).
         mass_properties: (N, 4) mass and centre of mass of the vehicle, fused.
@@ -114,7 +114,7 @@ def _timeline() -> tuple[Numbers, Numbers]:
 
 
 def flights_off(case: GripCase) -> Numbers:
-    """(N, T, 3) m: where the vehicles go if their controllers are told nothing."""
+    """(N, T, 3) m: where the vehicles go if their controllers know nothing of the payload."""
     goals, held = _timeline()
     runs = case.bench.runs
     controller = nominal_controller(POSE)

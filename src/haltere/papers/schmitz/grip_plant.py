@@ -62,7 +62,7 @@ class GripPlant:
 @pytree
 @dataclass(frozen=True)
 class GripState:
-    """Vehicle, servos, and what the base felt in the last step: specific force (3,) and angular acceleration (3,)."""
+    """Vehicle, servos, and the base's specific force (3,) and angular acceleration (3,) in the last step."""
 
     state: State
     servo: ServoState

@@ -59,7 +59,7 @@ def shaken_chart(runs: SchmitzRuns, vertical: bool, height: int = 300) -> go.Fig
 
 
 def draw_positions(runs: SchmitzRuns, height: int = 320) -> go.Figure:
-    """Where the weight acts along the arm: found over true, by how many poses were used."""
+    """Where the weight acts along the arm: estimated over true, by how many poses were used."""
     figure = go.Figure()
     ends = [0.0, 60.0]
     line = {"color": theme.MUTED, "width": 1, "dash": "dot"}
@@ -71,7 +71,7 @@ def draw_positions(runs: SchmitzRuns, height: int = 320) -> go.Figure:
         figure.add_trace(go.Scatter(x=true, y=seen, name=name, mode="markers", marker=marker))
     theme.apply(figure, height, hovermode="closest")
     figure.update_xaxes(title_text="true offset, mm")
-    figure.update_yaxes(title_text="found, mm")
+    figure.update_yaxes(title_text="estimated offset, mm")
     return figure
 
 
@@ -122,7 +122,11 @@ def page_of(result: Reproduction, one: Trial) -> Page:
             Section(
                 "Where the weight acts",
                 "273 g up to 60 mm beyond the gripper.",
-                [Picture("Offset", draw_positions(found), "Two poses tell mass and place apart.", wide=True)],
+                [
+                    Picture(
+                        "Offset", draw_positions(found), "Two poses distinguish mass and position.", wide=True
+                    )
+                ],
             ),
         ],
         result,

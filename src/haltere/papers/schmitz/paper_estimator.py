@@ -1,4 +1,4 @@
-"""The payload estimators of [Schmitz] as they are meant: the one of Listing 1, and the closed form of Section III-C.
+"""The payload estimators of [Schmitz] as its text has them: that of Listing 1, the closed form of Section III-C.
 
 With levers l1 = L1 sin(a), l2 = L2 sin(a + b), l12 = l1 + l2 (a, b joint angles; the base's tilt is added to a once),
 torques T = share times stall torque, w = weight of one servo:

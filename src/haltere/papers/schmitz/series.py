@@ -98,7 +98,7 @@ class Sweep:
 
 
 QUICK, WIDE = Sweep(), Sweep(10.0, (0.25, 0.375), 4.0)
-"""For the mass; and for the place, where the ripple of the gears must be averaged out."""
+"""For the mass; and for the position, where the ripple of the gears must be averaged out."""
 
 
 def series_record(
@@ -225,7 +225,7 @@ def paper_masses(record: ArmRecord, every: int = 2, memory: int = 20) -> tuple[N
 
 
 def wide_filter(belief: ArmBelief) -> PayloadCore:
-    """The estimator where the place of the weight is unknown, too."""
+    """The estimator where the position of the weight is unknown, too."""
     return PayloadCore(belief, BESIDE)
 
 

@@ -35,7 +35,7 @@ class Trial:
 
     Attributes:
         history: the estimates in the last pose.
-        filter: the estimator, with what calibration told of the arm.
+        filter: the estimator, with the arm as calibrated.
         belief: all that was read.
         signals: regression rows of the reports in the last pose.
         findings: what is wrong with these reports.

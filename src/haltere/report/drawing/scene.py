@@ -12,7 +12,7 @@ from haltere.airframe import Airframe
 from haltere.foundation.numbers import Floats
 from haltere.report import theme
 from haltere.report.drawing.shapes import Mesh
-from haltere.report.drawing.vehicle import Drawing, Label, Part, draw
+from haltere.report.drawing.vehicle import Drawing, DrawingPart, Label, draw
 
 _LIGHT = {"ambient": 0.72, "diffuse": 0.5, "specular": 0.08, "roughness": 0.7, "fresnel": 0.05}
 _LIGHT_FROM = {"x": 2000, "y": -3000, "z": 6000}
@@ -28,7 +28,7 @@ def vehicle_figure(
     rotor_rates: ArrayLike | None = None,
     height: int = 520,
     ghost: Airframe | None = None,
-    beside: Sequence[Part] = (),
+    beside: Sequence[DrawingPart] = (),
 ) -> go.Figure:
     """The vehicle at `joint_angles` (J,) rad on a ground, with thrust and sense of rotation of its rotors.
 
@@ -44,7 +44,7 @@ def vehicle_figure(
     ground = drawing.lowest - 0.22 * drawing.size
     reach = 1.2 * drawing.size
     pale = [] if ghost is None else draw(ghost).of_kind(*_GHOSTED)
-    solid = [Part("ghost", f"nominal {part.name}", part.mesh, _PALE, 0.28) for part in pale]
+    solid = [DrawingPart("ghost", f"nominal {part.name}", part.mesh, _PALE, 0.28) for part in pale]
     solid += [*drawing.parts, *beside]
     foot = np.array([*drawing.com[:2], ground])
     traces = [
@@ -79,7 +79,7 @@ def path_figure(
     size = drawings[0].size
     placed = [
         [
-            Part(q.kind, q.name, q.mesh.moved(R[i], p[i]), q.colour, q.opacity)
+            DrawingPart(q.kind, q.name, q.mesh.transformed(R[i], p[i]), q.colour, q.opacity)
             for q in drawing.of_kind(*_IN_FLIGHT)
         ]
         for i, drawing in enumerate(drawings)
@@ -107,7 +107,7 @@ def path_figure(
     return _look(traces, height, _camera(azimuth=-76.0, elevation=22.0, distance=1.36, lower=0.02), 2.2)
 
 
-def _solid(parts: Sequence[Part], kind: str, name: str, opacity: float) -> go.Mesh3d:
+def _solid(parts: Sequence[DrawingPart], kind: str, name: str, opacity: float) -> go.Mesh3d:
     mesh = Mesh.joined(part.mesh for part in parts)
     colours = [part.colour for part in parts for _ in range(len(part.mesh.faces))]
     plain = len(set(colours)) <= 1
@@ -131,7 +131,7 @@ def _triangles(mesh: Mesh) -> dict[str, Floats]:
     return columns | dict(zip("ijk", mesh.faces.T.astype(np.int32), strict=True))
 
 
-def _shadow(parts: Sequence[Part], ground: float) -> go.Mesh3d:
+def _shadow(parts: Sequence[DrawingPart], ground: float) -> go.Mesh3d:
     mesh = Mesh.joined(part.mesh for part in parts).flattened(ground)
     flat = {"ambient": 1.0, "diffuse": 0.0, "specular": 0.0}
     return go.Mesh3d(
@@ -190,7 +190,7 @@ def _labels(labels: Sequence[Label]) -> go.Scatter3d:
 
 
 def _camera(azimuth: float, elevation: float, distance: float, lower: float) -> dict[str, dict[str, float]]:
-    """A place to look from: angles in degrees (azimuth from x to y), `lower` moves the picture up."""
+    """A camera: angles in degrees (azimuth from x to y), `lower` moves the picture up."""
     a, e = math.radians(azimuth), math.radians(elevation)
     eye = {"x": math.cos(a) * math.cos(e), "y": math.sin(a) * math.cos(e), "z": math.sin(e)}
     return {"eye": {k: distance * v for k, v in eye.items()}, "center": {"x": 0.0, "y": 0.0, "z": -lower}}

@@ -33,7 +33,7 @@ class Mesh:
             count += len(mesh.vertices)
         return cls(np.concatenate(vertices), np.concatenate(faces))
 
-    def moved(self, rotation: ArrayLike, position: ArrayLike) -> "Mesh":
+    def transformed(self, rotation: ArrayLike, position: ArrayLike) -> "Mesh":
         """The mesh seen from a frame in which its own frame stands at `rotation` (3, 3) and `position` (3,)."""
         return Mesh(self.vertices @ np.asarray(rotation, float).T + np.asarray(position, float), self.faces)
 
@@ -59,10 +59,10 @@ def unit(vector: ArrayLike) -> Floats:
     return array / length
 
 
-def ring(centre: ArrayLike, axis: ArrayLike, radius: float, turns: ArrayLike) -> Floats:
+def ring(centre: ArrayLike, axis: ArrayLike, radius: float, angles: ArrayLike) -> Floats:
     """(n, 3) points on a circle about `axis`, at the angles `turns` (n,) in rad."""
     first, second = perpendiculars(axis)
-    angle = np.asarray(turns, float)[:, None]
+    angle = np.asarray(angles, float)[:, None]
     around: Floats = np.cos(angle) * first + np.sin(angle) * second
     return np.asarray(centre, float) + radius * around
 

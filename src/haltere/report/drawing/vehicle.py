@@ -30,7 +30,7 @@ HULL, ROD, WING = "#8fa0b0", "#5b6771", "#dfe7ee"
 
 
 @dataclass(frozen=True)
-class Part:
+class DrawingPart:
     """Something to draw: what it is, which entry of the airframe it stands for, and its surface in the body frame."""
 
     kind: str
@@ -53,14 +53,14 @@ class Label:
 class Drawing:
     """A vehicle at one posture, in its body frame."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[DrawingPart, ...]
     labels: tuple[Label, ...]
     size: float
     """Distance from the centre of mass to the farthest joint, rotor or wing tip, m."""
     com: Floats
     """(3,) centre of mass, m."""
 
-    def of_kind(self, *kinds: str) -> list[Part]:
+    def of_kind(self, *kinds: str) -> list[DrawingPart]:
         """The parts of these kinds, in drawing order."""
         return [part for part in self.parts if part.kind in kinds]
 
@@ -89,7 +89,9 @@ def draw(
     parts = [*frame, _hull(model, spine, size), *_wings(model, nodes)]
     discs, labels = _rotors(airframe, model, nodes, rates, size)
     sensors, names = _sensors(airframe, model, nodes, size)
-    parts += discs + sensors + [Part("com", "centre of mass", shapes.ball(com, 0.035 * size), theme.INK)]
+    parts += (
+        discs + sensors + [DrawingPart("com", "centre of mass", shapes.ball(com, 0.035 * size), theme.INK)]
+    )
     return Drawing(tuple(parts), (*labels, *names), size, com)
 
 
@@ -123,7 +125,7 @@ def _size(model: Model, nodes: Nodes, com: Floats) -> float:
     return farthest if farthest > 0.0 else 0.1
 
 
-def _frame(model: Model, nodes: Nodes, size: float) -> tuple[list[Part], Floats]:
+def _frame(model: Model, nodes: Nodes, size: float) -> tuple[list[DrawingPart], Floats]:
     """Rods from every link to what hangs on it, and the points (k, 3) at which those of the body begin.
 
     A rod reaches a joint along the joint's axis where it can: the spar of a tilting wing, the arm of a tilting rotor.
@@ -147,20 +149,20 @@ def _frame(model: Model, nodes: Nodes, size: float) -> tuple[list[Part], Floats]
         if parent == 0:
             spine.append(foot)
         mesh = Mesh.joined([shapes.rod(start, foot, 0.02 * size), shapes.rod(foot, end, 0.014 * size)])
-        parts.append(Part("arm", names[node], mesh, ROD))
+        parts.append(DrawingPart("arm", names[node], mesh, ROD))
     carriers = set(parents[1:]) | set(topology.wing_links)
     for link in sorted(set(range(1, topology.links)) - carriers):
         tip = positions[link] + rotations[link] @ (2.0 * np.asarray(model.links.com[link]))
-        parts.append(Part("arm", names[link], shapes.rod(positions[link], tip, 0.014 * size), ROD))
+        parts.append(DrawingPart("arm", names[link], shapes.rod(positions[link], tip, 0.014 * size), ROD))
     return parts, np.asarray(spine)
 
 
-def _hull(model: Model, spine: Floats, size: float) -> Part:
+def _hull(model: Model, spine: Floats, size: float) -> DrawingPart:
     reach = np.abs(spine - spine[0]).max(axis=0)
     half = np.maximum(np.array([0.17, 0.13, 0.065]) * size, 1.12 * reach * np.array([1.0, 0.0, 0.0]))
     round_ball = shapes.ball((0.0, 0.0, 0.0), 1.0, rings=14, corners=28)
     mesh = Mesh(round_ball.vertices * half + spine[0], round_ball.faces)
-    return Part("hull", model.topology.link_names[0], mesh, HULL, 0.45)
+    return DrawingPart("hull", model.topology.link_names[0], mesh, HULL, 0.45)
 
 
 def _wing_meshes(model: Model, nodes: Nodes) -> list[Mesh]:
@@ -168,21 +170,22 @@ def _wing_meshes(model: Model, nodes: Nodes) -> list[Mesh]:
     for link, wing in zip(model.topology.wing_links, model.wings, strict=True):
         R, p = wing_frame(nodes, link, wing)
         meshes.append(
-            shapes.aerofoil(float(wing.span), float(wing.chord)).moved(np.asarray(R), np.asarray(p))
+            shapes.aerofoil(float(wing.span), float(wing.chord)).transformed(np.asarray(R), np.asarray(p))
         )
     return meshes
 
 
-def _wings(model: Model, nodes: Nodes) -> list[Part]:
+def _wings(model: Model, nodes: Nodes) -> list[DrawingPart]:
     names = [model.topology.link_names[link] for link in model.topology.wing_links]
     return [
-        Part("wing", name, mesh, WING) for name, mesh in zip(names, _wing_meshes(model, nodes), strict=True)
+        DrawingPart("wing", name, mesh, WING)
+        for name, mesh in zip(names, _wing_meshes(model, nodes), strict=True)
     ]
 
 
 def _rotors(
     airframe: Airframe, model: Model, nodes: Nodes, rates: Floats, size: float
-) -> tuple[list[Part], list[Label]]:
+) -> tuple[list[DrawingPart], list[Label]]:
     topology = model.topology
     if rates.shape != (topology.rotors,):
         raise HaltereError(
@@ -201,9 +204,9 @@ def _rotors(
         colour = theme.SPIN[rotor.spin]
         sense = rotor.spin_sign
         parts += [
-            Part("rotor", rotor.name, shapes.disc(centre, axis, radius), colour, 0.28),
-            Part("spin", rotor.name, _turn(centre, axis, sense, radius, 0.011 * size), colour),
-            Part("thrust", rotor.name, shapes.arrow(centre, axis * length, 0.013 * size), colour),
+            DrawingPart("rotor", rotor.name, shapes.disc(centre, axis, radius), colour, 0.28),
+            DrawingPart("spin", rotor.name, _spin_arrow(centre, axis, sense, radius, 0.011 * size), colour),
+            DrawingPart("thrust", rotor.name, shapes.arrow(centre, axis * length, 0.013 * size), colour),
         ]
         labels.append(Label(rotor.name, centre + axis * (max(length, 0.0) + 0.08 * size), colour))
     return parts, labels
@@ -216,7 +219,7 @@ def disc_radius(centres: Floats, size: float) -> float:
     return min(0.38 * size, 0.42 * min(apart, default=size))
 
 
-def _turn(centre: Floats, axis: Floats, sense: float, radius: float, width: float) -> Mesh:
+def _spin_arrow(centre: Floats, axis: Floats, sense: float, radius: float, width: float) -> Mesh:
     """An arrow along the rim of a disc, in the sense of rotation (+1 right-handed about the axis)."""
     turns = sense * np.linspace(0.35, 2.0 * np.pi * 0.72, 28)
     points = shapes.ring(centre, axis, radius, turns)
@@ -224,7 +227,9 @@ def _turn(centre: Floats, axis: Floats, sense: float, radius: float, width: floa
     return Mesh.joined([*pieces, shapes.cone(points[-1], points[-1] - points[-2], 2.4 * width, 6.5 * width)])
 
 
-def _sensors(airframe: Airframe, model: Model, nodes: Nodes, size: float) -> tuple[list[Part], list[Label]]:
+def _sensors(
+    airframe: Airframe, model: Model, nodes: Nodes, size: float
+) -> tuple[list[DrawingPart], list[Label]]:
     places = model.topology.link_names
     parts, labels = [], []
     everything: tuple[Imu | PoseSensor | PositionSensor, ...] = (
@@ -238,6 +243,6 @@ def _sensors(airframe: Airframe, model: Model, nodes: Nodes, size: float) -> tup
         origin = p + R @ np.asarray(sensor.position)
         triad = R @ matrix_from_wxyz(getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0)))
         arrows = [shapes.arrow(origin, 0.2 * size * triad[:, i], 0.009 * size) for i in range(3)]
-        parts += [Part("sensor", sensor.name, mesh, theme.AXES[i]) for i, mesh in enumerate(arrows)]
+        parts += [DrawingPart("sensor", sensor.name, mesh, theme.AXES[i]) for i, mesh in enumerate(arrows)]
         labels.append(Label(sensor.name, origin + 0.26 * size * triad[:, 2]))
     return parts, labels

@@ -72,6 +72,6 @@ def test_joined_meshes_keep_their_triangles():
 
 def test_moved_and_flattened():
     quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    mesh = Mesh(np.array([[1.0, 0.0, 0.0]]), np.zeros((0, 3), int)).moved(quarter, (0.0, 0.0, 5.0))
+    mesh = Mesh(np.array([[1.0, 0.0, 0.0]]), np.zeros((0, 3), int)).transformed(quarter, (0.0, 0.0, 5.0))
     assert mesh.vertices[0] == pytest.approx([0.0, 1.0, 5.0])
     assert mesh.flattened(-1.0).vertices[0] == pytest.approx([0.0, 1.0, -1.0])
