@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 import haltere as ht
-from haltere.identification.tumble.imu_position import imu_place
-from haltere.identification.tumble.tumble import tumbles
+from haltere.identification.tumble.imu_position import locate_imu
+from haltere.identification.tumble.tumble import find_tumbles
 
 SCENARIO = """
 airframe = "hummingbird"
@@ -30,9 +30,9 @@ for name, spin in {
     scenario = folder / f"{name}.toml"
     scenario.write_text(SCENARIO.format(spin=spin), encoding="utf-8")
     flight = ht.simulate(scenario)
-    throws += tumbles(flight)
+    throws += find_tumbles(flight)
 
-found = imu_place(throws)
+found = locate_imu(throws)
 print("IMU from the centre of mass, m:", found.position.round(4))
 print("95 % ellipsoid, half axes, m:", found.ellipsoid()[0].round(4))
 print("the airframe file has:", ht.load_airframe("hummingbird").imu[0].position)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from haltere.identification.tumble.imu_position import imu_place
+from haltere.identification.tumble.imu_position import locate_imu
 from haltere.identification.tumble.inertia import spin_up, throw_inertia
-from haltere.identification.tumble.tumble import tumble
+from haltere.identification.tumble.tumble import filter_tumble
 from haltere.logs import read
 
 MOUNT = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -44,7 +44,7 @@ def test_moments_and_axes_of_a_thrown_body(recorded, name):
     found = throw_inertia(gyro[part], rate, momentum, delays=DELAYS)
     assert found.absolute
     assert found.enough
-    com = -imu_place([tumble(gyro[part], accel[part], rate)]).position
+    com = -locate_imu([filter_tumble(gyro[part], accel[part], rate)]).position
     block = ((DEVICE_MASS + mass) * com - DEVICE_MASS * DEVICE_COM) / mass
     own = found.inertia - DEVICE - steiner(DEVICE_MASS, DEVICE_COM - com) - steiner(mass, block - com)
     values, axes = np.linalg.eigh(own)

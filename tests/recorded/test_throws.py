@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 
 from haltere import logs
 from haltere.estimation.throw.thrust_axis import thrust_axis
-from haltere.identification.methods.throw.motors import log_motors
-from haltere.identification.methods.throw.rows import log_rows, predicted
+from haltere.identification.methods.throw.motors import fit_throw_motors
+from haltere.identification.methods.throw.rows import fit_throw, predicted_acceleration
 from haltere.identification.methods.throw.signals import find_throw
 
 SIMULATED = ["throw_sim/LOG00158.BFL", "throw_sim/LOG00165.BFL"]
@@ -40,7 +40,7 @@ def test_simulated_throw_against_its_truth(recorded, name):
     file = recorded(name, "effectiveness rows against exact truth")
     truth = json.loads(file.with_suffix(".truth.json").read_text())
     flight = read(file)
-    rows = log_rows(flight, *find_throw(flight))
+    rows = fit_throw(flight, *find_throw(flight))
     T, true = FRD @ rows.torque, np.array([truth[f"{k}_per_w2"] for k in ("roll", "pitch", "yaw")])
     assert off((FRD @ rows.force)[2], np.array(truth["thrust_effectiveness_z_per_w2"])) < 2.5
     assert off(T[0], true[0]) < 7.5  # 6.5 as the median over logs was asked
@@ -51,7 +51,7 @@ def test_simulated_throw_against_its_truth(recorded, name):
     assert off(T[:2] / scale, true[:2]) < 2.0
     assert abs(rows.gyroscopic) < 0.2, "the simulator leaves out the gyroscopic torque of the rotors"
     assert (
-        off((FRD @ rows.spin)[2], np.array(truth["yaw_per_wdot"])) < 6.0
+        off((FRD @ rows.reaction)[2], np.array(truth["yaw_per_wdot"])) < 6.0
     )  # 5 as the median over logs was asked
 
 
@@ -62,7 +62,7 @@ def test_simulated_throws_as_a_median_over_logs(recorded):
         file = recorded(name, "effectiveness rows against exact truth, median over logs")
         truth = json.loads(file.with_suffix(".truth.json").read_text())
         flight = read(file)
-        rows = log_rows(flight, *find_throw(flight))
+        rows = fit_throw(flight, *find_throw(flight))
         T, true = FRD @ rows.torque, np.array([truth[f"{k}_per_w2"] for k in ("roll", "pitch", "yaw")])
         scale = np.sum(T[:2] * true[:2]) / np.sum(true[:2] ** 2)
         errors.append(
@@ -70,7 +70,7 @@ def test_simulated_throws_as_a_median_over_logs(recorded):
                 off((FRD @ rows.force)[2], np.array(truth["thrust_effectiveness_z_per_w2"])),
                 *(off(T[i], true[i]) for i in range(3)),
                 *(off(T[i] / scale, true[i]) for i in range(2)),
-                off((FRD @ rows.spin)[2], np.array(truth["yaw_per_wdot"])),
+                off((FRD @ rows.reaction)[2], np.array(truth["yaw_per_wdot"])),
             ]
         )
     assert np.all(np.median(errors, axis=0) < [2.5, 6.5, 6.5, 10.0, 2.0, 2.0, 5.0]), errors
@@ -83,7 +83,7 @@ def test_simulated_motors(recorded, name):
     truth = json.loads(file.with_suffix(".truth.json").read_text())
     flight = read(file)
     start, _ = find_throw(flight)
-    found = log_motors(flight, start, start + 3.0)
+    found = fit_throw_motors(flight, start, start + 3.0)
     errors = np.abs([m.time_constant - t for m, t in zip(found, truth["motor_time_constant_s"], strict=True)])
     # 0.5 ms was asked; the clock of these logs runs 1.2 % fast (free spin-downs), which is 0.35 ms of it.
     assert np.median(errors) < 0.7e-3
@@ -97,7 +97,7 @@ def test_scatter_over_real_throws(recorded):
     found = []
     for name in REAL:
         flight = read(recorded(name, "scatter of what is learnt over throws of one vehicle"))
-        found.append(log_rows(flight, *find_throw(flight)))
+        found.append(fit_throw(flight, *find_throw(flight)))
 
     def scatter(values):
         return 100.0 * np.std(values, axis=0, ddof=1) / np.abs(np.mean(values, axis=0))
@@ -107,11 +107,11 @@ def test_scatter_over_real_throws(recorded):
     assert np.max(scatter([r.torque[0] for r in found])) < 7.0  # 5 was asked, 5.8 is reached
     assert np.max(scatter([r.torque[1] for r in found])) < 9.0
     assert np.max(scatter([r.torque[2] for r in found])) < 25.0  # 17 was asked, 22 is reached
-    assert np.max(scatter([r.spin[2] for r in found])) < 3.5
+    assert np.max(scatter([r.reaction[2] for r in found])) < 3.5
     assert all(0.7 < r.gyroscopic < 1.2 for r in found), (
         "a real vehicle has the gyroscopic torque of its rotors"
     )
-    place = np.median([r.place for r in found], axis=0)
+    place = np.median([r.imu_position for r in found], axis=0)
     np.testing.assert_allclose(FRD @ place, [-0.010, -0.012, 0.008], atol=6e-3)
 
 
@@ -121,7 +121,7 @@ def test_time_constants_of_real_throws(recorded):
     for name in REAL:
         flight = read(recorded(name, "scatter of the time constant over throws of one vehicle"))
         start, _ = find_throw(flight)
-        found.append([m.time_constant for m in log_motors(flight, start, start + 3.0)])
+        found.append([m.time_constant for m in fit_throw_motors(flight, start, start + 3.0)])
     assert np.std(found, axis=0, ddof=1).max() < 1.7e-3  # 1.3 ms was asked, 1.4 is reached
     assert np.all(np.abs(np.mean(found, axis=0) - 22e-3) < 1.5e-3)
 
@@ -129,13 +129,13 @@ def test_time_constants_of_real_throws(recorded):
 @pytest.mark.slow
 def test_held_out_seconds_are_predicted_better_than_by_the_authors(recorded):
     flight = read(recorded(REAL[2], "predicted angular acceleration on held-out seconds"))
-    rows = log_rows(flight, find_throw(flight)[0], 16.0)
-    measured, ours = predicted(rows, flight, 17.0, 30.0)
+    rows = fit_throw(flight, find_throw(flight)[0], 16.0)
+    measured, ours = predicted_acceleration(rows, flight, 17.0, 30.0)
     theirs_rows = type(rows)(
-        rows.force, FRD @ AUTHORS, np.zeros((3, 4)), rows.place, rows.delay, rows.lag, rows.residual
+        rows.force, FRD @ AUTHORS, np.zeros((3, 4)), rows.imu_position, rows.delay, rows.lag, rows.residual
     )
-    theirs_rows.spin[2] = -AUTHORS_SPIN
-    _, theirs = predicted(theirs_rows, flight, 17.0, 30.0)
+    theirs_rows.reaction[2] = -AUTHORS_SPIN
+    _, theirs = predicted_acceleration(theirs_rows, flight, 17.0, 30.0)
 
     def rms(values):
         return np.sqrt(np.mean(values**2))
@@ -146,7 +146,7 @@ def test_held_out_seconds_are_predicted_better_than_by_the_authors(recorded):
 def test_thrust_axis_of_a_turned_imu(recorded):
     flight = read(recorded(ROTATED, "the thrust axis from the excitation alone, and from hover"))
     axis = Rotation.from_quat([-0.491, 0.242, 0.0, 0.837]).apply([0.0, 0.0, -1.0])
-    rows = log_rows(flight, 1.25, 2.1, turned=True)
+    rows = fit_throw(flight, 1.25, 2.1, rotated=True)
     found = np.asarray(thrust_axis(rows.force, rows.torque).axis)
     assert np.degrees(np.arccos(found @ axis)) < 2.5
     time = flight["imu.gyro"].seconds(flight.start)

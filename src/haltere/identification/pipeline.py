@@ -81,8 +81,8 @@ def _identify(
     rotor_names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
     window = FlightWindow.from_flight(diagnosis.mended, rotor_names)
     check_rotors(known, window.rotor_names)
-    given = MethodInput(diagnosis.mended, window, airframe, known, diagnosis, apply)
-    method, result = _run(choose_methods(name, given), given, progress)
+    data = MethodInput(diagnosis.mended, window, airframe, known, diagnosis, apply)
+    method, result = _run(choose_methods(name, data), data, progress)
     notes = [n for n in flight.notes if n.startswith("settings:")] + result.notes
     return Identification(
         source=source,
@@ -102,7 +102,7 @@ def _identify(
     )
 
 
-def _run(methods: list[Method], given: MethodInput, progress: Progress) -> tuple[Method, MethodResult]:
+def _run(methods: list[Method], data: MethodInput, progress: Progress) -> tuple[Method, MethodResult]:
     """The result of the first method that the log suits.
 
     Only an `IdentifyError` lets the next method try: it says that the log does not suit the method. Any other error is
@@ -110,9 +110,9 @@ def _run(methods: list[Method], given: MethodInput, progress: Progress) -> tuple
     """
     notes: list[str] = []
     for method, is_last in zip(methods, [False] * (len(methods) - 1) + [True], strict=True):
-        progress(f"identifying {given.source}: method {method.name}")
+        progress(f"identifying {data.source}: method {method.name}")
         try:
-            result = method.run(given)
+            result = method.run(data)
         except IdentifyError as error:
             if is_last:
                 raise

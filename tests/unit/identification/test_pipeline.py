@@ -10,8 +10,8 @@ from tests.unit.identification.made_vehicle import draw, record
 from haltere.airframe import from_catalogue
 from haltere.flight import Channel, Flight, nanoseconds
 from haltere.flight.window import IdentifyError
-from haltere.identification.methods.absolute import moments_of, physical, swirl_of
-from haltere.identification.methods.airframe import with_numbers
+from haltere.identification.methods.absolute import enforce_triangle, inertia_coupling, moments_of
+from haltere.identification.methods.airframe import with_identified_numbers
 from haltere.identification.methods.throw.signals import find_throw
 from haltere.identification.pipeline import identify
 from haltere.identification.result import Parameter
@@ -28,7 +28,7 @@ def test_verdicts_are_those_of_the_contract():
 
 def test_moments_always_belong_to_a_body():
     notes = []
-    moved = physical({"xx": (1.0, 0.1), "yy": (1.0, 0.2), "zz": (2.4, 0.1)}, notes)
+    moved = enforce_triangle({"xx": (1.0, 0.1), "yy": (1.0, 0.2), "zz": (2.4, 0.1)}, notes)
     values = np.array([v for v, _ in moved.values()])
     assert 2.0 * values.max() <= values.sum()
     assert abs(values[1] - 1.0) > abs(values[0] - 1.0), "what is known less moves more"
@@ -37,7 +37,7 @@ def test_moments_always_belong_to_a_body():
     for x in rng.normal(size=(20, 2)) * 2.0:
         a, b, c = moments_of(x)
         assert 2.0 * max(a, b, c) <= a + b + c + 1e-12
-        assert np.allclose(swirl_of(x), [(b - c) / a, (c - a) / b, (a - b) / c])
+        assert np.allclose(inertia_coupling(x), [(b - c) / a, (c - a) / b, (a - b) / c])
 
 
 def test_numbers_are_put_into_an_airframe():
@@ -49,14 +49,16 @@ def test_numbers_are_put_into_an_airframe():
         Parameter.measured("rotors.m2.max_speed", 2500.0, 50.0, "rad/s"),
         Parameter.unobservable("inertia.zz", "kg m2", "fly"),
     ]
-    found = with_numbers(nominal, told, {}, [])
+    found = with_identified_numbers(nominal, told, {}, [])
     assert found.body.mass == 0.03
     assert found.body.inertia[0] == pytest.approx(2e-5)
     assert found.body.inertia[2] == pytest.approx(nominal.body.inertia[2])
     assert found.rotors[0].thrust_coefficient == 3e-8
     assert found.rotors[1].speed_limits == (0.0, 2500.0)
     notes = []
-    kept = with_numbers(nominal, [*told, Parameter.measured("inertia.yy", 1e-3, 1e-5, "kg m2")], {}, notes)
+    kept = with_identified_numbers(
+        nominal, [*told, Parameter.measured("inertia.yy", 1e-3, 1e-5, "kg m2")], {}, notes
+    )
     assert kept.body.inertia == nominal.body.inertia, "no body has that inertia"
     assert notes
 

@@ -23,7 +23,7 @@ from haltere.flight.window import FlightWindow
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known, of_rotors
-from haltere.identification.methods.effectiveness_fit import TELLING, RotorRows
+from haltere.identification.methods.effectiveness_fit import TELLING, EffectivenessFit
 from haltere.identification.regression import force_law as laws
 from haltere.identification.result import Parameter
 
@@ -46,16 +46,16 @@ K_UNIT = "N/(rad/s)2"
 I_UNIT = "kg m2"
 
 
-def absolute(
-    found: list[Parameter],
+def absolute_parameters(
+    parameters: list[Parameter],
     notes: list[str],
     window: FlightWindow,
-    rows: RotorRows,
+    rows: EffectivenessFit,
     airframe: Airframe | None,
     known: Mapping[str, Known],
     exact_force: bool,
 ) -> None:
-    """Add mass, thrust coefficients and inertia to `found`, with what they need, and sentences to `notes`."""
+    """Add mass, thrust coefficients and inertia to `parameters`, with what they need, and sentences to `notes`."""
     names = window.rotor_names
     coefficients = of_rotors(known, names, "thrust_coefficient")
     mass = known.get("mass")
@@ -66,17 +66,17 @@ def absolute(
     paths = tuple(f"rotors.{r}.thrust_coefficient" for r in names)
     if coefficients is not None:
         k = np.array([c.value for c in coefficients])
-        gain, scatter, misfit = laws.pull(rows.signals, k * np.nan_to_num(upright))
+        gain, scatter, misfit = laws.thrust_gain(rows.signals, k * np.nan_to_num(upright))
         given = max(c.sigma / c.value for c in coefficients)
         relative = float(np.sqrt(scatter**2 + (MISFIT * misfit) ** 2 + floor**2 + given**2))
         value = 1.0 / gain
         scale = float(np.hypot(given, floor))
-        found.append(Parameter.measured("mass", value, relative * value, "kg", "", True))
+        parameters.append(Parameter.measured("mass", value, relative * value, "kg", "", True))
         for path, c in zip(paths, coefficients, strict=True):
-            found.append(Parameter.given(path, *c, K_UNIT))
+            parameters.append(Parameter.given(path, *c, K_UNIT))
         if mass is not None:
             extra, sigma = value - mass.value, float(np.hypot(relative * value, mass.sigma))
-            found.append(
+            parameters.append(
                 Parameter.measured("payload.mass", extra, sigma, "kg", "weigh the vehicle without payload")
             )
             if extra > 2.5 * sigma:
@@ -84,9 +84,9 @@ def absolute(
                     f"the vehicle carries {1e3 * extra:.2g} g (sigma {1e3 * sigma:.2g} g) more than its mass"
                 )
     elif mass is not None:
-        gain = laws.pull(rows.signals, np.nan_to_num(upright))[0]
+        gain = laws.thrust_gain(rows.signals, np.nan_to_num(upright))[0]
         relative = float(np.sqrt((mass.sigma / mass.value) ** 2 + floor**2))
-        found.append(Parameter.given("mass", *mass, "kg"))
+        parameters.append(Parameter.given("mass", *mass, "kg"))
         k = np.asarray(mass.value * rows.force[2] / upright)
         single = rows.sigma[2] / np.maximum(np.abs(rows.force[2]), 1e-300)
         if float(np.max(single)) > 0.5:
@@ -94,7 +94,7 @@ def absolute(
             single = np.full(len(names), 0.2)
             notes.append("the rotors are taken for alike, because they were always driven alike")
         for path, x, s in zip(paths, k, single, strict=True):
-            found.append(
+            parameters.append(
                 Parameter.measured(
                     path, float(x), float(np.hypot(relative, s) * abs(x)), K_UNIT, EXCITE, True
                 )
@@ -102,16 +102,16 @@ def absolute(
         scale = relative
     else:
         fix = "give --known mass=... (weighed) or --known rotors.*.thrust_coefficient=... (thrust stand)"
-        found.append(Parameter.combination("mass", "kg", paths, fix))
-        found += [Parameter.combination(path, K_UNIT, ("mass",), fix) for path in paths]
-    _inertia(found, notes, window, rows, airframe, known, k, scale)
+        parameters.append(Parameter.combination("mass", "kg", paths, fix))
+        parameters += [Parameter.combination(path, K_UNIT, ("mass",), fix) for path in paths]
+    _inertia(parameters, notes, window, rows, airframe, known, k, scale)
 
 
 def _inertia(
-    found: list[Parameter],
+    parameters: list[Parameter],
     notes: list[str],
     window: FlightWindow,
-    rows: RotorRows,
+    rows: EffectivenessFit,
     airframe: Airframe | None,
     known: Mapping[str, Known],
     k: Floats | None,
@@ -123,27 +123,27 @@ def _inertia(
         name = f"inertia.{moment}"
         if name in known:
             given = known[name]
-            found.append(Parameter.given(name, *given, I_UNIT))
+            parameters.append(Parameter.given(name, *given, I_UNIT))
             continue
-        if rows.told[3 + axis] < TELLING:
-            found.append(Parameter.unobservable(name, I_UNIT, EXCITE))
+        if rows.r_squared[3 + axis] < TELLING:
+            parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE))
             continue
-        arms = arms_of(names, axis, airframe, known, np.sign(rows.torque))
+        arms = rotor_arms(names, axis, airframe, known, np.sign(rows.torque))
         if arms is None or k is None:
             last = ("position.y", "position.x", "torque_ratio")[axis]
             partners = tuple(f"rotors.{r}.{last}" for r in names) + (("mass",) if k is None else ())
             fix = f"give --airframe or --known rotors.*.{last}=..." + (
                 " and --known mass=..." if k is None else ""
             )
-            found.append(Parameter.combination(name, I_UNIT, partners, fix))
+            parameters.append(Parameter.combination(name, I_UNIT, partners, fix))
             continue
         value, sigma = _moment(rows, axis, k * arms, k, scale, float(np.max(np.abs(arms))))
         if sigma < GUESS * value:
             moments[name] = value, sigma
         else:
-            found.append(Parameter.unobservable(name, I_UNIT, EXCITE))
-    for name, (value, sigma) in physical(moments, notes).items():
-        found.append(Parameter.measured(name, value, sigma, I_UNIT, EXCITE, True))
+            parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE))
+    for name, (value, sigma) in enforce_triangle(moments, notes).items():
+        parameters.append(Parameter.measured(name, value, sigma, I_UNIT, EXCITE, True))
 
 
 def nominal_mass(airframe: Airframe | None, known: Mapping[str, Known]) -> tuple[Known | None, bool]:
@@ -155,7 +155,7 @@ def nominal_mass(airframe: Airframe | None, known: Mapping[str, Known]) -> tuple
     return Known(airframe.total_mass, BELIEF * airframe.total_mass), False
 
 
-def arms_of(
+def rotor_arms(
     names: tuple[str, ...], axis: int, airframe: Airframe | None, known: Mapping[str, Known], signs: Floats
 ) -> Floats | None:
     """(m,) what multiplies k_i in the torque about an axis, equations (1) and (2); None if it is not known.
@@ -183,14 +183,14 @@ def _upright(names: tuple[str, ...], airframe: Airframe | None) -> Floats:
 
 
 def _moment(
-    rows: RotorRows, axis: int, torque: Floats, k: Floats, scale: float, arm: float
+    rows: EffectivenessFit, axis: int, torque: Floats, k: Floats, scale: float, arm: float
 ) -> tuple[float, float]:
     """Moment of inertia and its deviation from row and torques k_i arm_i, with a centre of mass off the middle.
 
     Rotors are weighed each by itself: a covariance from few blocks has no inverse to speak of. It says how far off
     the result is.
     """
-    y, cov = rows.torque[axis], rows.cov_turn[axis]
+    y, cov = rows.torque[axis], rows.torque_cov[axis]
     X = np.stack([torque, k], axis=1) if axis < 2 else torque[:, None]
     weight = 1.0 / np.maximum(np.diagonal(cov), 1e-300)
     gain = np.linalg.pinv((X.T * weight) @ X) @ (X.T * weight)
@@ -200,12 +200,14 @@ def _moment(
     worse = max(float(weight @ left**2) / max(len(y) - X.shape[1], 1), 1.0)
     relative = float(np.sqrt(M[0, 0] * worse) / abs(theta[0]))
     drawing = PLACE / arm if axis < 2 else 0.05
-    attenuation = max(1.0 / max(float(rows.told[3 + axis]), 0.1) - 1.0, 0.0) / np.sqrt(3.0)
+    attenuation = max(1.0 / max(float(rows.r_squared[3 + axis]), 0.1) - 1.0, 0.0) / np.sqrt(3.0)
     value = 1.0 / abs(float(theta[0]))
     return value, value * float(np.sqrt(relative**2 + scale**2 + drawing**2 + 0.03**2 + attenuation**2))
 
 
-def physical(moments: dict[str, tuple[float, float]], notes: list[str]) -> dict[str, tuple[float, float]]:
+def enforce_triangle(
+    moments: dict[str, tuple[float, float]], notes: list[str]
+) -> dict[str, tuple[float, float]]:
     """Moments that a body can have: each at most the sum of the others, moved as little as their sigmas ask."""
     if len(moments) < 3:
         return moments
@@ -230,7 +232,7 @@ LARGEST_RATIO_SIGMA = 0.35
 FIX = "turn fast about two axes at once: rolls while yawing, or tumbles by hand"
 
 
-def inertia_ratios(rows: RotorRows) -> list[Parameter]:
+def inertia_ratios(rows: EffectivenessFit) -> list[Parameter]:
     """Iyy/Ixx and Izz/Ixx by equation (3).
 
     What the products of the rates do to the angular acceleration, Q of
@@ -241,14 +243,14 @@ def inertia_ratios(rows: RotorRows) -> list[Parameter]:
     With A, B, C > 0 the second moments of mass and Ixx = B + C, Iyy = A + C, Izz = A + B every solution is one that a
     body can have. Scale drops out: A + B + C = 1.
     """
-    Q, sigma = rows.swirl[0], np.hypot(rows.swirl[1], FLOOR)
-    sigma[:2] = np.hypot(sigma[:2], _carried(rows))
+    Q, sigma = rows.inertia_coupling[0], np.hypot(rows.inertia_coupling[1], FLOOR)
+    sigma[:2] = np.hypot(sigma[:2], _rotor_momentum_fraction(rows))
     names = ("inertia.yy/inertia.xx", "inertia.zz/inertia.xx")
     if not (np.isfinite(Q).all() and np.isfinite(sigma).all()):
         return [Parameter.unobservable(name, "1", FIX) for name in names]
 
     def left(x: Floats) -> Floats:
-        return np.concatenate([(swirl_of(x) - Q) / sigma, x / LOOSE])
+        return np.concatenate([(inertia_coupling(x) - Q) / sigma, x / LOOSE])
 
     answer = optimize.least_squares(left, np.array([0.0, -1.0]))
     cov = np.linalg.inv(answer.jac.T @ answer.jac)
@@ -266,12 +268,12 @@ def inertia_ratios(rows: RotorRows) -> list[Parameter]:
     ]
 
 
-def _carried(rows: RotorRows) -> float:
+def _rotor_momentum_fraction(rows: EffectivenessFit) -> float:
     """Share of the yaw rate that is momentum taken from the rotors: as a product of rates it looks like inertia."""
-    found = rows.signals
-    speeds = np.sqrt(np.maximum(found.squares[found.good], 0.0))
-    taken = (speeds - speeds.mean(axis=0)) @ np.nan_to_num(rows.spin[2])
-    return float(min(np.std(taken) / max(np.std(found.rates[found.good, 2]), 1e-12), 1.0))
+    parameters = rows.signals
+    speeds = np.sqrt(np.maximum(parameters.squared_speeds[parameters.valid], 0.0))
+    taken = (speeds - speeds.mean(axis=0)) @ np.nan_to_num(rows.reaction[2])
+    return float(min(np.std(taken) / max(np.std(parameters.rates[parameters.valid, 2]), 1e-12), 1.0))
 
 
 def moments_of(x: Floats) -> Floats:
@@ -286,19 +288,19 @@ def ratios_of(x: Floats) -> Floats:
     return np.asarray(moments[1:] / moments[0])
 
 
-def swirl_of(x: Floats) -> Floats:
+def inertia_coupling(x: Floats) -> Floats:
     """(3,) Q of equation (3)."""
     a, b, c = moments_of(x)
     return np.array([(b - c) / a, (c - a) / b, (a - b) / c])
 
 
-def thrust_to_weight(rows: RotorRows) -> Parameter:
+def thrust_to_weight(rows: EffectivenessFit) -> Parameter:
     """Thrust of all rotors at full command over weight."""
     name, fix = "thrust_to_weight", "log the motor commands and fly with more throttle"
     if not rows.motors or min(fit.explained for fit in rows.motors) < 0.5:
         return Parameter.unobservable(name, "1", fix)
     tops = np.array([fit.top for fit in rows.motors])
-    gain, scatter, misfit = laws.pull(rows.signals, np.ones(len(tops)))
+    gain, scatter, misfit = laws.thrust_gain(rows.signals, np.ones(len(tops)))
     beyond = max(1.0 - max(fit.reach[1] for fit in rows.motors), 0.0)
     top = float(np.mean([fit.sigma[0] / max(fit.top, 1.0) for fit in rows.motors]))
     relative = float(np.sqrt(scatter**2 + misfit**2 + (2.0 * top) ** 2 + (0.04 + 0.3 * beyond) ** 2))

@@ -8,7 +8,7 @@ inertia I, a rotor
 has force k n and torque r x k n - q k e n = I t. Places count from the centre of mass; where along its thrust axis a
 rotor sits has no effect and is taken as level with it.
 
-`with_numbers` puts what a log told into a nominal airframe, which is checked as a file would be.
+`with_identified_numbers` puts what a log told into a nominal airframe, which is checked as a file would be.
 """
 
 from collections.abc import Iterable, Mapping
@@ -70,7 +70,9 @@ def _rotor(ratios: Ratios, mass: float, inertia: Floats) -> Rotor:
     )
 
 
-def told_airframe(name: str, parameters: Iterable[Parameter], curves: Mapping[str, str]) -> Airframe | None:
+def airframe_from_parameters(
+    name: str, parameters: Iterable[Parameter], curves: Mapping[str, str]
+) -> Airframe | None:
     """The airframe of a log that told, or came with, mass, moments of inertia and every rotor's row; else None.
 
     Thrust counts as along z unless the force across it is identified. `curves` are the kinds of curve by rotor.
@@ -100,12 +102,14 @@ def told_airframe(name: str, parameters: Iterable[Parameter], curves: Mapping[st
     return airframe_from_ratios(name, known["mass"], (xx, yy, zz, xy, xz, yz), rotors, **parts)
 
 
-def with_airframe(result: MethodResult, given: MethodInput) -> MethodResult:
+def with_airframe(result: MethodResult, data: MethodInput) -> MethodResult:
     """The result with the airframe that its parameters make: the nominal one changed, or a new one."""
-    if given.airframe is None:
-        result.airframe = told_airframe(given.source, result.parameters, result.curves)
+    if data.airframe is None:
+        result.airframe = airframe_from_parameters(data.source, result.parameters, result.curves)
     else:
-        result.airframe = with_numbers(given.airframe, result.parameters, result.curves, result.notes)
+        result.airframe = with_identified_numbers(
+            data.airframe, result.parameters, result.curves, result.notes
+        )
     return result
 
 
@@ -121,56 +125,58 @@ def validated(airframe: Airframe, changes: Mapping[str, Any], notes: list[str]) 
         return None
 
 
-def with_numbers(
+def with_identified_numbers(
     airframe: Airframe, parameters: list[Parameter], curves: Mapping[str, str], notes: list[str]
 ) -> Airframe | None:
     """The nominal airframe with the numbers that were identified or are weak in their places.
 
     `curves` are the kinds of curve by rotor, "kappa" where none is said.
     """
-    told = {
+    identified = {
         p.name: p.value for p in parameters if p.value is not None and p.verdict in ("identified", "weak")
     }
-    if not any(name == "mass" or name.startswith(("inertia", "rotors")) for name in told):
+    if not any(name == "mass" or name.startswith(("inertia", "rotors")) for name in identified):
         return None
     rotors = []
     for rotor in airframe.rotors:
         path = f"rotors.{rotor.name}"
         changes: dict[str, Any] = {}
         for last in ("thrust_coefficient", "torque_ratio", "time_constant", "idle_speed", "delay"):
-            value = told.get(f"{path}.{last}")
+            value = identified.get(f"{path}.{last}")
             if value is not None and value > 0.0:
                 changes[last] = value
-        top = told.get(f"{path}.max_speed")
+        top = identified.get(f"{path}.max_speed")
         if top is not None:
             low = rotor.speed_limits[0] if rotor.speed_limits else 0.0
             if top > max(low, changes.get("idle_speed", rotor.idle_speed or 0.0)):
                 changes["speed_limits"] = (low, top)
-        curve = told.get(f"{path}.curve")
+        curve = identified.get(f"{path}.curve")
         if curve is not None:
             changes["curve"] = Curve.model_validate(
                 {"kind": curves.get(rotor.name, "kappa"), "value": float(np.clip(curve, 0.0, 1.0))}
             )
         rotors.append(rotor.model_copy(update=changes))
     spinning = sum(r.mass for r in airframe.rotors) + sum(link.mass for link in airframe.links)
-    mass = told.get("mass", airframe.total_mass) - spinning
+    mass = identified.get("mass", airframe.total_mass) - spinning
     plain = airframe.body.model_copy(update={"mass": mass})
     body = plain
     if not airframe.links and not spinning:
-        body = plain.model_copy(update={"inertia": _moments(airframe.body.inertia, told)})
+        body = plain.model_copy(update={"inertia": _moments(airframe.body.inertia, identified)})
     sensors: dict[str, Any] = {}
-    if airframe.imu and all(f"imu.position.{a}" in told for a in "xyz"):
-        place = tuple(told[f"imu.position.{a}"] + c for a, c in zip("xyz", airframe.body.com, strict=True))
+    if airframe.imu and all(f"imu.position.{a}" in identified for a in "xyz"):
+        place = tuple(
+            identified[f"imu.position.{a}"] + c for a, c in zip("xyz", airframe.body.com, strict=True)
+        )
         sensors["imu"] = (airframe.imu[0].model_copy(update={"position": place}), *airframe.imu[1:])
     changed = {"body": body, "rotors": tuple(rotors), **sensors}
     return validated(airframe, changed, notes) or validated(airframe, {**changed, "body": plain}, notes)
 
 
-def _moments(inertia: tuple[float, ...], told: Mapping[str, float]) -> tuple[float, ...]:
+def _moments(inertia: tuple[float, ...], identified: Mapping[str, float]) -> tuple[float, ...]:
     """Six numbers with the moments that were told; the products keep their share of them."""
     names = ("xx", "yy", "zz")
     old = np.array(inertia[:3])
-    new = np.array([told.get(f"inertia.{name}", x) for name, x in zip(names, old, strict=True)])
+    new = np.array([identified.get(f"inertia.{name}", x) for name, x in zip(names, old, strict=True)])
     grown = np.sqrt(new / old)
     pairs = ((0, 1), (0, 2), (1, 2))
     products = [x * grown[i] * grown[j] for x, (i, j) in zip(inertia[3:], pairs, strict=True)]

@@ -11,7 +11,7 @@ from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known, of_rotors
-from haltere.identification.methods.absolute import I_UNIT, K_UNIT, arms_of, nominal_mass, physical
+from haltere.identification.methods.absolute import I_UNIT, K_UNIT, enforce_triangle, nominal_mass, rotor_arms
 from haltere.identification.methods.airframe import with_airframe
 from haltere.identification.methods.base import (
     AXES,
@@ -28,12 +28,12 @@ from haltere.identification.methods.command_fit import (
     Form,
     LowPassedCommands,
     Node,
-    forms,
-    grid,
+    command_responses,
+    fit_forms,
+    low_pass_commands,
     motion_terms,
-    moved,
-    predicted,
-    pulled,
+    predicted_acceleration,
+    predicted_force,
 )
 from haltere.identification.methods.effectiveness_fit import ROWS
 from haltere.identification.result import Parameter, Prediction
@@ -52,68 +52,69 @@ def identify_commands(
     window: FlightWindow, airframe: Airframe | None, known: Mapping[str, Known]
 ) -> MethodResult:
     """What a log without rotor speeds tells."""
-    told = MethodResult()
-    signals = moved(window)
-    made = grid(signals)
-    found = forms(signals, made)
-    if not found:
+    result = MethodResult()
+    signals = low_pass_commands(window)
+    responses = command_responses(signals)
+    forms = fit_forms(signals, responses)
+    if not forms:
         raise IdentifyError(
             "no motor model explains what the accelerometer reads; see whether it moves in flight: haltere plot"
         )
-    halves = _halves(signals, made)
-    told.parameters += _motors(window, found, halves)
-    told.parameters += _authority(window, signals, found, halves, known)
-    _absolute(told, window, found, halves, airframe, known)
-    told.predictions += _predictions(window, signals, made)
-    best = found[0]
-    told.fit.update(
+    halves = _halves(signals, responses)
+    result.parameters += _motors(window, forms, halves)
+    result.parameters += _authority(window, signals, forms, halves, known)
+    _absolute(result, window, forms, halves, airframe, known)
+    result.predictions += _predictions(window, signals, responses)
+    best = forms[0]
+    result.fit.update(
         cutoff=signals.cutoff,
-        forms=len(found),
+        fit_forms=len(forms),
         best={"curve": best.curve, "time_constant": best.time_constant, "delay": best.delay, "sag": best.sag},
         explained={
-            n: float(x) for n, x in zip(("fz", "p", "q", "r"), _mean(found, lambda f: f.told), strict=True)
+            n: float(x)
+            for n, x in zip(("fz", "p", "q", "r"), _mean(forms, lambda f: f.r_squared), strict=True)
         },
     )
-    told.notes.append(
+    result.notes.append(
         "no rotor speeds in this log: the form of the thrust curve is not known, and the intervals admit it"
     )
-    return told
+    return result
 
 
-def _mean(found: Sequence[Form], value: Number) -> Floats:
-    return np.asarray(sum(f.weight * np.asarray(value(f), np.float64) for f in found))
+def _mean(forms: Sequence[Form], value: Number) -> Floats:
+    return np.asarray(sum(f.weight * np.asarray(value(f), np.float64) for f in forms))
 
 
-def _both(found: Sequence[Form], halves: Sequence[Sequence[Form]], value: Number) -> tuple[Floats, Floats]:
+def _both(forms: Sequence[Form], halves: Sequence[Sequence[Form]], value: Number) -> tuple[Floats, Floats]:
     """Mean over the forms, and the deviation of the forms together with that between parts of the flight."""
-    mean = _mean(found, value)
-    spread = np.sqrt(np.maximum(_mean(found, lambda f: (np.asarray(value(f)) - mean) ** 2), 0.0))
+    mean = _mean(forms, value)
+    spread = np.sqrt(np.maximum(_mean(forms, lambda f: (np.asarray(value(f)) - mean) ** 2), 0.0))
     parts = np.array([_mean(half, value) for half in halves])
     scatter = np.std(parts, axis=0, ddof=1) / np.sqrt(len(parts)) if len(parts) > 1 else 0.0 * mean
     return mean, np.hypot(spread, scatter)
 
 
-def _clear(found: Sequence[Form]) -> Floats:
+def _clear(forms: Sequence[Form]) -> Floats:
     """(4,) the largest share that a form without D explains, of those with weight."""
-    plain = [form.told for form in found if not form.damped]
-    return np.asarray(np.max(plain, axis=0)) if plain else np.asarray(found[0].told - 0.1)
+    plain = [form.r_squared for form in forms if not form.damped]
+    return np.asarray(np.max(plain, axis=0)) if plain else np.asarray(forms[0].r_squared - 0.1)
 
 
-def _halves(signals: LowPassedCommands, made: dict[Node, CommandResponse]) -> list[list[Form]]:
+def _halves(signals: LowPassedCommands, responses: dict[Node, CommandResponse]) -> list[list[Form]]:
     """The forms of the first and of the second half of the flight."""
-    places = np.flatnonzero(signals.good)
-    found = []
+    places = np.flatnonzero(signals.valid)
+    forms = []
     for chosen in np.array_split(places, 2):
         if len(chosen) < 100:
             return []
-        good = np.zeros(len(signals.good), bool)
+        good = np.zeros(len(signals.valid), bool)
         good[chosen] = True
-        found.append(forms(signals, made, good))
-    return found if all(found) else []
+        forms.append(fit_forms(signals, responses, good))
+    return forms if all(forms) else []
 
 
-def _motors(window: FlightWindow, found: list[Form], halves: list[list[Form]]) -> list[Parameter]:
-    numbers, sigma = _both(found, halves, lambda f: [f.curve, f.time_constant, f.delay])
+def _motors(window: FlightWindow, forms: list[Form], halves: list[list[Form]]) -> list[Parameter]:
+    numbers, sigma = _both(forms, halves, lambda f: [f.curve, f.time_constant, f.delay])
     # Dead time and lag look alike where nothing but motion shows them; some of it is the sensors' filters.
     floor = np.array([0.12, np.hypot(LAG_FLOOR * numbers[1], numbers[2]), 0.003 + 0.5 * numbers[2]])
     sigma = np.hypot(sigma, floor)
@@ -131,16 +132,16 @@ def _motors(window: FlightWindow, found: list[Form], halves: list[list[Form]]) -
 def _authority(
     window: FlightWindow,
     signals: LowPassedCommands,
-    found: list[Form],
+    forms: list[Form],
     halves: list[list[Form]],
     known: Mapping[str, Known],
 ) -> list[Parameter]:
     parameters: list[Parameter] = []
-    lift, lift_sigma = _both(found, halves, lambda f: f.lift)
-    turns, turns_sigma = _both(found, halves, lambda f: f.turns)
+    lift, lift_sigma = _both(forms, halves, lambda f: f.thrust_per_command)
+    turns, turns_sigma = _both(forms, halves, lambda f: f.acceleration_per_command)
     lift_sigma = np.hypot(lift_sigma, np.maximum(FLOOR, 0.15) * lift)
     turns_sigma = np.hypot(turns_sigma, FLOOR * np.max(np.abs(turns), axis=1, keepdims=True))
-    share = _clear(found)
+    share = _clear(forms)
     top = of_rotors(known, window.rotor_names, "max_speed")
     for i, rotor in enumerate(window.rotor_names):
         numbers = {"fz": (lift[i], lift_sigma[i], share[0], "m/s2")}
@@ -179,7 +180,7 @@ def _authority(
             partners = tuple(f"rotors.{rotor}.effectiveness.{r}" for r in ("fz", "p", "q", "r"))
             parameters.append(Parameter.combination(speed, "rad/s", partners, LOG))
         parameters.append(Parameter.unobservable(f"rotors.{rotor}.idle_speed", "rad/s", LOG))
-    total, sigma = _both(found, halves, lambda f: np.sum(f.lift) / STANDARD_GRAVITY)
+    total, sigma = _both(forms, halves, lambda f: np.sum(f.thrust_per_command) / STANDARD_GRAVITY)
     spread = float(np.hypot(sigma, FLOOR * total))
     parameters.append(
         Parameter.measured("thrust_to_weight", float(total), spread, "1", "fly with more throttle", True)
@@ -188,9 +189,9 @@ def _authority(
 
 
 def _absolute(
-    told: MethodResult,
+    result: MethodResult,
     window: FlightWindow,
-    found: list[Form],
+    forms: list[Form],
     halves: list[list[Form]],
     airframe: Airframe | None,
     known: Mapping[str, Known],
@@ -200,11 +201,11 @@ def _absolute(
     paths = tuple(f"rotors.{r}.thrust_coefficient" for r in names)
     fix = "give --known mass=... (weighed)"
     if mass is None:
-        told.parameters.append(Parameter.combination("mass", "kg", paths, fix))
+        result.parameters.append(Parameter.combination("mass", "kg", paths, fix))
     elif firm:
-        told.parameters.append(Parameter.given("mass", *mass, "kg"))
+        result.parameters.append(Parameter.given("mass", *mass, "kg"))
     else:
-        told.parameters.append(
+        result.parameters.append(
             Parameter("mass", mass.value, mass.sigma, (None, None), "kg", "combination", paths, fix)
         )
     top = of_rotors(known, names, "max_speed")
@@ -212,37 +213,37 @@ def _absolute(
     for i, path in enumerate(paths):
         if mass is None or top is None:
             partners = tuple(n for n in ("mass", f"rotors.{names[i]}.max_speed") if n not in known)
-            told.parameters.append(Parameter.combination(path, K_UNIT, partners, f"{fix}, and {LOG}"))
+            result.parameters.append(Parameter.combination(path, K_UNIT, partners, f"{fix}, and {LOG}"))
             continue
-        value, sigma = _both(found, halves, partial(_lift, i))
+        value, sigma = _both(forms, halves, partial(_thrust_per_command, i))
         share = np.sqrt(
             (sigma / value) ** 2 + relative**2 + 0.15**2 + (2.0 * top[i].sigma / top[i].value) ** 2
         )
         k = mass.value * float(value) / top[i].value ** 2
-        told.parameters.append(Parameter.measured(path, k, float(share) * k, K_UNIT, LOG, True))
-    share = _clear(found)
+        result.parameters.append(Parameter.measured(path, k, float(share) * k, K_UNIT, LOG, True))
+    share = _clear(forms)
     moments: dict[str, tuple[float, float]] = {}
-    signs = np.sign(_mean(found, lambda f: f.turns))
+    signs = np.sign(_mean(forms, lambda f: f.acceleration_per_command))
     for axis, moment in enumerate(("xx", "yy", "zz")):
         name = f"inertia.{moment}"
         if name in known:
-            given = known[name]
-            told.parameters.append(Parameter.given(name, *given, I_UNIT))
+            data = known[name]
+            result.parameters.append(Parameter.given(name, *data, I_UNIT))
             continue
-        arms = arms_of(names, axis, airframe, known, signs)
+        arms = rotor_arms(names, axis, airframe, known, signs)
         if share[1 + axis] < CLEAR:
-            told.parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE_AXIS.format(AXES[axis])))
+            result.parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE_AXIS.format(AXES[axis])))
         elif mass is None or arms is None:
             last = ("position.y", "position.x", "torque_ratio")[axis]
             partners = ("mass", *(f"rotors.{r}.{last}" for r in names))
-            told.parameters.append(
+            result.parameters.append(
                 Parameter.combination(
                     name, I_UNIT, partners, f"give --airframe or --known rotors.*.{last}=..., mass=..."
                 )
             )
         else:
-            moments[name] = _moment(found, halves, axis, arms, mass.value, float(share[1 + axis]), relative)
-    for name, (moment_, spread) in physical(moments, told.notes).items():
+            moments[name] = _moment(forms, halves, axis, arms, mass.value, float(share[1 + axis]), relative)
+    for name, (moment_, spread) in enforce_triangle(moments, result.notes).items():
         entry = Parameter.measured(
             name, moment_, spread, I_UNIT, f"{LOG}; the form of the thrust curve is not known", True
         )
@@ -250,15 +251,15 @@ def _absolute(
             entry = Parameter(
                 name, entry.value, entry.sigma, entry.interval, I_UNIT, "combination", ("mass",), fix
             )
-        told.parameters.append(entry)
+        result.parameters.append(entry)
 
 
-def _lift(rotor: int, form: Form) -> float:
-    return float(form.lift[rotor])
+def _thrust_per_command(rotor: int, form: Form) -> float:
+    return float(form.thrust_per_command[rotor])
 
 
 def _moment(
-    found: list[Form],
+    forms: list[Form],
     halves: list[list[Form]],
     axis: int,
     arms: Floats,
@@ -269,11 +270,11 @@ def _moment(
     """Moment of inertia: thrust of all rotors at full command times arm over authority, on a logarithmic scale."""
 
     def moment(form: Form) -> float:
-        thrust = mass * np.mean(form.lift)
-        slope = float(np.sum(arms * form.turns[axis]) / np.sum(arms**2))
+        thrust = mass * np.mean(form.thrust_per_command)
+        slope = float(np.sum(arms * form.acceleration_per_command[axis]) / np.sum(arms**2))
         return float(np.log(max(float(thrust) / abs(slope), 1e-300)))
 
-    log_value, sigma = _both(found, halves, moment)
+    log_value, sigma = _both(forms, halves, moment)
     value = float(np.exp(log_value))
     direction = -0.5 * float(
         np.log(max(share, 0.1))
@@ -283,39 +284,41 @@ def _moment(
 
 
 def _predictions(
-    window: FlightWindow, signals: LowPassedCommands, made: dict[Node, CommandResponse]
+    window: FlightWindow, signals: LowPassedCommands, responses: dict[Node, CommandResponse]
 ) -> list[Prediction]:
     """What the forms of the early part say of the late one."""
     early, late = (
-        signals.good & side for side in (signals.time < window.split, signals.time >= window.split)
+        signals.valid & side for side in (signals.time < window.split, signals.time >= window.split)
     )
     if early.sum() < 2.0 * signals.rate or late.sum() < 0.3 * signals.rate:
         return []
-    best = forms(signals, made, early, damped=True)
+    best = fit_forms(signals, responses, early, damped=True)
     force, turn = np.zeros((len(signals.time), 3)), np.zeros((len(signals.time), 3))
     more = motion_terms(signals)
     for form in best:
-        u = made[form.node].squares
-        force[:, 2] += form.weight * pulled(form, signals, made[form.node])
-        turn += form.weight * np.stack([predicted(form, u, more[k], k) for k in range(3)], axis=1)
-    told = _clear(best)
+        u = responses[form.node].squared_speeds
+        force[:, 2] += form.weight * predicted_force(form, signals, responses[form.node])
+        turn += form.weight * np.stack(
+            [predicted_acceleration(form, u, more[k], k) for k in range(3)], axis=1
+        )
+    result = _clear(best)
     return predict_accelerations(
         HeldOut(signals.time, late, signals.rate),
         (signals.force, force),
-        (signals.turn, turn),
+        (signals.angular_acceleration, turn),
         force_axes=(2,),
-        angular_axes=[k for k in range(3) if not told[1 + k] < CLEAR],
+        angular_axes=[k for k in range(3) if not result[1 + k] < CLEAR],
     )
 
 
-def _needs(given: MethodInput) -> str:
-    if given.window.commands is None or given.window.accel is None:
+def _needs(data: MethodInput) -> str:
+    if data.window.commands is None or data.window.accel is None:
         return "the log has no motor commands; log the motor outputs"
     return ""
 
 
-def _run(given: MethodInput) -> MethodResult:
-    return with_airframe(identify_commands(given.body_window(), given.airframe, given.known), given)
+def _run(data: MethodInput) -> MethodResult:
+    return with_airframe(identify_commands(data.body_window(), data.airframe, data.known), data)
 
 
 COMMAND = Method("command", "the model of motor commands", _needs, _run)

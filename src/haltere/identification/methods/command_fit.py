@@ -63,9 +63,9 @@ class LowPassedCommands:
     commands: Floats
     voltage: Floats | None
     rates: Floats
-    turn: Floats
+    angular_acceleration: Floats
     force: Floats
-    good: Bools
+    valid: Bools
     cutoff: float
 
 
@@ -78,11 +78,11 @@ class Form:
         time_constant: tau, s.
         delay: T, s.
         sag: b.
-        lift: (m,) F_i, m/s2.
-        turns: (3, m) T_i, rad/s2.
+        thrust_per_command: (m,) F_i, m/s2.
+        acceleration_per_command: (3, m) T_i, rad/s2.
         damped: Whether D is in it.
-        told: (4,) R2 of f_z (about its mean) and the three torque rows.
-        rest: (3, 3) Q, e and D of the rows.
+        r_squared: (4,) R2 of f_z (about its mean) and the three torque rows.
+        remainder: (3, 3) Q, e and D of the rows.
         gain: Mean F, m/s2.
         drift: (4,) r and C of f_z.
         weight: Of (3).
@@ -93,10 +93,10 @@ class Form:
     delay: float
     sag: float
     damped: bool
-    lift: Floats
-    turns: Floats
-    told: Floats
-    rest: Floats
+    thrust_per_command: Floats
+    acceleration_per_command: Floats
+    r_squared: Floats
+    remainder: Floats
     gain: float
     drift: Floats
     weight: float = 0.0
@@ -107,7 +107,7 @@ class Form:
         return self.curve, self.time_constant, self.delay, self.sag
 
 
-def moved(window: FlightWindow) -> LowPassedCommands:
+def low_pass_commands(window: FlightWindow) -> LowPassedCommands:
     """The signals of (2)."""
     if window.commands is None or window.accel is None:
         raise IdentifyError("the log has no motor commands; log the motor outputs")
@@ -122,15 +122,15 @@ def moved(window: FlightWindow) -> LowPassedCommands:
         return np.asarray(x[:count].reshape(-1, step, *x.shape[1:]).mean(axis=1))
 
     rates = low_pass(fill_gaps(window.gyro), rate, cutoff)
-    turn = np.gradient(rates, 1.0 / rate, axis=0)
+    angular_acceleration = np.gradient(rates, 1.0 / rate, axis=0)
     force = low_pass(fill_gaps(window.accel), rate, cutoff)
     edge = max(int(0.4 * rate / cutoff), 1)
-    good = np.convolve(~window.valid, np.ones(2 * edge + 1), mode="same") < 0.5
-    good[:edge] = good[-edge:] = False
+    valid = np.convolve(~window.valid, np.ones(2 * edge + 1), mode="same") < 0.5
+    valid[:edge] = valid[-edge:] = False
     voltage = None
     if window.voltage is not None:
         slow = mean(window.voltage) / np.mean(window.voltage[window.valid])
-        voltage = slow if np.ptp(slow[good[:count:step]]) > SWAY else None
+        voltage = slow if np.ptp(slow[valid[:count:step]]) > SWAY else None
     commands = np.clip(np.nan_to_num(window.commands), 0.0, 1.5)
     return LowPassedCommands(
         rate / step,
@@ -138,27 +138,27 @@ def moved(window: FlightWindow) -> LowPassedCommands:
         mean(commands),
         voltage,
         mean(rates),
-        mean(turn),
+        mean(angular_acceleration),
         mean(force),
-        np.asarray(good[:count].reshape(-1, step).all(axis=1)),
+        np.asarray(valid[:count].reshape(-1, step).all(axis=1)),
         cutoff,
     )
 
 
-def squares(found: LowPassedCommands, k: float, tau: float, dead: float, sag: float) -> Floats:
+def speeds_from_commands(signals: LowPassedCommands, k: float, tau: float, dead: float, sag: float) -> Floats:
     """(n, m) u of equation (1), low-passed as the motion is."""
-    d = found.commands
+    d = signals.commands
     y = k * d + (1.0 - k) * np.sqrt(d)
-    if sag and found.voltage is not None:
-        y = y * found.voltage[:, None] ** sag
+    if sag and signals.voltage is not None:
+        y = y * signals.voltage[:, None] ** sag
     if dead > 0.0:
-        y = shift(y, -dead, found.rate)
-    keep = np.exp(-1.0 / (found.rate * tau))
+        y = shift(y, -dead, signals.rate)
+    keep = np.exp(-1.0 / (signals.rate * tau))
     # The mean over a sample's interval stands at its middle: the lag over half of it is taken before and after.
     w = signal.lfilter([0.5 * (1.0 - keep), 0.5 * (1.0 - keep)], [1.0, -keep], y, axis=0, zi=_begin(y, keep))[
         0
     ]
-    return low_pass(w**2, found.rate, found.cutoff)
+    return low_pass(w**2, signals.rate, signals.cutoff)
 
 
 def _begin(y: Floats, keep: float) -> Floats:
@@ -174,69 +174,74 @@ class CommandResponse:
     """What the commands make by a form.
 
     Attributes:
-        squares: (n, m) u.
+        squared_speeds: (n, m) u.
         climb: (n, 2) z' of rotors that pull by u, and z' that gravity takes, m/s.
     """
 
-    squares: Floats
+    squared_speeds: Floats
     climb: Floats
 
 
-def grid(found: LowPassedCommands) -> dict[Node, CommandResponse]:
+def command_responses(signals: LowPassedCommands) -> dict[Node, CommandResponse]:
     """Every form, computed once for all parts of a flight."""
-    sags = (0.0, 1.0) if found.voltage is not None else (0.0,)
-    every = {node: squares(found, *node) for node in product(CURVES, TAUS, DEAD, sags)}
-    return {node: CommandResponse(u, _climb(found, u)) for node, u in every.items()}
+    sags = (0.0, 1.0) if signals.voltage is not None else (0.0,)
+    every = {node: speeds_from_commands(signals, *node) for node in product(CURVES, TAUS, DEAD, sags)}
+    return {node: CommandResponse(u, _climb(signals, u)) for node, u in every.items()}
 
 
-def _climb(found: LowPassedCommands, u: Floats) -> Floats:
+def _climb(signals: LowPassedCommands, u: Floats) -> Floats:
     """Integrals with `LEAK` over each stretch that is good."""
     pull = np.stack([u.sum(axis=1), np.full(len(u), STANDARD_GRAVITY)], axis=1)
     speeds = np.zeros_like(pull)
-    keep = np.exp(-LEAK / found.rate)
-    for first, last in runs_of_true(found.good):
-        speeds[first:last] = signal.lfilter([1.0 / found.rate], [1.0, -keep], pull[first:last], axis=0)
+    keep = np.exp(-LEAK / signals.rate)
+    for first, last in runs_of_true(signals.valid):
+        speeds[first:last] = signal.lfilter([1.0 / signals.rate], [1.0, -keep], pull[first:last], axis=0)
     return speeds
 
 
-def forms(
-    found: LowPassedCommands,
-    made: dict[Node, CommandResponse],
-    good: Bools | None = None,
+def fit_forms(
+    signals: LowPassedCommands,
+    responses: dict[Node, CommandResponse],
+    valid: Bools | None = None,
     damped: bool = False,
 ) -> list[Form]:
     """Every form on the grid with its weight, best first; those without weight are left out.
 
     Args:
-        found: The signals.
-        made: What the commands make by every form.
-        good: (n,) where to fit; where the signals are good, if it is not given.
+        signals: The signals.
+        responses: What the commands make by every form.
+        valid: (n,) where to fit; where the signals are good, if it is not given.
         damped: Whether forms with D count, too: they predict better, but D takes part of the lag.
     """
-    chosen = found.good if good is None else good & found.good
-    rates, turn, force = found.rates[chosen], found.turn[chosen], found.force[chosen, 2]
+    chosen = signals.valid if valid is None else valid & signals.valid
+    rates, force = signals.rates[chosen], signals.force[chosen, 2]
+    angular_acceleration = signals.angular_acceleration[chosen]
     more = _more(rates)
-    levers = _levers(found)[chosen]
-    own = {node: CommandResponse(each.squares[chosen], each.climb[chosen]) for node, each in made.items()}
+    lever_rows = _lever_rows(signals)[chosen]
+    own = {
+        node: CommandResponse(each.squared_speeds[chosen], each.climb[chosen])
+        for node, each in responses.items()
+    }
     weights = [np.ones(len(force))] * 4
     fits: list[Form] = []
     for again in (False, True):
         fits = [
             fit
             for node, each in own.items()
-            for fit in _forms(node, each, force, levers, turn, more, weights)
+            for fit in _fit_form(node, each, force, lever_rows, angular_acceleration, more, weights)
             if damped or not fit.damped
         ]
-        plain = np.max([fit.told for fit in fits if not fit.damped], axis=0)
+        plain = np.max([fit.r_squared for fit in fits if not fit.damped], axis=0)
         # Yaw is of another physics and does not choose the form.
         rows = [row for row in (0, 1, 2) if row == 0 or plain[row] > CLEAR]
-        left = np.array([np.sum(np.log(np.maximum(1.0 - fit.told[rows], 1e-3))) for fit in fits])
+        residual = np.array([np.sum(np.log(np.maximum(1.0 - fit.r_squared[rows], 1e-3))) for fit in fits])
         if not again:  # Outliers are those of the best form.
-            best = fits[int(np.argmin(left))]
+            best = fits[int(np.argmin(residual))]
             each = own[best.node]
-            weights = [_weights(turn[:, k] - predicted(best, each.squares, more[k], k)) for k in range(3)]
-            weights.append(_weights(force - _pulled(best, each, levers)))
-    weight = np.exp(-0.5 * DOUBT * (left - left.min()))
+            modelled = [predicted_acceleration(best, each.squared_speeds, more[k], k) for k in range(3)]
+            weights = [_weights(angular_acceleration[:, k] - modelled[k]) for k in range(3)]
+            weights.append(_weights(force - _predicted_force(best, each, lever_rows)))
+    weight = np.exp(-0.5 * DOUBT * (residual - residual.min()))
     weight /= weight.sum()
     order = [i for i in np.argsort(-weight) if weight[i] > 1e-3]
     total = sum(weight[i] for i in order)
@@ -252,65 +257,65 @@ def _more(rates: Floats) -> list[Floats]:
     ]
 
 
-def predicted(form: Form, u: Floats, more: Floats, axis: int) -> Floats:
+def predicted_acceleration(form: Form, u: Floats, more: Floats, axis: int) -> Floats:
     """(n,) angular acceleration about an axis by a form, rad/s2; gains are those of the forward regression."""
-    forward = form.turns[axis] * np.sqrt(max(form.told[1 + axis], 0.05))
-    return np.asarray(u @ forward + more @ form.rest[axis])
+    forward = form.acceleration_per_command[axis] * np.sqrt(max(form.r_squared[1 + axis], 0.05))
+    return np.asarray(u @ forward + more @ form.remainder[axis])
 
 
-def pulled(form: Form, found: LowPassedCommands, made: CommandResponse) -> Floats:
+def predicted_force(form: Form, signals: LowPassedCommands, response: CommandResponse) -> Floats:
     """(n,) force along z by a form, m/s2."""
-    return _pulled(form, made, _levers(found))
+    return _predicted_force(form, response, _lever_rows(signals))
 
 
-def _pulled(form: Form, made: CommandResponse, levers: Floats) -> Floats:
-    climb = made.climb @ [form.gain, -1.0]
-    return np.asarray(made.squares @ form.lift + levers @ form.drift[:3] - form.drift[3] * climb)
+def _predicted_force(form: Form, response: CommandResponse, lever_rows: Floats) -> Floats:
+    climb = form.drift[3] * (response.climb @ [form.gain, -1.0])
+    return np.asarray(response.squared_speeds @ form.thrust_per_command + lever_rows @ form.drift[:3] - climb)
 
 
-def _levers(found: LowPassedCommands) -> Floats:
+def _lever_rows(signals: LowPassedCommands) -> Floats:
     """(n, 3) X of equation (2) along z."""
-    return np.asarray(lever_matrices(found.rates, found.turn)[:, 2])
+    return np.asarray(lever_matrices(signals.rates, signals.angular_acceleration)[:, 2])
 
 
-def motion_terms(found: LowPassedCommands) -> list[Floats]:
+def motion_terms(signals: LowPassedCommands) -> list[Floats]:
     """For each row (n, 3) what stands beside the rotors in (2)."""
-    return _more(found.rates)
+    return _more(signals.rates)
 
 
-def _weights(left: Floats) -> Floats:
-    size = max(1.4826 * float(np.median(np.abs(left))), 1e-300)
-    return huber_weights(left, size, HUBER)
+def _weights(residual: Floats) -> Floats:
+    size = max(1.4826 * float(np.median(np.abs(residual))), 1e-300)
+    return huber_weights(residual, size, HUBER)
 
 
-def _forms(
+def _fit_form(
     node: Node,
-    made: CommandResponse,
+    response: CommandResponse,
     force: Floats,
-    levers: Floats,
-    turn: Floats,
+    lever_rows: Floats,
+    angular_acceleration: Floats,
     more: list[Floats],
     weights: list[Floats],
 ) -> list[Form]:
     """The form without and with D."""
-    u, w = made.squares, weights[3]
+    u, w = response.squared_speeds, weights[3]
     total = u.sum(axis=1)
     gain = float(np.sqrt(np.sum(w * force**2) / np.sum(w * total**2)))
     m = u.shape[1]
     # Single rotors about the common gain: only as far as the log tells them apart.
-    left = force - gain * total
-    G = np.concatenate([u, levers, (made.climb @ [-gain, 1.0])[:, None]], axis=1)
+    residual = force - gain * total
+    G = np.concatenate([u, lever_rows, (response.climb @ [-gain, 1.0])[:, None]], axis=1)
     before = np.array([0.15 * gain] * m + [laws.REACH] * 3 + [CLIMB])
-    prior = np.diag(float(np.average(left**2, weights=w)) * ALIKE / before**2)
-    apart = np.linalg.solve(G.T @ (G * w[:, None]) + prior, G.T @ (w * left))
-    lift, drift = gain + apart[:m], apart[m:]
+    prior = np.diag(float(np.average(residual**2, weights=w)) * ALIKE / before**2)
+    apart = np.linalg.solve(G.T @ (G * w[:, None]) + prior, G.T @ (w * residual))
+    thrust_per_command, drift = gain + apart[:m], apart[m:]
     variance = max(float(np.average((force - np.average(force, weights=w)) ** 2, weights=w)), 1e-12)
-    lifted = 1.0 - float(np.average((left - G @ apart) ** 2, weights=w)) / variance
+    lifted = 1.0 - float(np.average((residual - G @ apart) ** 2, weights=w)) / variance
     rows: list[list[tuple[Floats, float]]] = [[], []]
     for k in range(3):
-        X = np.concatenate([u, more[k], turn[:, [k]]], axis=1)
+        X = np.concatenate([u, more[k], angular_acceleration[:, [k]]], axis=1)
         M = X.T @ (X * weights[k][:, None])
-        count, mean = float(np.sum(weights[k])), float(np.sum(weights[k] * turn[:, k]))
+        count, mean = float(np.sum(weights[k])), float(np.sum(weights[k] * angular_acceleration[:, k]))
         power = max(M[-1, -1] - mean**2 / count, 1e-300)
         for damped in (False, True):
             n = m + (3 if damped else 2)
@@ -325,5 +330,5 @@ def _forms(
         told = np.array([lifted, *(share for _, share in rows[damped])])
         turns = np.array([theta[:m] / np.sqrt(max(share, 0.05)) for theta, share in rows[damped]])
         rest_ = np.array([theta[m:] for theta, _ in rows[damped]])
-        fits.append(Form(*node, damped, lift, turns, told, rest_, gain, drift))
+        fits.append(Form(*node, damped, thrust_per_command, turns, told, rest_, gain, drift))
     return fits

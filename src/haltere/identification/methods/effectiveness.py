@@ -11,7 +11,7 @@ from haltere.flight.filters import fill_gaps
 from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known
-from haltere.identification.methods.absolute import absolute, inertia_ratios, thrust_to_weight
+from haltere.identification.methods.absolute import absolute_parameters, inertia_ratios, thrust_to_weight
 from haltere.identification.methods.airframe import with_airframe
 from haltere.identification.methods.base import (
     AXES,
@@ -22,7 +22,12 @@ from haltere.identification.methods.base import (
     MethodResult,
     predict_accelerations,
 )
-from haltere.identification.methods.effectiveness_fit import ROWS, TELLING, RotorRows, rotor_rows
+from haltere.identification.methods.effectiveness_fit import (
+    ROWS,
+    TELLING,
+    EffectivenessFit,
+    fit_effectiveness,
+)
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression.motors import MotorFit
 from haltere.identification.result import Covariance, Parameter, Prediction
@@ -30,7 +35,7 @@ from haltere.identification.result import Covariance, Parameter, Prediction
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 
 
-def identify_rotors(
+def identify_effectiveness(
     window: FlightWindow, airframe: Airframe | None, known: Mapping[str, Known], exact_force: bool
 ) -> MethodResult:
     """What a log with rotor speeds tells.
@@ -41,33 +46,35 @@ def identify_rotors(
         known: Numbers that were measured otherwise.
         exact_force: Whether the specific force was made of gravity and a pose, so that its scale is right.
     """
-    told = MethodResult()
+    result = MethodResult()
     drawn = RigidAirframe.from_airframe(airframe) if airframe is not None else None
-    rows = rotor_rows(
+    rows = fit_effectiveness(
         window,
-        place_drawn=drawn.lever if drawn is not None and airframe is not None and airframe.imu else None,
+        nominal_imu_position=drawn.lever
+        if drawn is not None and airframe is not None and airframe.imu
+        else None,
         leaning=drawn is not None and _lean(drawn.forces),
     )
-    told.parameters += effectiveness(window, rows)
-    told.parameters += motor_parameters(window.rotor_names, rows.motors, window.rate)
-    told.parameters += places(rows)
-    told.parameters += [*inertia_ratios(rows), thrust_to_weight(rows)]
-    absolute(told.parameters, told.notes, window, rows, airframe, known, exact_force)
-    told.covariance = effectiveness_covariance(window, rows, told.parameters)
-    told.predictions += _predictions(window, rows)
-    told.fit.update(
+    result.parameters += effectiveness_parameters(window, rows)
+    result.parameters += motor_parameters(window.rotor_names, rows.motors, window.rate)
+    result.parameters += imu_position_parameters(rows)
+    result.parameters += [*inertia_ratios(rows), thrust_to_weight(rows)]
+    absolute_parameters(result.parameters, result.notes, window, rows, airframe, known, exact_force)
+    result.covariance = effectiveness_covariance(window, rows, result.parameters)
+    result.predictions += _predictions(window, rows)
+    result.fit.update(
         cutoff=rows.cutoff,
         rotor_speed_delay=rows.delay[0],
         rotor_speed_delay_sigma=rows.delay[1],
         accelerometer_lag=rows.lag,
-        explained={name: float(np.clip(x, 0.0, 1.0)) for name, x in zip(ROWS, rows.told, strict=True)},
+        explained={name: float(np.clip(x, 0.0, 1.0)) for name, x in zip(ROWS, rows.r_squared, strict=True)},
         both_ways_sigma={name: float(x) for name, x in zip(ROWS, rows.both_ways, strict=True)},
         motors=[
             {"name": n, "rms": f.residual, "explained": f.explained}
             for n, f in zip(window.rotor_names, rows.motors, strict=False)
         ],
     )
-    return told
+    return result
 
 
 def _lean(forces: Floats) -> bool:
@@ -75,7 +82,7 @@ def _lean(forces: Floats) -> bool:
     return bool(np.any(np.hypot(forces[0], forces[1]) > laws.UPRIGHT * np.abs(forces[2])))
 
 
-def effectiveness(window: FlightWindow, rows: RotorRows) -> list[Parameter]:
+def effectiveness_parameters(window: FlightWindow, rows: EffectivenessFit) -> list[Parameter]:
     """The rows of every rotor as parameters."""
     found = []
     table = np.concatenate([rows.force, rows.torque])
@@ -93,15 +100,15 @@ def effectiveness(window: FlightWindow, rows: RotorRows) -> list[Parameter]:
                         "the rotors were always driven alike: only their sum is known; excite them one against another",
                     )
                 )  # fmt: skip
-            elif k >= 3 and rows.told[k] < TELLING:
+            elif k >= 3 and rows.r_squared[k] < TELLING:
                 found.append(Parameter.unobservable(name, UNITS[k], EXCITE_AXIS.format(AXES[k - 3])))
             else:
                 axis = AXES[k - 3] if k >= 3 else "all axes"
                 found.append(Parameter.measured(name, value, sigma, UNITS[k], EXCITE_AXIS.format(axis)))
         for k, row in enumerate(("p", "q", "r")):
             name = f"rotors.{rotor}.effectiveness.{row}_dot"
-            value, sigma = float(rows.spin[k, i]), float(rows.sigma[6 + k, i])
-            if rows.told[3 + k] < TELLING or not np.isfinite(value):
+            value, sigma = float(rows.reaction[k, i]), float(rows.sigma[6 + k, i])
+            if rows.r_squared[3 + k] < TELLING or not np.isfinite(value):
                 found.append(
                     Parameter.unobservable(
                         name, "1", "log at 200 Hz or more and " + EXCITE_AXIS.format(AXES[k])
@@ -113,13 +120,13 @@ def effectiveness(window: FlightWindow, rows: RotorRows) -> list[Parameter]:
 
 
 def effectiveness_covariance(
-    window: FlightWindow, rows: RotorRows, told: list[Parameter]
+    window: FlightWindow, rows: EffectivenessFit, result: list[Parameter]
 ) -> Covariance | None:
     """Of the rows fz, p, q and r that the log tells; errors of different rows are taken for independent."""
-    sure = {p.name for p in told if p.verdict in ("identified", "weak")}
+    sure = {p.name for p in result if p.verdict in ("identified", "weak")}
     names: list[str] = []
     blocks = []
-    for row, cov in zip(("fz", "p", "q", "r"), (rows.cov_lift, *rows.cov_turn), strict=True):
+    for row, cov in zip(("fz", "p", "q", "r"), (rows.force_cov, *rows.torque_cov), strict=True):
         each = [f"rotors.{rotor}.effectiveness.{row}" for rotor in window.rotor_names]
         if sure.issuperset(each):
             names += each
@@ -127,10 +134,10 @@ def effectiveness_covariance(
     return Covariance(tuple(names), linalg.block_diag(*blocks)) if names else None
 
 
-def _total(rows: RotorRows) -> float:
+def _total(rows: EffectivenessFit) -> float:
     """Mean force along z per squared speed, m/s2/(rad/s)^2: known even where single rotors are not."""
     m = rows.force.shape[1]
-    return laws.pull(rows.signals, np.full(m, 1.0))[0]
+    return laws.thrust_gain(rows.signals, np.full(m, 1.0))[0]
 
 
 def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate: float) -> list[Parameter]:
@@ -171,7 +178,7 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
                 f"{path}.idle_speed", fit.idle, idle, "rad/s", reach + "fly with less throttle", True
             ),
             Parameter.measured(
-                f"{path}.curve", fit.share, shape, "1", reach + "use the whole range of the throttle"
+                f"{path}.curve", fit.curve_shape, shape, "1", reach + "use the whole range of the throttle"
             ),
             Parameter.measured(
                 f"{path}.time_constant", fit.time_constant, tau, "s", "log faster, excite with steps", True
@@ -181,12 +188,12 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
     return found
 
 
-def places(rows: RotorRows) -> list[Parameter]:
+def imu_position_parameters(rows: EffectivenessFit) -> list[Parameter]:
     """Where the IMU is, as parameters."""
     found = []
     fix = "turn faster: rolls and flips, or tumble the vehicle by hand (haltere throw)"
     for k, axis in enumerate("xyz"):
-        value, sigma = float(rows.place[k]), float(rows.place_sigma[k])
+        value, sigma = float(rows.imu_position[k]), float(rows.imu_position_sigma[k])
         name = f"imu.position.{axis}"
         found.append(
             Parameter.unobservable(name, "m", fix)
@@ -196,43 +203,46 @@ def places(rows: RotorRows) -> list[Parameter]:
     return found
 
 
-def _predictions(window: FlightWindow, whole: RotorRows) -> list[Prediction]:
+def _predictions(window: FlightWindow, full_fit: EffectivenessFit) -> list[Prediction]:
     """What the rows of the early part say of the late one."""
     early = window.early()
     late = window.late()
     if early.flight_seconds < 1.0 or late.flight_seconds < 0.3 or window.rotor_speeds is None:
         return []
-    rows = rotor_rows(early, whole)
+    rows = fit_effectiveness(early, full_fit)
     found = laws.low_passed(late, fill_gaps(window.rotor_speeds), None, rows.cutoff, rows.delay[0], rows.lag)
-    if found.good.sum() < 20:
+    if found.valid.sum() < 20:
         return []
-    force = found.squares @ rows.force.T + found.levers @ rows.place + np.append(rows.bias, 0.0)
-    turn = found.turned.squares @ rows.torque.T + found.turned.rises @ np.nan_to_num(rows.spin).T
-    turn = turn + _swirl(found.rates) * rows.swirl[0]
+    force = (
+        found.squared_speeds @ rows.force.T
+        + found.lever_matrices @ rows.imu_position
+        + np.append(rows.bias, 0.0)
+    )
+    rotors = found.torque_signals
+    turn = rotors.squared_speeds @ rows.torque.T + rotors.rotor_accelerations @ np.nan_to_num(rows.reaction).T
+    turn = turn + _rate_products(found.rates) * rows.inertia_coupling[0]
     turn[:, :2] += found.rates[:, 1::-1] * rows.across
     return predict_accelerations(
-        HeldOut(found.time, found.good, found.rate),
+        HeldOut(found.time, found.valid, found.rate),
         (found.force, force),
-        (found.turn, turn),
-        [k for k in range(3) if k == 2 or not whole.told[k] < TELLING],
-        [k for k in range(3) if not whole.told[3 + k] < TELLING],
+        (found.angular_acceleration, turn),
+        [k for k in range(3) if k == 2 or not full_fit.r_squared[k] < TELLING],
+        [k for k in range(3) if not full_fit.r_squared[3 + k] < TELLING],
     )
 
 
-def _swirl(rates: Floats) -> Floats:
+def _rate_products(rates: Floats) -> Floats:
     return np.stack([rates[:, 1] * rates[:, 2], rates[:, 0] * rates[:, 2], rates[:, 0] * rates[:, 1]], axis=1)
 
 
-def _needs(given: MethodInput) -> str:
-    return (
-        "" if given.window.rotor_speeds is not None else "the log has no rotor speeds; use --method command"
-    )
+def _needs(data: MethodInput) -> str:
+    return "" if data.window.rotor_speeds is not None else "the log has no rotor speeds; use --method command"
 
 
-def _run(given: MethodInput) -> MethodResult:
-    exact_force = "pose.acceleration" in given.flight
-    result = identify_rotors(given.body_window(), given.airframe, given.known, exact_force)
-    return with_airframe(result, given)
+def _run(data: MethodInput) -> MethodResult:
+    exact_force = "pose.acceleration" in data.flight
+    result = identify_effectiveness(data.body_window(), data.airframe, data.known, exact_force)
+    return with_airframe(result, data)
 
 
 EFFECTIVENESS = Method("effectiveness", "the effectiveness of the rotors", _needs, _run)

@@ -14,13 +14,18 @@ from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression.force_law import LowPassed
-from haltere.identification.regression.motors import MotorFit, motor_fits
+from haltere.identification.regression.motors import MotorFit, fit_motors
 from haltere.identification.regression.regression import Regression, regress
-from haltere.identification.regression.torque_law import TorqueRow, beyond, speed_delay, torque_rows
+from haltere.identification.regression.torque_law import (
+    TorqueRow,
+    estimate_speed_delay,
+    torque_rows,
+    unexplained_fraction,
+)
 
 CUTOFF = 25.0
 """Hz, where the log allows it."""
-SPREAD = (0.6, 1.0, 1.5)
+CUTOFF_RATIOS = (0.6, 1.0, 1.5)
 """Cutoffs that are compared, in the chosen one."""
 DELAYS: Floats = np.linspace(-0.012, 0.024, 19)
 """s, of the rotor speeds against the motion, tried."""
@@ -37,24 +42,24 @@ ROWS = ("fx", "fy", "fz", "p", "q", "r")
 
 
 @dataclass(frozen=True)
-class RotorRows:
+class EffectivenessFit:
     """What the rotors do.
 
     Attributes:
         force: (3, m) m/s2 per (rad/s)^2.
         torque: (3, m) rad/s2 per (rad/s)^2.
-        spin: (3, m) rad/s2 per rad/s2.
+        reaction: (3, m) rad/s2 per rad/s2.
         sigma: The deviations of the three, (9, m).
-        cov_lift: (m, m) of the row fz, floor included.
-        cov_turn: (3, m, m) of the rows p, q, r, floor included.
-        told: (6,) share explained, rows in the order of `ROWS`.
-        place: (3,) of the IMU, m.
-        place_sigma: (3,) m.
+        force_cov: (m, m) of the row fz, floor included.
+        torque_cov: (3, m, m) of the rows p, q, r, floor included.
+        r_squared: (6,) share explained, rows in the order of `ROWS`.
+        imu_position: (3,) of the IMU, m.
+        imu_position_sigma: (3,) m.
         bias: (2,) of the accelerometer across, m/s2.
         delay: Of the speeds against the gyro, s, and its deviation.
         lag: PT2 of the accelerometer, s.
         both_ways: (6,) largest difference between rows with and without instruments, in sigma.
-        swirl: (3,) Q of the rows, and (3,) their deviations.
+        inertia_coupling: (3,) Q of the rows, and (3,) their deviations.
         cutoff: Hz.
         signals: As fitted.
         motors: Of every rotor, or empty.
@@ -63,36 +68,36 @@ class RotorRows:
 
     force: Floats
     torque: Floats
-    spin: Floats
+    reaction: Floats
     sigma: Floats
-    cov_lift: Floats
-    cov_turn: Floats
-    told: Floats
-    place: Floats
-    place_sigma: Floats
+    force_cov: Floats
+    torque_cov: Floats
+    r_squared: Floats
+    imu_position: Floats
+    imu_position_sigma: Floats
     bias: Floats
     delay: tuple[float, float]
     lag: float
     both_ways: Floats
-    swirl: tuple[Floats, Floats]
+    inertia_coupling: tuple[Floats, Floats]
     cutoff: float
     signals: LowPassed
     motors: tuple[MotorFit, ...]
     across: Floats = field(default_factory=lambda: np.zeros(2))
 
 
-def rotor_rows(
+def fit_effectiveness(
     window: FlightWindow,
-    whole: "RotorRows | None" = None,
-    place_drawn: Floats | None = None,
+    full_fit: "EffectivenessFit | None" = None,
+    nominal_imu_position: Floats | None = None,
     leaning: bool = False,
-) -> RotorRows:
+) -> EffectivenessFit:
     """The rows of a window with rotor speeds.
 
     Args:
         window: The flying part of the log.
-        whole: Whose motors, delays and lags are taken, if it is given.
-        place_drawn: (3,) of the IMU as drawn, m, if that is known.
+        full_fit: Whose motors, delays and lags are taken, if it is given.
+        nominal_imu_position: (3,) of the IMU as drawn, m, if that is known.
         leaning: Whether rotors are drawn that lean.
     """
     assert window.rotor_speeds is not None
@@ -100,43 +105,47 @@ def rotor_rows(
     m = window.rotor_count
     cutoff = min(CUTOFF, 0.2 * window.rate)
     fits: tuple[MotorFit, ...] = ()
-    if whole is not None:
-        fits = whole.motors
+    if full_fit is not None:
+        fits = full_fit.motors
     elif window.commands is not None:
-        fits = tuple(motor_fits(window, speeds))
-    made = _made(fits)
-    if made is not None:
-        speeds = wiener_mix(speeds, made, window.rate)
-    if whole is not None:
-        delay, lag = whole.delay, whole.lag
+        fits = tuple(fit_motors(window, speeds))
+    speed_from_command = _speed_from_command(fits)
+    if speed_from_command is not None:
+        speeds = wiener_mix(speeds, speed_from_command, window.rate)
+    if full_fit is not None:
+        delay, lag = full_fit.delay, full_fit.lag
     else:
-        late_by = speed_delay(window, speeds, made, cutoff, DELAYS, leaning)
-        delay = late_by.value, late_by.turn
+        late_by = estimate_speed_delay(window, speeds, speed_from_command, cutoff, DELAYS, leaning)
+        delay = late_by.value, late_by.torque_sigma
         lag = _lag(laws.low_passed(window, speeds, None, cutoff, delay[0], 0.0))
-    dots = window.rate >= laws.QUICK
-    near = (place_drawn, laws.REACH if place_drawn is None else DRAWN)
+    with_rotor_acceleration = window.rate >= laws.QUICK
+    near = (nominal_imu_position, laws.REACH if nominal_imu_position is None else DRAWN)
     regressions = []
-    for scale in SPREAD if whole is None else (1.0,):
-        found = laws.low_passed(window, speeds, made, scale * cutoff, delay[0], lag)
-        regressions.append((found, *_rows(found, dots, near, leaning)))
-    found, rows, turns, place, place_sigma = regressions[len(regressions) // 2]
-    without = (
-        _rows(replace(found, made=None, turned_made=None), dots, near, leaning)[0]
-        if made is not None
-        else rows
-    )
-    late = laws.low_passed(window, speeds, made, cutoff, delay[0] + delay[1], lag) if whole is None else found
-    later = _rows(late, dots, (place, 1e-6), leaning)[0]
-    table = _table(rows, m, dots)
-    moved = np.array([_table(each[1], m, dots) for each in regressions])
+    for scale in CUTOFF_RATIOS if full_fit is None else (1.0,):
+        signals = laws.low_passed(window, speeds, speed_from_command, scale * cutoff, delay[0], lag)
+        regressions.append((signals, *_rows(signals, with_rotor_acceleration, near, leaning)))
+    signals, rows, turns, place, place_sigma = regressions[len(regressions) // 2]
+    without, late = rows, signals
+    if speed_from_command is not None:
+        plain = replace(signals, squared_from_command=None, torque_from_command=None)
+        without = _rows(plain, with_rotor_acceleration, near, leaning)[0]
+    if full_fit is None:
+        late = laws.low_passed(window, speeds, speed_from_command, cutoff, delay[0] + delay[1], lag)
+    later = _rows(late, with_rotor_acceleration, (place, 1e-6), leaning)[0]
+    table = _table(rows, m, with_rotor_acceleration)
+    moved = np.array([_table(each[1], m, with_rotor_acceleration) for each in regressions])
     places = np.std([each[3] for each in regressions], axis=0)
     place_sigma = np.sqrt(place_sigma**2 + places**2 + 5e-4**2)
-    other = _table(without, m, dots)
-    moved_by = np.nan_to_num(_table(later, m, dots) - table)
-    if whole is None:
-        moved_by[:3] *= late_by.force / late_by.turn
+    other = _table(without, m, with_rotor_acceleration)
+    moved_by = np.nan_to_num(_table(later, m, with_rotor_acceleration) - table)
+    if full_fit is None:
+        moved_by[:3] *= late_by.force_sigma / late_by.torque_sigma
     sigma = np.sqrt(
-        np.array([row.sigma[:m] for row in rows] + [_dots(row.sigma, m, dots) for row in rows[3:]]) ** 2
+        np.array(
+            [row.sigma[:m] for row in rows]
+            + [_of_rotor_acceleration(row.sigma, m, with_rotor_acceleration) for row in rows[3:]]
+        )
+        ** 2
         + np.std(moved, axis=0) ** 2
         + _floor(table) ** 2
         # Speeds that come later than assumed: T w^2 is then seen with a share of its slope, 2 T w w', and so is B w'.
@@ -146,36 +155,44 @@ def rotor_rows(
     # What rotors do against gusts looks like less authority. Forward regression gives R2 of what backward regression
     # gives, and the truth lies between, anywhere: seen from the end where the row is, 1/sqrt 3 of the distance.
     largest = np.max(np.abs(table[3:6]), axis=1)
-    sigma[3:6] = np.hypot(sigma[3:6], (largest * beyond(window, turns, cutoff) / np.sqrt(3.0))[:, None])
+    sigma[3:6] = np.hypot(
+        sigma[3:6], (largest * unexplained_fraction(window, turns, cutoff) / np.sqrt(3.0))[:, None]
+    )
     # An IMU off its place feels torque as force, f = w' x r, and the rows of the force take it.
     for k, (a, b) in enumerate(((1, 2), (2, 0), (0, 1))):
         taken = (table[3 + a] * place_sigma[b]) ** 2 + (table[3 + b] * place_sigma[a]) ** 2
         sigma[k] = np.sqrt(sigma[k] ** 2 + taken)
-    return RotorRows(
+    return EffectivenessFit(
         force=table[:3],
         torque=table[3:6],
-        spin=table[6:],
+        reaction=table[6:],
         sigma=sigma,
-        cov_lift=_with(rows[2].cov[:m, :m], sigma[2]),
-        cov_turn=np.stack([_with(row.cov[:m, :m], s) for row, s in zip(rows[3:], sigma[3:6], strict=True)]),
-        told=np.array([row.explained for row in without]),
-        place=place,
-        place_sigma=place_sigma,
+        force_cov=_with(rows[2].cov[:m, :m], sigma[2]),
+        torque_cov=np.stack([_with(row.cov[:m, :m], s) for row, s in zip(rows[3:], sigma[3:6], strict=True)]),
+        r_squared=np.array([row.explained for row in without]),
+        imu_position=place,
+        imu_position_sigma=place_sigma,
         bias=np.array([row.value[-1] for row in rows[:2]]),
         delay=delay,
         lag=lag,
         both_ways=np.max(np.abs(other - table)[:6] / sigma[:6], axis=1),
-        swirl=(np.array([row.value[-2] for row in rows[3:]]), np.array([row.sigma[-2] for row in rows[3:]])),
+        inertia_coupling=(
+            np.array([row.value[-2] for row in rows[3:]]),
+            np.array([row.sigma[-2] for row in rows[3:]]),
+        ),
         cutoff=cutoff,
-        signals=found,
+        signals=signals,
         motors=fits,
         across=np.array([row.value[-3] for row in rows[3:5]]),
     )
 
 
-def _table(rows: list[Regression], m: int, dots: bool) -> Floats:
+def _table(rows: list[Regression], m: int, with_rotor_acceleration: bool) -> Floats:
     """(9, m) force, torque and what rotor accelerations do."""
-    return np.array([row.value[:m] for row in rows] + [_dots(row.value, m, dots) for row in rows[3:]])
+    return np.array(
+        [row.value[:m] for row in rows]
+        + [_of_rotor_acceleration(row.value, m, with_rotor_acceleration) for row in rows[3:]]
+    )
 
 
 def _floor(table: Floats) -> Floats:
@@ -192,9 +209,9 @@ def _with(cov: Floats, sigma: Floats) -> Floats:
     return np.asarray(cov + np.diag(np.maximum(sigma**2 - np.diagonal(cov), 0.0)))
 
 
-def _made(fits: tuple[MotorFit, ...]) -> Floats | None:
+def _speed_from_command(fits: tuple[MotorFit, ...]) -> Floats | None:
     """(N, m) speeds that commands make, if they are good enough to be instruments, rad/s."""
-    return np.stack([fit.made for fit in fits], axis=1) if _follow(fits) else None
+    return np.stack([fit.speed_from_command for fit in fits], axis=1) if _follow(fits) else None
 
 
 def _follow(fits: tuple[MotorFit, ...]) -> bool:
@@ -203,24 +220,24 @@ def _follow(fits: tuple[MotorFit, ...]) -> bool:
 
 
 def _rows(
-    found: LowPassed, dots: bool, near: tuple[Floats | None, float], leaning: bool
+    signals: LowPassed, with_rotor_acceleration: bool, near: tuple[Floats | None, float], leaning: bool
 ) -> tuple[list[Regression], list[TorqueRow], Floats, Floats]:
-    forces, place, sigma = laws.force_rows(found, *near)
-    turns = torque_rows(found, dots, leaning)
+    forces, place, sigma = laws.force_rows(signals, *near)
+    turns = torque_rows(signals, with_rotor_acceleration, leaning)
     return [*forces, *turns], turns, place, sigma
 
 
-def _dots(values: Floats, m: int, dots: bool) -> Floats:
+def _of_rotor_acceleration(values: Floats, m: int, with_rotor_acceleration: bool) -> Floats:
     """(m,) what the values of a row say of rotor accelerations."""
-    return values[m : 2 * m] if dots else np.full(m, np.nan)
+    return values[m : 2 * m] if with_rotor_acceleration else np.full(m, np.nan)
 
 
-def _lag(found: LowPassed) -> float:
+def _lag(signals: LowPassed) -> float:
     """The low-pass of the accelerometer that leaves least of the force along z."""
     left = []
     for lag in LAGS:
-        squares = apply_lag(found.squares, lag, found.rate)
-        row = regress(squares[found.good], found.force[found.good, 2])
+        squares = apply_lag(signals.squared_speeds, lag, signals.rate)
+        row = regress(squares[signals.valid], signals.force[signals.valid, 2])
         left.append(1.0 - row.explained)
     best = int(np.argmin(left))
     return LAGS[best] if left[best] < 0.9 * left[0] else 0.0

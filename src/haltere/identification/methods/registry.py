@@ -30,7 +30,7 @@ def _load(reference: str) -> Method:
     return method
 
 
-def choose_methods(name: str, given: MethodInput) -> list[Method]:
+def choose_methods(name: str, data: MethodInput) -> list[Method]:
     """The methods to try in turn: the one that was asked for, or for `auto` those that suit the log, best first.
 
     Raises:
@@ -38,13 +38,13 @@ def choose_methods(name: str, given: MethodInput) -> list[Method]:
     """
     if name != AUTO:
         method = _load(METHODS[name])
-        if lacking := method.needs(given):
+        if lacking := method.needs(data):
             raise IdentifyError(lacking)
         return [method]
     chosen: list[Method] = []
     for reference in METHODS.values():
         method = _load(reference)
-        if not method.needs(given) and method.suits(given):
+        if not method.needs(data) and method.suits(data):
             chosen.append(method)
             if not method.gives_way:
                 break

@@ -4,21 +4,21 @@ from haltere.identification.methods.base import IMU_ROTATED, Method, MethodInput
 from haltere.identification.methods.throw.signals import find_throw
 
 
-def _needs(given: MethodInput) -> str:
-    if given.window.rotor_speeds is None or find_throw(given.flight) is None:
+def _needs(data: MethodInput) -> str:
+    if data.window.rotor_speeds is None or find_throw(data.flight) is None:
         return "the log holds no throw: no free fall before the motors start; use --method auto"
     return ""
 
 
-def _run(given: MethodInput) -> MethodResult:
+def _run(data: MethodInput) -> MethodResult:
     from haltere.identification.methods.airframe import with_airframe  # noqa: PLC0415 - few logs are throws
     from haltere.identification.methods.throw.method import identify_throw  # noqa: PLC0415
 
-    throw_span = find_throw(given.flight)
+    throw_span = find_throw(data.flight)
     assert throw_span is not None
-    rotated = IMU_ROTATED in given.diagnosis.kinds()
-    result = identify_throw(given.flight, given.window, throw_span, given.airframe, given.known, rotated)
-    return with_airframe(result, given)
+    rotated = IMU_ROTATED in data.diagnosis.kinds()
+    result = identify_throw(data.flight, data.window, throw_span, data.airframe, data.known, rotated)
+    return with_airframe(result, data)
 
 
 THROW = Method("throw", "the throw", _needs, _run)

@@ -28,9 +28,9 @@ from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known
-from haltere.identification.methods.airframe import with_numbers
+from haltere.identification.methods.airframe import with_identified_numbers
 from haltere.identification.methods.base import HeldOut, MethodResult, predict_accelerations
-from haltere.identification.methods.effectiveness import identify_rotors
+from haltere.identification.methods.effectiveness import identify_effectiveness
 from haltere.identification.methods.vehicle_airframe import assembled, axes_of, principal_frame
 from haltere.identification.methods.vehicle_parameters import vehicle_covariance, vehicle_parameters
 from haltere.identification.regression import force_law as laws
@@ -91,8 +91,8 @@ def identify_vehicle(
         raise IdentifyError(f"the vehicle filter cannot start: {error}") from None
     if _strange(online):
         # A prior far off: what needs none tells mass, thrust and inertia about, and the filter begins there.
-        quick = identify_rotors(window, airframe, known, exact_force=False)
-        near = with_numbers(airframe, quick.parameters, {}, []) or airframe
+        quick = identify_effectiveness(window, airframe, known, exact_force=False)
+        near = with_identified_numbers(airframe, quick.parameters, {}, []) or airframe
         vehicle, online = _fitted(
             _filter(_equip(near, flight)[0], hand_measurements, held), online, recorded, split
         )
@@ -256,19 +256,25 @@ def _predictions(online: VehicleEstimate, window: FlightWindow) -> list[Predicti
     cutoff = min(CUTOFF, 0.2 * window.rate)
     found = laws.low_passed(late, fill_gaps(window.rotor_speeds), None, cutoff, 0.0, 0.0)
     R = np.asarray(axes_of(p["imu_rotation"]))
-    rates, turn = found.rates @ R.T, found.turn @ R.T
+    rates, turn = found.rates @ R.T, found.angular_acceleration @ R.T
     thrust = p["thrust_coefficient"][:, None] * axes
     spin = np.asarray(chart.spins)[:, None]
     torque = np.cross(p["rotor_position"], thrust) - spin * p["torque_ratio"][:, None] * thrust
     momenta = spin * p.get("spin_inertia", np.zeros(len(axes)))[:, None] * axes
-    momentum = rates * p["inertia"] + np.sqrt(np.maximum(found.squares, 0.0)) @ momenta
-    made = (found.squares @ torque - found.turned.rises @ momenta - np.cross(rates, momentum)) / p["inertia"]
+    momentum = rates * p["inertia"] + np.sqrt(np.maximum(found.squared_speeds, 0.0)) @ momenta
+    made = (
+        found.squared_speeds @ torque
+        - found.torque_signals.rotor_accelerations @ momenta
+        - np.cross(rates, momentum)
+    ) / p["inertia"]
     arm = p["imu_position"]
     force = (
-        found.squares @ thrust / p["mass"][0] + np.cross(turn, arm) + np.cross(rates, np.cross(rates, arm))
+        found.squared_speeds @ thrust / p["mass"][0]
+        + np.cross(turn, arm)
+        + np.cross(rates, np.cross(rates, arm))
     )
     return predict_accelerations(
-        HeldOut(found.time, found.good, found.rate), (found.force @ R.T, force), (turn, made)
+        HeldOut(found.time, found.valid, found.rate), (found.force @ R.T, force), (turn, made)
     )
 
 

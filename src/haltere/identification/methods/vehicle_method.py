@@ -25,17 +25,17 @@ SLOWEST = 90.0
 """Lowest rate of an IMU for the vehicle filter, Hz."""
 
 
-def _needs(given: MethodInput, name: str) -> str:
-    if given.window.rotor_speeds is None:
+def _needs(data: MethodInput, name: str) -> str:
+    if data.window.rotor_speeds is None:
         return f"--method {name} needs rotor speeds and a pose; the log has no rotor speeds"
-    if given.airframe is None:
+    if data.airframe is None:
         return f"--method {name} starts from a nominal vehicle; give --airframe"
     return ""
 
 
-def _has_pose(given: MethodInput) -> bool:
+def _has_pose(data: MethodInput) -> bool:
     """Whether a pose was measured beside a fast IMU, and neither was computed from the other."""
-    flight = given.flight
+    flight = data.flight
     return (
         "pose.position" in flight
         and len(flight["pose.position"]) > 50
@@ -44,15 +44,15 @@ def _has_pose(given: MethodInput) -> bool:
     )
 
 
-def _run(given: MethodInput, name: Literal["filter", "batch"]) -> MethodResult:
+def _run(data: MethodInput, name: Literal["filter", "batch"]) -> MethodResult:
     from haltere.identification.methods.vehicle import identify_vehicle  # noqa: PLC0415 - JAX takes a second to import
 
-    flight, airframe = given.flight, given.airframe
+    flight, airframe = data.flight, data.airframe
     assert airframe is not None
-    rotation = applied_rotation(given.diagnosis, given.applied)
+    rotation = applied_rotation(data.diagnosis, data.applied)
     if rotation is not None:
         flight, airframe = as_logged(flight, airframe, rotation)
-    return identify_vehicle(flight, given.window, airframe, given.known, name)
+    return identify_vehicle(flight, data.window, airframe, data.known, name)
 
 
 def applied_rotation(diagnosis: Diagnosis, applied: Iterable[str]) -> Floats | None:

@@ -22,7 +22,7 @@ from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.regression.regression import (
     BAND,
     BLOCKS,
-    SPREAD,
+    STUDENT_FACTOR,
     Regression,
     integral,
     regress,
@@ -44,21 +44,24 @@ class TorqueSignals:
     """Rotor speeds as the torque law has them, low-passed.
 
     Attributes:
-        squares: (n, m) (rad/s)^2.
-        rises: (n, m) rad/s2.
+        squared_speeds: (n, m) (rad/s)^2.
+        rotor_accelerations: (n, m) rad/s2.
         swept: (n, m) integrals over time of the squares beyond their mean.
         speeds: (n, m) beyond their mean: integrals of the rises, rad/s.
     """
 
-    squares: Floats
-    rises: Floats
+    squared_speeds: Floats
+    rotor_accelerations: Floats
     swept: Floats
     speeds: Floats
 
     def every(self, step: int) -> "TorqueSignals":
         """Each sample of `step`."""
         return TorqueSignals(
-            self.squares[::step], self.rises[::step], self.swept[::step], self.speeds[::step]
+            self.squared_speeds[::step],
+            self.rotor_accelerations[::step],
+            self.swept[::step],
+            self.speeds[::step],
         )
 
 
@@ -71,39 +74,44 @@ class LowPassed:
         cutoff: Of the low-pass, Hz.
         time: (n,) s.
         rates: (n, 3) rad/s.
-        turn: (n, 3) rad/s2.
+        angular_acceleration: (n, 3) rad/s2.
         force: (n, 3) m/s2.
-        squares: (n, m) of the rotor speeds, as the accelerometer has them.
-        made: The same as the commands make them, or None.
-        turned: The rotors of the torque law.
-        turned_made: The same as the commands make them, or None.
-        levers: (n, 3, 3) X of equation (1).
-        good: (n,).
+        squared_speeds: (n, m) of the rotor speeds, as the accelerometer has them.
+        squared_from_command: The same as the commands make them, or None.
+        torque_signals: The rotors of the torque law.
+        torque_from_command: The same as the commands make them, or None.
+        lever_matrices: (n, 3, 3) X of equation (1).
+        valid: (n,).
     """
 
     rate: float
     cutoff: float
     time: Floats
     rates: Floats
-    turn: Floats
+    angular_acceleration: Floats
     force: Floats
-    squares: Floats
-    made: Floats | None
-    turned: TorqueSignals
-    turned_made: TorqueSignals | None
-    levers: Floats
-    good: Bools
+    squared_speeds: Floats
+    squared_from_command: Floats | None
+    torque_signals: TorqueSignals
+    torque_from_command: TorqueSignals | None
+    lever_matrices: Floats
+    valid: Bools
 
 
 def low_passed(
-    window: FlightWindow, speeds: Floats, made: Floats | None, cutoff: float, delay: float, lag: float
+    window: FlightWindow,
+    speeds: Floats,
+    speed_from_command: Floats | None,
+    cutoff: float,
+    delay: float,
+    lag: float,
 ) -> LowPassed:
     """The signals of (1).
 
     Args:
         window: The flying part of the log.
         speeds: (N, m) rad/s, filled where missing.
-        made: (N, m) rad/s, as the commands make them, or None.
+        speed_from_command: (N, m) rad/s, as the commands make them, or None.
         cutoff: Hz.
         delay: By how much the speeds come late, s.
         lag: Time constant of a PT2 that the accelerometer has passed, s.
@@ -124,99 +132,116 @@ def low_passed(
     turn = np.gradient(rates, 1.0 / rate, axis=0)
     edge = max(int(0.4 * rate / cutoff), 1)
     bad = np.convolve(~window.valid, np.ones(2 * edge + 1), mode="same") > 0.5
-    good = ~bad
-    good[:edge] = good[-edge:] = False
+    valid = ~bad
+    valid[:edge] = valid[-edge:] = False
     pick = slice(None, None, step)
     own = rotor(speeds)
-    other = rotor(made) if made is not None else (None, None)
+    other = rotor(speed_from_command) if speed_from_command is not None else (None, None)
     return LowPassed(
         rate=rate / step,
         cutoff=cutoff,
         time=window.time[pick],
         rates=rates[pick],
-        turn=turn[pick],
+        angular_acceleration=turn[pick],
         force=low_pass(accel, rate, cutoff)[pick],
-        squares=own[1],
-        made=other[1],
-        turned=own[0],
-        turned_made=other[0],
-        levers=apply_lag(lever_matrices(rates, turn), lag, rate)[pick],
-        good=good[pick],
+        squared_speeds=own[1],
+        squared_from_command=other[1],
+        torque_signals=own[0],
+        torque_from_command=other[0],
+        lever_matrices=apply_lag(lever_matrices(rates, turn), lag, rate)[pick],
+        valid=valid[pick],
     )
 
 
-def increments(found: LowPassed, X: Floats, y: Floats, share: float) -> Regression:
-    """Regress y (n,) on X (n, k) with differences over `LAG`, of a share of the earlier sample."""
-    step = max(round(LAG * found.rate), 1)
-    both = found.good[step:] & found.good[:-step]
-    A, b = ((x[step:] - share * x[:-step])[both] for x in (X, y))
+def increments(signals: LowPassed, X: Floats, y: Floats, fraction: float) -> Regression:
+    """Regress y (n,) on X (n, k) with differences over `LAG`, of a fraction of the earlier sample."""
+    step = max(round(LAG * signals.rate), 1)
+    both = signals.valid[step:] & signals.valid[:-step]
+    A, b = ((x[step:] - fraction * x[:-step])[both] for x in (X, y))
     return regress(A, b)
 
 
-def force_row(found: LowPassed, X: Floats, y: Floats, Z: Floats | None) -> Regression:
+def force_row(signals: LowPassed, X: Floats, y: Floats, Z: Floats | None) -> Regression:
     """Regress y (n,) on X (n, k) with instruments Z in noise made white."""
-    step = max(int(found.rate / (BAND * found.cutoff)), 1)
+    step = max(int(signals.rate / (BAND * signals.cutoff)), 1)
     A, B = (None if x is None else x[::step, None] for x in (X, Z))
     assert A is not None
-    return white_regress(A, y[::step, None], B, found.good[::step])
+    return white_regress(A, y[::step, None], B, signals.valid[::step])
 
 
 def force_rows(
-    found: LowPassed, guess: Floats | None = None, reach: float = REACH
+    signals: LowPassed, guess: Floats | None = None, reach: float = REACH
 ) -> tuple[list[Regression], Floats, Floats]:
     """The three rows of the force law, and the place r (3,) with its deviation (3,), m.
 
     `guess` (3,) is where the IMU is before anything is known, and `reach` how far from there it may be.
     """
     begin = np.zeros(3) if guess is None else guess
-    fit = place(replace(found, force=found.force - found.levers @ begin), reach)
+    fit = fit_imu_position(replace(signals, force=signals.force - signals.lever_matrices @ begin), reach)
     r, sigma = begin + fit.value[-3:], fit.sigma[-3:]
-    force = found.force - found.levers @ r
+    force = signals.force - signals.lever_matrices @ r
     rows = []
     for axis in range(3):
-        X = found.squares if axis == 2 else np.concatenate([found.squares, np.ones((len(force), 1))], axis=1)
-        made = found.made
-        Z = None if made is None else np.concatenate([made, X[:, made.shape[1] :]], axis=1)
+        X = (
+            signals.squared_speeds
+            if axis == 2
+            else np.concatenate([signals.squared_speeds, np.ones((len(force), 1))], axis=1)
+        )
+        instruments = signals.squared_from_command
+        Z = (
+            None
+            if instruments is None
+            else np.concatenate([instruments, X[:, instruments.shape[1] :]], axis=1)
+        )
         if axis == 2:
-            rows.append(regress(X[found.good], force[found.good, 2], None if Z is None else Z[found.good]))
+            rows.append(
+                regress(X[signals.valid], force[signals.valid, 2], None if Z is None else Z[signals.valid])
+            )
         else:  # Across the thrust the air pushes slowly and strongly: what changes fast is of the rotors.
-            rows.append(force_row(found, X, force[:, axis], Z))
+            rows.append(force_row(signals, X, force[:, axis], Z))
     return rows, r, sigma
 
 
-def place(found: LowPassed, reach: float = REACH) -> Regression:
+def fit_imu_position(signals: LowPassed, reach: float = REACH) -> Regression:
     """The place of the IMU with the force law's other terms beside it: the last three values are r, m.
 
     What rotors push across and the force of r at the torque that they make look alike. Rotors are upright to about
     `UPRIGHT` unless the rest of the motion says otherwise. What is steady is no place: it stands beside.
     Angular accelerations are noisy: those that the rotors explain are the instruments of the regression.
     """
-    n, m = found.squares.shape
-    step = max(int(found.rate / (BAND * found.cutoff)), 1)
+    n, m = signals.squared_speeds.shape
+    step = max(int(signals.rate / (BAND * signals.cutoff)), 1)
     rows = np.zeros((n, 3, 3 * m + 6))
     for i in range(3):
-        rows[:, i, m * i : m * (i + 1)] = found.squares
+        rows[:, i, m * i : m * (i + 1)] = signals.squared_speeds
         rows[:, i, 3 * m + i] = 1.0
-    rows[:, :, -3:] = found.levers
+    rows[:, :, -3:] = signals.lever_matrices
     clean = rows.copy()
-    clean[:, :, -3:] = lever_matrices(found.rates, _explained_turn(found))
-    lift = float(np.mean(found.force[found.good, 2]) / np.mean(np.sum(found.squares[found.good], axis=1)))
+    clean[:, :, -3:] = lever_matrices(signals.rates, _explained_acceleration(signals))
+    lift = float(
+        np.mean(signals.force[signals.valid, 2])
+        / np.mean(np.sum(signals.squared_speeds[signals.valid], axis=1))
+    )
     prior = np.full(3 * m + 6, np.inf)
     prior[: 2 * m] = UPRIGHT * abs(lift)
     prior[-3:] = reach
-    return white_regress(rows[::step], found.force[::step], clean[::step], found.good[::step], prior)
+    return white_regress(rows[::step], signals.force[::step], clean[::step], signals.valid[::step], prior)
 
 
-def _explained_turn(found: LowPassed) -> Floats:
+def _explained_acceleration(signals: LowPassed) -> Floats:
     """(n, 3) angular acceleration as far as rotors and products of the rates explain it, rad/s2."""
-    w = found.rates
+    w = signals.rates
     swirl = np.stack([w[:, 1] * w[:, 2], w[:, 0] * w[:, 2], w[:, 0] * w[:, 1], np.ones(len(w))], axis=1)
-    D = np.concatenate([found.turned.squares, found.turned.rises, swirl], axis=1)
+    D = np.concatenate(
+        [signals.torque_signals.squared_speeds, signals.torque_signals.rotor_accelerations, swirl], axis=1
+    )
     D = D / np.maximum(np.sqrt(np.mean(D**2, axis=0)), 1e-300)
-    return np.asarray(D @ np.linalg.lstsq(D[found.good], found.turn[found.good], rcond=None)[0])
+    return np.asarray(
+        D @ np.linalg.lstsq(D[signals.valid], signals.angular_acceleration[signals.valid], rcond=None)[0]
+    )
 
 
-def pull(found: LowPassed, weights: Floats) -> tuple[float, float, float]:
+def thrust_gain(signals: LowPassed, weights: Floats) -> tuple[float, float, float]:
     """How much force along z there is for the squares weighted by `weights` (m,), through the origin.
 
     Returns:
@@ -224,7 +249,7 @@ def pull(found: LowPassed, weights: Floats) -> tuple[float, float, float]:
         its relative deviation from blocks and from the difference of the two; and the rms of what is left over the mean
         force.
     """
-    x, y = found.squares[found.good] @ weights, found.force[found.good, 2]
+    x, y = signals.squared_speeds[signals.valid] @ weights, signals.force[signals.valid, 2]
 
     def gain(a: Floats, b: Floats) -> float:
         return float(np.sqrt(np.sum(b * b) / np.sum(a * a)))
@@ -232,7 +257,7 @@ def pull(found: LowPassed, weights: Floats) -> tuple[float, float, float]:
     parts = np.array_split(np.arange(len(y)), BLOCKS)
     value = gain(x, y)
     apart = np.array([gain(np.delete(x, p), np.delete(y, p)) for p in parts])
-    scatter = SPREAD * np.sqrt((BLOCKS - 1) / BLOCKS * np.sum((apart - apart.mean()) ** 2)) / value
+    scatter = STUDENT_FACTOR * np.sqrt((BLOCKS - 1) / BLOCKS * np.sum((apart - apart.mean()) ** 2)) / value
     forward, backward = float(x @ y / (x @ x)), float(y @ y / (x @ y))
     misfit = float(np.sqrt(np.mean((y - value * x) ** 2)) / np.mean(y))
     return value, float(np.hypot(scatter, abs(np.log(backward / forward)))), misfit

@@ -47,7 +47,7 @@ class MotorFit:
         residual: rms, rad/s.
         explained: Share of the speed's variance.
         reach: (2,) lowest and highest command of the flight.
-        made: (N,) speeds that the commands make, rad/s.
+        speed_from_command: (N,) speeds that the commands make, rad/s.
     """
 
     curve: Floats
@@ -57,7 +57,7 @@ class MotorFit:
     residual: float
     explained: float
     reach: tuple[float, float]
-    made: Floats
+    speed_from_command: Floats
 
     @property
     def top(self) -> float:
@@ -70,19 +70,19 @@ class MotorFit:
         return float(self.curve[0])
 
     @property
-    def share(self) -> float:
-        """The share k of equation (1)."""
+    def curve_shape(self) -> float:
+        """K of equation (1)."""
         return float(self.curve[1] / (self.curve[1] + self.curve[2]))
 
 
-def motor_fits(window: FlightWindow, speeds: Floats) -> list[MotorFit]:
+def fit_motors(window: FlightWindow, speeds: Floats) -> list[MotorFit]:
     """Every motor of a window with commands; `speeds` (N, m) rad/s without gaps."""
     assert window.commands is not None
     commands = np.clip(np.nan_to_num(window.commands), 0.0, None)
     return [_motor(window, d, w) for d, w in zip(commands.T, speeds.T, strict=True)]
 
 
-def driven(d: Floats, tau: float, dead: float, rate: float) -> Floats:
+def motor_response(d: Floats, tau: float, dead: float, rate: float) -> Floats:
     """(N, 3) what 1, d and sqrt d make of a first-order lag with dead time, from steady state."""
     basis = np.stack([d, np.sqrt(d)], axis=1)
     if dead > 0.0:
@@ -119,14 +119,14 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
 
     def cost(tau: float, dead: float, chosen: NDArray[np.intp]) -> float:
         first, last = max(int(chosen[0] - rate), 0), int(chosen[-1]) + 1
-        B = driven(slow_d[first:last], tau, dead, rate)
+        B = motor_response(slow_d[first:last], tau, dead, rate)
         return _solved(B[chosen - first], slow_w[chosen])[1]
 
     places = np.flatnonzero(good)
     few, more = (places[:: max(len(places) // count_, 1)] for count_ in (1500, 5000))
     _, tau, dead = min((cost(tau, dead, few), tau, dead) for tau in TAUS for dead in DEAD)
     tau, dead = _refined(lambda t, T: cost(t, T, more), tau, dead)
-    B = driven(slow_d, tau, dead, rate)
+    B = motor_response(slow_d, tau, dead, rate)
     curve, left = _solved(B[good], slow_w[good])
     own, curves = [], []
     for block in np.array_split(places, PARTS):
@@ -151,7 +151,7 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         float(np.sqrt(left)),
         1.0 - left / variance if variance > 0.0 else 0.0,
         (float(np.percentile(slow_d[good], 0.5)), float(np.percentile(slow_d[good], 99.5))),
-        driven(d, tau, dead, window.rate) @ curve,
+        motor_response(d, tau, dead, window.rate) @ curve,
     )
 
 

@@ -25,7 +25,7 @@ ALIKE = 12.0
 """Neighbouring samples that count as one, if nothing else is said."""
 FULLER = 4.0
 """The number a of equation (1): least mean square error for few and weak instruments."""
-SPREAD = 1.15
+STUDENT_FACTOR = 1.15
 """Of ten blocks: Student's t against the normal distribution at 95 %."""
 
 
@@ -102,9 +102,9 @@ def regress(
         gram = columns.T @ (columns * weight[:, None])
         M, v = _normal(gram, _projection(gram, k), few)
         theta = _solved(M + ridge, v)
-        left = y - A @ theta
-        size = max(1.4826 * float(np.median(np.abs(left - np.median(left)))), 1e-300)
-        weight = huber_weights(left, size, HUBER)
+        residual = y - A @ theta
+        size = max(1.4826 * float(np.median(np.abs(residual - np.median(residual)))), 1e-300)
+        weight = huber_weights(residual, size, HUBER)
     grams = np.stack([columns[p].T @ (columns[p] * weight[p, None]) for p in parts])
     gram = grams.sum(axis=0)
     C = _projection(gram, k)
@@ -113,7 +113,7 @@ def regress(
     total = total + ridge
     without = np.stack([_solved(total - M, right - v) for M, v in normal])
     apart = without - without.mean(axis=0)
-    cov = (len(parts) - 1) / len(parts) * apart.T @ apart * SPREAD**2
+    cov = (len(parts) - 1) / len(parts) * apart.T @ apart * STUDENT_FACTOR**2
     if alike <= 1.0:  # Ten blocks may agree by chance: white noise alone makes them differ by so much.
         H = ((1.0 - few) * G @ C + few * A) * weight[:, None]
         gain = np.linalg.pinv(total) @ H.T
@@ -128,11 +128,11 @@ def regress(
         # What is held back towards zero is as far off as it may be before anything is known.
         held = np.linalg.pinv(total) @ (ridge * np.where(np.isfinite(prior), prior * scale, 0.0))
         cov = cov + held @ held.T
-    left = y - A @ theta
-    power = float(np.sum(weight * _rest(A[:, k - beside :], y, weight) ** 2))
-    explained = 1.0 - float(np.sum(weight * left**2)) / power if power > 0.0 else 0.0
+    residual = y - A @ theta
+    power = float(np.sum(weight * _remainder(A[:, k - beside :], y, weight) ** 2))
+    explained = 1.0 - float(np.sum(weight * residual**2)) / power if power > 0.0 else 0.0
     return Regression(
-        theta / scale, cov / np.outer(scale, scale), explained, float(np.sqrt(np.mean(left**2)))
+        theta / scale, cov / np.outer(scale, scale), explained, float(np.sqrt(np.mean(residual**2)))
     )
 
 
@@ -155,7 +155,7 @@ def _solved(M: Floats, v: Floats) -> Floats:
         return np.asarray(np.linalg.lstsq(M, v, rcond=None)[0])
 
 
-def _rest(A: Floats, y: Floats, weight: Floats) -> Floats:
+def _remainder(A: Floats, y: Floats, weight: Floats) -> Floats:
     """(n,) what is left of y by columns that are beside, or by its mean if there are none."""
     if A.shape[1] == 0:
         return np.asarray(y - np.average(y, weights=weight))
@@ -181,10 +181,10 @@ def integral(values: Floats, rate: float) -> Floats:
     return np.asarray(np.cumsum(step, axis=0) / rate)
 
 
-def stretches(good: Bools, shortest: int) -> Floats:
+def stretches(valid: Bools, shortest: int) -> Floats:
     """(n, s) one column for each stretch of good samples that is not too short: 1 in it, 0 elsewhere."""
-    long = runs_of_true(good, shortest)
-    found = np.zeros((len(good), len(long)))
+    long = runs_of_true(valid, shortest)
+    found = np.zeros((len(valid), len(long)))
     for column, (first, last) in zip(found.T, long, strict=True):
         column[first:last] = 1.0
     return found
@@ -208,10 +208,10 @@ class Whitening:
 
     shares: Floats
 
-    def where(self, good: Bools) -> Bools:
+    def where(self, valid: Bools) -> Bools:
         """(n - p,) which samples are good together with all that they are predicted from."""
         p = len(self.shares)
-        return np.asarray(np.logical_and.reduce([good[p - j : len(good) - j] for j in range(p + 1)]))
+        return np.asarray(np.logical_and.reduce([valid[p - j : len(valid) - j] for j in range(p + 1)]))
 
     def of(self, values: Floats) -> Floats:
         """(n - p, ...) what the past of a signal (n, ...) does not say."""
@@ -221,11 +221,13 @@ class Whitening:
             found -= share * values[p - j : n - j]
         return np.asarray(found)
 
-    def gain(self, answer: Floats, step: int) -> float:
+    def gain(self, response: Floats, step: int) -> float:
         """Deviation of white noise of size 1 after a filter of this impulse response, one sample of `step`, and (2)."""
         kernel = np.concatenate([[1.0], -self.shares])
-        count = len(answer)
-        same = [float(answer[: max(count - j * step, 0)] @ answer[j * step :]) for j in range(len(kernel))]
+        count = len(response)
+        same = [
+            float(response[: max(count - j * step, 0)] @ response[j * step :]) for j in range(len(kernel))
+        ]
         lags = np.abs(np.arange(len(kernel))[:, None] - np.arange(len(kernel)))
         return float(np.sqrt(max(kernel @ np.array(same)[lags] @ kernel, 0.0)))
 
@@ -233,15 +235,15 @@ class Whitening:
 INCREMENTS = Whitening(np.ones(1))
 
 
-def whitening(left: Floats, good: Bools, order: int = ORDER) -> Whitening:
+def whitening(residual: Floats, valid: Bools, order: int = ORDER) -> Whitening:
     """That of what is left (n,), or (n, r) of signals alike, where it is good; robust."""
-    left = left.reshape(len(left), -1)
-    where = Whitening(np.zeros(order)).where(good)
-    count = len(left)
-    past = np.stack([left[order - j : count - j] for j in range(1, order + 1)], axis=-1)[where].reshape(
+    residual = residual.reshape(len(residual), -1)
+    where = Whitening(np.zeros(order)).where(valid)
+    count = len(residual)
+    past = np.stack([residual[order - j : count - j] for j in range(1, order + 1)], axis=-1)[where].reshape(
         -1, order
     )
-    now = left[order:][where].reshape(-1)
+    now = residual[order:][where].reshape(-1)
     weight = np.ones(len(now))
     shares = np.zeros(order)
     for _ in range(WHITENING_ROUNDS):
@@ -252,8 +254,8 @@ def whitening(left: Floats, good: Bools, order: int = ORDER) -> Whitening:
         size = max(1.4826 * float(np.median(rest)), 1e-300)
         weight = huber_weights(rest, size, LEVEL, 1e-9 * size)
         # An outlier is among what the next samples are predicted from, too.
-        odd = np.zeros_like(left)
-        odd[order:][where] = 1.0 - weight.reshape(-1, left.shape[1])
+        odd = np.zeros_like(residual)
+        odd[order:][where] = 1.0 - weight.reshape(-1, residual.shape[1])
         weight = np.prod([1.0 - odd[order - j : count - j][where] for j in range(order + 1)], axis=0).reshape(
             -1
         )
@@ -261,7 +263,7 @@ def whitening(left: Floats, good: Bools, order: int = ORDER) -> Whitening:
 
 
 def white_regress(
-    X: Floats, y: Floats, Z: Floats | None, good: Bools, prior: Floats | None = None
+    X: Floats, y: Floats, Z: Floats | None, valid: Bools, prior: Floats | None = None
 ) -> Regression:
     """Regress y (n, r) on X (n, r, k), whose r rows are alike, with instruments Z, in noise made white.
 
@@ -269,13 +271,13 @@ def white_regress(
     """
 
     def fitted(white: Whitening) -> Regression:
-        where = white.where(good)
+        where = white.where(valid)
         A, B = (None if x is None else white.of(x)[where].reshape(-1, x.shape[-1]) for x in (X, Z))
         assert A is not None
         return regress(A, white.of(y)[where].reshape(-1), B, prior=prior, alike=1.0)
 
     white = INCREMENTS
     for _ in range(FITS):
-        left = y - X @ fitted(white).value
-        white = whitening(left - left[good].mean(axis=0), good)
+        residual = y - X @ fitted(white).value
+        white = whitening(residual - residual[valid].mean(axis=0), valid)
     return fitted(white)

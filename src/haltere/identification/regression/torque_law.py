@@ -63,47 +63,51 @@ class TorqueRow(Regression):
 
 
 def torque_row(
-    found: LowPassed,
+    signals: LowPassed,
     axis: int,
-    dots: bool = True,
+    with_rotor_acceleration: bool = True,
     belief: float = np.inf,
     without_delay: TorqueRow | None = None,
 ) -> TorqueRow:
     """Row `axis` of the torque law.
 
     Args:
-        found: The signals.
+        signals: The signals.
         axis: 0 roll, 1 pitch, 2 yaw.
-        dots: Whether rotor accelerations are in it.
+        with_rotor_acceleration: Whether rotor accelerations are in it.
         belief: Deviation of B about zero before the log.
         without_delay: The same row, if a delay of the speeds is wanted about the one that the signals have, s.
     """
-    m = found.squares.shape[1]
-    step = max(int(found.rate / (BAND * found.cutoff)), 1)
-    good = found.good[::step]
-    parts = stretches(good, SHORTEST * ORDER)
-    good = good & (parts.sum(axis=1) > 0.5)
-    motion = integral(motion_terms(found.rates, axis), found.rate)[::step]
+    m = signals.squared_speeds.shape[1]
+    step = max(int(signals.rate / (BAND * signals.cutoff)), 1)
+    valid = signals.valid[::step]
+    parts = stretches(valid, SHORTEST * ORDER)
+    valid = valid & (parts.sum(axis=1) > 0.5)
+    motion = integral(motion_terms(signals.rates, axis), signals.rate)[::step]
 
     def matrix(rotors: TorqueSignals) -> Floats:
-        columns = [rotors.swept, rotors.speeds] if dots else [rotors.swept]
+        columns = [rotors.swept, rotors.speeds] if with_rotor_acceleration else [rotors.swept]
         if without_delay is not None:
-            slope = rotors.squares @ without_delay.value[:m]
-            slope = slope + rotors.rises @ without_delay.value[m : 2 * m] if dots else slope
+            slope = rotors.squared_speeds @ without_delay.value[:m]
+            slope = (
+                slope + rotors.rotor_accelerations @ without_delay.value[m : 2 * m]
+                if with_rotor_acceleration
+                else slope
+            )
             columns.append((slope - slope.mean())[:, None])
         return np.concatenate([*(c[::step] for c in columns), motion, parts], axis=1)
 
-    X, y = matrix(found.turned), found.rates[::step, axis]
-    Z = None if found.turned_made is None else matrix(found.turned_made)
+    X, y = matrix(signals.torque_signals), signals.rates[::step, axis]
+    Z = None if signals.torque_from_command is None else matrix(signals.torque_from_command)
     own = X.shape[1] - parts.shape[1]
     prior = np.full(X.shape[1], np.inf)
-    if dots:
+    if with_rotor_acceleration:
         prior[m : 2 * m] = belief
 
     def fitted(white: Whitening) -> Regression:
         # Increments know nothing of where a stretch begins.
         count = own if white is INCREMENTS else X.shape[1]
-        where = white.where(good)
+        where = white.where(valid)
         A, B = (None if x is None else white.of(x[:, :count])[where] for x in (X, Z))
         assert A is not None
         beside = count - own + motion.shape[1]
@@ -115,22 +119,22 @@ def torque_row(
         left = y - X[:, : len(value)] @ value
         if len(value) == own:
             left = left - parts @ ((parts.T @ left) / np.maximum(parts.sum(axis=0), 1.0))
-        white = whitening(left, good)
+        white = whitening(left, valid)
     row = fitted(white)
-    rate = found.rate / step
+    rate = signals.rate / step
     return TorqueRow(row.value[:own], row.cov[:own, :own], row.explained, row.rms, white, rate, belief)
 
 
-def torque_rows(found: LowPassed, dots: bool, leaning: bool = False) -> list[TorqueRow]:
+def torque_rows(signals: LowPassed, with_rotor_acceleration: bool, leaning: bool = False) -> list[TorqueRow]:
     """All three; rotors are upright unless they are `leaning`."""
-    m = found.squares.shape[1]
-    yaw = torque_row(found, 2, dots)
-    answer = np.hypot(yaw.value[m : 2 * m], yaw.sigma[m : 2 * m]) if dots else np.zeros(1)
+    m = signals.squared_speeds.shape[1]
+    yaw = torque_row(signals, 2, with_rotor_acceleration)
+    answer = np.hypot(yaw.value[m : 2 * m], yaw.sigma[m : 2 * m]) if with_rotor_acceleration else np.zeros(1)
     belief = np.inf if leaning else FLAT * laws.UPRIGHT * float(np.sqrt(np.mean(answer**2)))
-    return [*(torque_row(found, axis, dots, belief) for axis in (0, 1)), yaw]
+    return [*(torque_row(signals, axis, with_rotor_acceleration, belief) for axis in (0, 1)), yaw]
 
 
-def beyond(window: FlightWindow, rows: list[TorqueRow], cutoff: float) -> Floats:
+def unexplained_fraction(window: FlightWindow, rows: list[TorqueRow], cutoff: float) -> Floats:
     """(3,) how much there is of what neither rotors nor gyro noise explain, in that which rotors explain.
 
     Args:
@@ -155,13 +159,13 @@ def motion_terms(rates: Floats, axis: int) -> Floats:
     return np.stack([*across, rates[:, i] * rates[:, j], np.ones(len(rates))], axis=1)
 
 
-SHARE = 0.9
+PREWHITENING = 0.9
 """Of the whitening difference while the grid is searched."""
 SENSORS = 3e-4
 """s, by how much delays of gyro and accelerometer may differ before anything is known."""
 STAMPS = 1e-4
 """s, of a time stamp."""
-ANSWER = 0.02
+GUST_RESPONSE = 0.02
 """s, after which rotors answer a gust: what the air does then shifts the delay by its share of this."""
 ROUNDS = 2
 FAR = 0.006
@@ -173,14 +177,14 @@ class SpeedDelay:
     """A delay in s, its deviation for rows of torque, and for rows of force."""
 
     value: float
-    turn: float
-    force: float
+    torque_sigma: float
+    force_sigma: float
 
 
-def speed_delay(
+def estimate_speed_delay(
     window: FlightWindow,
     speeds: Floats,
-    made: Floats | None,
+    speed_from_command: Floats | None,
     cutoff: float,
     delays: Floats,
     leaning: bool = False,
@@ -196,11 +200,11 @@ def speed_delay(
     if they are `leaning`, that has no bound.
     """
     begin = _searched(window, speeds, cutoff, delays, leaning)
-    dots = window.rate >= laws.QUICK
+    with_rotor_acceleration = window.rate >= laws.QUICK
     value = begin.value
     for _ in range(ROUNDS):
-        found = low_passed(window, speeds, made, cutoff, value, 0.0)
-        turn, force = _by_gyro(window, found, dots, leaning), _by_accelerometer(found)
+        signals = low_passed(window, speeds, speed_from_command, cutoff, value, 0.0)
+        turn, force = _by_gyro(window, signals, with_rotor_acceleration, leaning), _by_accelerometer(signals)
         apart = max(abs(turn[0] - force[0]) - float(np.hypot(turn[1], force[1])), 0.0) / np.sqrt(3.0)
         variance = np.array([turn[1] ** 2, force[1] ** 2 + SENSORS**2 + apart**2])
         shift = float(np.sum(np.array([turn[0], force[0]]) / variance) / np.sum(1.0 / variance))
@@ -211,29 +215,33 @@ def speed_delay(
     return SpeedDelay(value, sigma, float(np.sqrt(sigma**2 + apart**2)))
 
 
-def _by_gyro(window: FlightWindow, found: LowPassed, dots: bool, leaning: bool) -> tuple[float, float]:
+def _by_gyro(
+    window: FlightWindow, signals: LowPassed, with_rotor_acceleration: bool, leaning: bool
+) -> tuple[float, float]:
     """How much later the rows of torque want the speeds, and its deviation, s."""
-    m = found.squares.shape[1]
-    place = 2 * m if dots else m
-    rows = torque_rows(found, dots, leaning)
-    again = [torque_row(found, axis, dots, row.belief, row) for axis, row in enumerate(rows)]
+    m = signals.squared_speeds.shape[1]
+    place = 2 * m if with_rotor_acceleration else m
+    rows = torque_rows(signals, with_rotor_acceleration, leaning)
+    again = [
+        torque_row(signals, axis, with_rotor_acceleration, row.belief, row) for axis, row in enumerate(rows)
+    ]
     shift, sigma = np.array([(row.value[place], row.sigma[place]) for row in again]).T
-    sigma = np.hypot(sigma, ANSWER * beyond(window, rows, found.cutoff))
+    sigma = np.hypot(sigma, GUST_RESPONSE * unexplained_fraction(window, rows, signals.cutoff))
     mean = float(np.sum(shift / sigma**2) / np.sum(1.0 / sigma**2))
     worse = max(float(np.sum(((shift - mean) / sigma) ** 2)) / (len(rows) - 1), 1.0)
     return mean, float(np.sqrt(worse / np.sum(1.0 / sigma**2)))
 
 
-def _by_accelerometer(found: LowPassed) -> tuple[float, float]:
+def _by_accelerometer(signals: LowPassed) -> tuple[float, float]:
     """The same of the force along the thrust."""
-    plain = force_row(found, found.squares, found.force[:, 2], found.made)
+    plain = force_row(signals, signals.squared_speeds, signals.force[:, 2], signals.squared_from_command)
 
     def matrix(squares: Floats) -> Floats:
-        slope = np.gradient(squares @ plain.value, 1.0 / found.rate)
+        slope = np.gradient(squares @ plain.value, 1.0 / signals.rate)
         return np.concatenate([squares, slope[:, None]], axis=1)
 
-    Z = None if found.made is None else matrix(found.made)
-    row = force_row(found, matrix(found.squares), found.force[:, 2], Z)
+    Z = None if signals.squared_from_command is None else matrix(signals.squared_from_command)
+    row = force_row(signals, matrix(signals.squared_speeds), signals.force[:, 2], Z)
     return float(row.value[-1]), float(row.sigma[-1])
 
 
@@ -247,12 +255,12 @@ def _searched(
     every = max(round(window.rate / base.rate), 1)
     for delay in delays:
         squares = shift(filtered, float(delay), window.rate)[::every]
-        beside = [base.turned.rises] if leaning else []
+        beside = [base.torque_signals.rotor_accelerations] if leaning else []
         rows = []
         for axis in (0, 1):
             X = np.concatenate([squares, *beside, motion_terms(base.rates, axis)], axis=1)
-            rows.append(increments(base, X, base.turn[:, axis], SHARE))
-        rows.append(increments(base, squares, base.force[:, 2], SHARE))
+            rows.append(increments(base, X, base.angular_acceleration[:, axis], PREWHITENING))
+        rows.append(increments(base, squares, base.force[:, 2], PREWHITENING))
         left.append([np.log(1.0 - min(max(row.explained, 0.0), 0.9999)) for row in rows])
     costs = np.array(left)
     total = costs.sum(axis=1)

@@ -73,7 +73,7 @@ class TumbleExcitation:
 
 
 @dataclass(frozen=True)
-class ImuPlace:
+class ImuPosition:
     """The IMU's place.
 
     Attributes:
@@ -108,18 +108,18 @@ class ImuPlace:
         return bool(error @ np.linalg.solve(self.formal if formal else self.cov, error) <= chi2.ppf(level, 3))
 
 
-def imu_place(throws: Sequence[Tumble], budget: Budget | None = None) -> ImuPlace:
+def locate_imu(throws: Sequence[Tumble], budget: Budget | None = None) -> ImuPosition:
     """The IMU's place from one or more tumbles, by least squares with the systematic errors of the module."""
     if not throws:
         raise TumbleError("got no throw; give at least one, better two about different axes")
     limits = budget or Budget()
-    r = _plain(throws)
+    r = _unweighted(throws)
     for _ in range(ROUNDS):
         solution, cov, residual = _fit(throws, limits, r)
         r = solution[:3]
     formal = np.asarray(np.linalg.inv(sum(_gram(t) for t in throws)) * residual**2, np.float64)
     alone = tuple(_excitation(i + 1, t, limits, r, residual) for i, t in enumerate(throws))
-    return ImuPlace(r, cov[:3, :3], formal, alone, solution[3:6], residual)
+    return ImuPosition(r, cov[:3, :3], formal, alone, solution[3:6], residual)
 
 
 def _gram(throw: Tumble) -> Floats:
@@ -127,7 +127,7 @@ def _gram(throw: Tumble) -> Floats:
     return np.asarray(np.einsum("nij,nik->jk", X, X))
 
 
-def _plain(throws: Sequence[Tumble]) -> Floats:
+def _unweighted(throws: Sequence[Tumble]) -> Floats:
     """Least squares without any nuisance: where the linearisation begins."""
     total = sum(_gram(t) for t in throws)
     right = sum(np.einsum("nij,ni->j", lever_matrices(t.gyro, t.slope), t.accel) for t in throws)
@@ -150,7 +150,7 @@ def _rows(throw: Tumble, r: Floats) -> Floats:
         return np.asarray(-np.cross(da, r) - np.cross(dw, arm) - np.cross(w, np.cross(dw, r)))
 
     gyro = [through(g) for g in gains]
-    R_T = np.transpose(throw.turn, (0, 2, 1))
+    R_T = np.transpose(throw.rotation, (0, 2, 1))
     swept = legvander(np.linspace(-1.0, 1.0, len(w)), ORDER - 1)
     blocks = [X, np.broadcast_to(np.eye(3), X.shape), np.stack(accel, 2), np.stack(gyro, 2)]
     return np.concatenate([*blocks, *(R_T * p[:, None, None] for p in swept.T)], axis=2)

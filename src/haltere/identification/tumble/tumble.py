@@ -43,7 +43,7 @@ class Tumble:
         gyro: (N, 3) angular rate, rad/s.
         slope: (N, 3) its derivative, rad/s2.
         accel: (N, 3) specific force, m/s2.
-        turn: (N, 3, 3) R_0I: attitude against the one at the first sample, by integration.
+        rotation: (N, 3, 3) R_0I: attitude against the one at the first sample, by integration.
         cutoff: of the low-pass, Hz.
         start: time of the first sample in the log, s.
     """
@@ -52,7 +52,7 @@ class Tumble:
     gyro: Floats
     slope: Floats
     accel: Floats
-    turn: Floats
+    rotation: Floats
     cutoff: float
     start: float = 0.0
 
@@ -67,7 +67,9 @@ class Tumble:
         return max(self.rate / (2.2 * self.cutoff), 1.0)
 
 
-def tumble(gyro: Floats, accel: Floats, rate: float, cutoff: float = CUTOFF, start: float = 0.0) -> Tumble:
+def filter_tumble(
+    gyro: Floats, accel: Floats, rate: float, cutoff: float = CUTOFF, start: float = 0.0
+) -> Tumble:
     """Filter one free fall.
 
     Args:
@@ -108,7 +110,7 @@ def tumble(gyro: Floats, accel: Floats, rate: float, cutoff: float = CUTOFF, sta
     )
 
 
-SHARE = 0.75
+FREE_FALL = 0.75
 """Of gravity: specific forces below may be a free fall."""
 SLOWEST = 1.0
 """rad/s: a fall without spin says nothing about the place."""
@@ -128,7 +130,7 @@ class FreeFall:
     end: float
 
 
-def free_falls(flight: Flight, imu: str = "imu", share: float = SHARE) -> list[FreeFall]:
+def find_free_falls(flight: Flight, imu: str = "imu", fraction: float = FREE_FALL) -> list[FreeFall]:
     """The free falls with spin in a log, in order of time.
 
     A candidate is a stretch in which the low-passed specific force stays below a share of gravity: at rest, in the
@@ -139,7 +141,7 @@ def free_falls(flight: Flight, imu: str = "imu", share: float = SHARE) -> list[F
     Args:
         flight: with channels `<imu>.accel` (m/s2) and `<imu>.gyro` (rad/s) on one regular clock.
         imu: name of the sensor.
-        share: of gravity below which a specific force may be a free fall; more for an IMU far off the centre.
+        fraction: of gravity below which a specific force may be a free fall; more for an IMU far off the centre.
     """
     accel, gyro, rate = _signals(flight, imu)
     cutoff = min(CUTOFF, 0.4 * rate)
@@ -147,7 +149,7 @@ def free_falls(flight: Flight, imu: str = "imu", share: float = SHARE) -> list[F
     spin = np.linalg.norm(low_pass(gyro, rate, cutoff, pad=9, corrected=False), axis=1)
     found = []
     for first, last in runs_of_true(
-        (smooth < share * STANDARD_GRAVITY) & (spin > SLOWEST), round(SHORTEST * rate)
+        (smooth < fraction * STANDARD_GRAVITY) & (spin > SLOWEST), round(SHORTEST * rate)
     ):
         start, end = _trimmed(gyro, accel, rate, first, last)
         if end - start >= SHORTEST * rate:
@@ -155,14 +157,16 @@ def free_falls(flight: Flight, imu: str = "imu", share: float = SHARE) -> list[F
     return found
 
 
-def tumbles(flight: Flight, imu: str = "imu", cutoff: float = CUTOFF, share: float = SHARE) -> list[Tumble]:
-    """The free falls of a log, filtered and ready for `imu_place`; those too short for the filter are left out."""
+def find_tumbles(
+    flight: Flight, imu: str = "imu", cutoff: float = CUTOFF, fraction: float = FREE_FALL
+) -> list[Tumble]:
+    """The free falls of a log, filtered and ready for `locate_imu`; those too short for the filter are left out."""
     accel, gyro, rate = _signals(flight, imu)
     found = []
-    for fall in free_falls(flight, imu, share):
+    for fall in find_free_falls(flight, imu, fraction):
         if fall.last - fall.first >= (SHORTEST + 1.0 / cutoff) * rate + 2:
             inner = slice(fall.first, fall.last)
-            found.append(tumble(gyro[inner], accel[inner], rate, cutoff, fall.start))
+            found.append(filter_tumble(gyro[inner], accel[inner], rate, cutoff, fall.start))
     return found
 
 

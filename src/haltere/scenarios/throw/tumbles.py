@@ -22,9 +22,9 @@ from haltere.dynamics.sensors.noise import sample_sigma, white
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Floats
-from haltere.identification.tumble.imu_position import Budget, ImuPlace, imu_place
+from haltere.identification.tumble.imu_position import Budget, ImuPosition, locate_imu
 from haltere.identification.tumble.inertia import inertia_shape
-from haltere.identification.tumble.tumble import Tumble, tumble
+from haltere.identification.tumble.tumble import Tumble, filter_tumble
 from haltere.lie import so3
 from haltere.simulation import Command, Timing, Vehicle, fly
 
@@ -58,7 +58,7 @@ class TumbleRun:
 
     position: Floats
     throws: tuple[Tumble, ...]
-    found: ImuPlace
+    found: ImuPosition
 
     @property
     def error(self) -> float:
@@ -134,8 +134,8 @@ def tumble_runs(
     places, gyros, accels = (np.asarray(x) for x in jax.jit(jax.vmap(one))(jax.random.split(key, runs)))
     found = []
     for place, gyro, accel in zip(places, gyros, accels, strict=True):
-        throws = tuple(tumble(w, f, RATE) for w, f in zip(gyro, accel, strict=True))
-        found.append(TumbleRun(place, throws, imu_place(throws, budget)))
+        throws = tuple(filter_tumble(w, f, RATE) for w, f in zip(gyro, accel, strict=True))
+        found.append(TumbleRun(place, throws, locate_imu(throws, budget)))
     return found
 
 
@@ -175,7 +175,7 @@ def tumbled(
 ) -> Tumbled:
     """Throw and catch `n` vehicles twice.
 
-    Each is thrown once about each of `AXES`, rotors still, and reads its own sensors; `imu_place` and `inertia_shape`
+    Each is thrown once about each of `AXES`, rotors still, and reads its own sensors; `locate_imu` and `inertia_shape`
     do the rest. With inertia I, rate w, drag per mass d, and the IMU at r, all vehicles of a batch are integrated
     together (midpoint rule) by
 
@@ -202,8 +202,8 @@ def tumbled(
     budget = Budget()
     places, shapes = [], []
     for i in range(len(place)):
-        pair = [tumble(gyro[:, i], accel[:, i], RATE) for gyro, accel in throws]
-        places.append(imu_place(pair, budget).position)
+        pair = [filter_tumble(gyro[:, i], accel[:, i], RATE) for gyro, accel in throws]
+        places.append(locate_imu(pair, budget).position)
         shapes.append(inertia_shape([each.gyro for each in pair], pair[0].rate))
     return Tumbled(np.array(places), np.array(shapes))
 

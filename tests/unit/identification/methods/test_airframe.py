@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.identification.methods.airframe import told_airframe
+from haltere.identification.methods.airframe import airframe_from_parameters
 from haltere.identification.result import Parameter
 
 MOTOR = {"max_speed": 1200.0, "idle_speed": 50.0, "curve": 0.4, "time_constant": 0.02}
@@ -48,7 +48,7 @@ def bare():
 
 
 def test_rotors_come_back_up_to_their_place_along_the_axis(bare):
-    found = told_airframe("flight", told(bare), {bare.rotors[0].name: "quadratic"})
+    found = airframe_from_parameters("flight", told(bare), {bare.rotors[0].name: "quadratic"})
     assert found.total_mass == pytest.approx(bare.total_mass)
     assert found.imu[0].position == pytest.approx((0.01, -0.02, 0.003))
     for rotor, true in zip(found.rotors, bare.rotors, strict=True):
@@ -64,11 +64,11 @@ def test_rotors_come_back_up_to_their_place_along_the_axis(bare):
 
 
 def test_force_across_that_is_not_identified_tilts_nothing(bare):
-    found = told_airframe("flight", told(bare, across="weak"), {})
+    found = airframe_from_parameters("flight", told(bare, across="weak"), {})
     assert all(rotor.axis == (0.0, 0.0, 1.0) for rotor in found.rotors)
 
 
 @pytest.mark.parametrize("missing", ["mass", "inertia.zz", "rotors.{}.effectiveness.q"])
 def test_without_mass_moments_or_a_row_there_is_no_vehicle(bare, missing):
     name = missing.format(bare.rotors[1].name)
-    assert told_airframe("flight", [p for p in told(bare) if p.name != name], {}) is None
+    assert airframe_from_parameters("flight", [p for p in told(bare) if p.name != name], {}) is None

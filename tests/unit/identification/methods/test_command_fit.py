@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from haltere.identification.methods.command_fit import LEAK, LowPassedCommands, forms, grid, pulled, squares
+from haltere.identification.methods.command_fit import (
+    LEAK,
+    LowPassedCommands,
+    command_responses,
+    fit_forms,
+    predicted_force,
+    speeds_from_commands,
+)
 
 RATE, NODE = 160.0, (0.5, 0.05, 0.01, 0.0)
 LIFT, CLIMB, PLACE = np.array([4.8, 5.0, 5.2, 5.0]), 0.35, np.array([0.004, -0.003, -0.02])
@@ -27,7 +34,7 @@ def flown(rng, seconds=25.0):
     bare = LowPassedCommands(
         RATE, np.arange(n) / RATE, commands, None, rates, turn, np.zeros((n, 3)), good, 20.0
     )
-    u = squares(bare, *NODE)
+    u = speeds_from_commands(bare, *NODE)
     lift = LIFT * 9.80665 / np.mean(u @ LIFT)
     speed = np.zeros(n)
     for first, last in ((80, 2000), (2200, n - 80)):
@@ -43,11 +50,11 @@ def flown(rng, seconds=25.0):
 def test_climb_and_place_are_told_from_thrust(standing):
     found, lift, force = flown(np.random.default_rng(4))
     found.force[80:320, 2] += standing
-    made = grid(found)
-    best = forms(found, made)[0]
+    made = command_responses(found)
+    best = fit_forms(found, made)[0]
     assert best.curve == pytest.approx(NODE[0], abs=0.3)
     assert best.drift[3] == pytest.approx(CLIMB, abs=0.06)
     np.testing.assert_allclose(best.drift[:3], PLACE, atol=0.004)
-    assert np.mean(best.lift) == pytest.approx(np.mean(lift), rel=0.06)
-    left = (pulled(best, found, made[best.node]) - force)[found.good]
+    assert np.mean(best.thrust_per_command) == pytest.approx(np.mean(lift), rel=0.06)
+    left = (predicted_force(best, found, made[best.node]) - force)[found.valid]
     assert np.std(left) < 0.15

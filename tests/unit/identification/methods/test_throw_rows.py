@@ -1,11 +1,11 @@
-"""Rows and motors of a made-up throw, integrated here: what `log_rows` and `log_motors` find in it."""
+"""Rows and motors of a made-up throw, integrated here: what `fit_throw` and `fit_throw_motors` find in it."""
 
 import numpy as np
 import pytest
 
 from haltere.flight import Channel, Flight
-from haltere.identification.methods.throw.motors import log_motors
-from haltere.identification.methods.throw.rows import log_rows
+from haltere.identification.methods.throw.motors import fit_throw_motors
+from haltere.identification.methods.throw.rows import fit_throw
 from haltere.identification.methods.throw.signals import find_throw
 
 RATE, SECONDS, BEGIN, CYCLE = 500.0, 2.3, 0.5, 0.6
@@ -77,19 +77,19 @@ def test_the_throw_is_found_by_its_commands(flight):
 
 
 def test_rows_inertia_and_place(flight):
-    rows = log_rows(flight, BEGIN - 0.05, SECONDS - 0.05)
+    rows = fit_throw(flight, BEGIN - 0.05, SECONDS - 0.05)
     assert relative(rows.torque[:2], T[:2]) < 0.02
     assert relative(rows.torque[2], T[2]) < 0.05
-    assert relative(rows.spin[2], (-np.linalg.inv(INERTIA) @ J)[2]) < 0.03
+    assert relative(rows.reaction[2], (-np.linalg.inv(INERTIA) @ J)[2]) < 0.03
     assert relative(rows.force[2], F[2]) < 0.02
-    np.testing.assert_allclose(rows.place, PLACE, atol=1e-3)
+    np.testing.assert_allclose(rows.imu_position, PLACE, atol=1e-3)
     assert rows.gyroscopic == pytest.approx(1.0, abs=0.15)
     np.testing.assert_allclose(rows.shape, 3.0 * INERTIA / np.trace(INERTIA), atol=0.05)
     assert abs(rows.delay) < 0.7e-3
 
 
 def test_motors(flight):
-    motors = log_motors(flight, BEGIN - 0.05, SECONDS - 0.05, ("quadratic",))
+    motors = fit_throw_motors(flight, BEGIN - 0.05, SECONDS - 0.05, ("quadratic",))
     np.testing.assert_allclose([m.time_constant for m in motors], TAU, atol=0.4e-3)
     np.testing.assert_allclose([m.curve for m in motors], KAPPA, atol=0.05)
     np.testing.assert_allclose([m.max_speed for m in motors], TOP, rtol=0.03)

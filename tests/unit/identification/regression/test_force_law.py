@@ -7,7 +7,7 @@ from tests.unit.identification.made_vehicle import draw, record
 
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.identification.regression.force_law import regress
-from haltere.identification.regression.motors import motor_fits
+from haltere.identification.regression.motors import fit_motors
 
 
 def test_instruments_take_away_attenuation():
@@ -58,7 +58,7 @@ def test_motors(seed):
     rng = np.random.default_rng(seed)
     truth = draw(rng)
     window = FlightWindow.from_flight(record(rng, truth, 6.0))
-    for fit in motor_fits(window, window.rotor_speeds):
+    for fit in fit_motors(window, window.rotor_speeds):
         assert fit.time_constant == pytest.approx(truth.tau, abs=1.5e-3)
         assert fit.delay == pytest.approx(truth.dead, abs=1.5e-3)
         assert fit.top == pytest.approx(truth.top, rel=0.03)

@@ -74,7 +74,7 @@ def test_rows_weigh_as_the_noise_asks(gyro, air, near):
     if air == 0.0:
         bare = flown(np.random.default_rng(0), gyro, air)
         step = int(RATE / (2 * CUTOFF))
-        X = np.concatenate([bare.turned.swept, bare.turned.speeds], axis=1)[::step]
+        X = np.concatenate([bare.torque_signals.swept, bare.torque_signals.speeds], axis=1)[::step]
         X = INCREMENTS.of(X)
         noise = gyro * np.sqrt(2.0 * np.linalg.inv(X.T @ X)[0, 0])
         assert np.median(wide) < 0.5 * noise

@@ -8,8 +8,8 @@ from scipy.spatial.transform import Rotation
 from haltere.estimation.core.rls import Recursive
 from haltere.flight import Channel, Flight
 from haltere.flight.rotations import lever_matrices
-from haltere.identification.tumble.imu_position import imu_place
-from haltere.identification.tumble.tumble import TumbleError, free_falls, tumble, tumbles
+from haltere.identification.tumble.imu_position import locate_imu
+from haltere.identification.tumble.tumble import TumbleError, filter_tumble, find_free_falls, find_tumbles
 
 RATE = 1000.0
 INERTIA = np.array([[7.2e-4, 3e-5, 0.0], [3e-5, 7.7e-4, -2e-5], [0.0, -2e-5, 8.9e-4]])
@@ -38,15 +38,15 @@ def test_the_matrix_is_the_two_cross_products():
 
 def test_noise_free_throws_give_the_place():
     place = (0.01, -0.012, 0.008)
-    throws = [tumble(*fall(spin, place=place), RATE) for spin in ([12.0, 1.0, 0.5], [0.5, 12.0, 1.0])]
-    found = imu_place(throws)
+    throws = [filter_tumble(*fall(spin, place=place), RATE) for spin in ([12.0, 1.0, 0.5], [0.5, 12.0, 1.0])]
+    found = locate_imu(throws)
     np.testing.assert_allclose(found.position, place, atol=2e-5)
     assert found.contains(place)
     assert found.enough
 
 
 def test_the_recursive_form_is_the_same_least_squares():
-    throw = tumble(*fall([12.0, 3.0, 2.0]), RATE)
+    throw = filter_tumble(*fall([12.0, 3.0, 2.0]), RATE)
     X, y = lever_matrices(throw.gyro, throw.slope)[::20], throw.accel[::20]
     state = Recursive.prior(3, 1, 1e6)
     for rows, values in zip(X, y, strict=True):
@@ -60,7 +60,7 @@ def test_the_recursive_form_is_the_same_least_squares():
 def test_one_throw_is_flagged_along_its_axis(axis):
     """About the axes of least and greatest inertia, where the spin stays; about the middle one it would tumble."""
     principal = np.linalg.eigh(INERTIA)[1][:, axis]
-    (said,) = imu_place([tumble(*fall(12.0 * principal), RATE)]).throws
+    (said,) = locate_imu([filter_tumble(*fall(12.0 * principal), RATE)]).throws
     assert not said.enough
     assert abs(said.weakest @ principal) > 0.99
     assert "second axis needed" in said.advice
@@ -93,22 +93,22 @@ def log_of_two_throws():
 
 def test_free_falls_are_found_in_a_log():
     flight, places = log_of_two_throws()
-    found = free_falls(flight)
+    found = find_free_falls(flight)
     assert len(found) == 2
     for fall_, (first, length) in zip(found, places, strict=True):
         assert first - 5 <= fall_.first < first + 0.1 * length
         assert first + 0.9 * length < fall_.last <= first + length + 5
-    place = imu_place(tumbles(flight))
+    place = locate_imu(find_tumbles(flight))
     np.testing.assert_allclose(place.position, (0.01, -0.012, 0.008), atol=3e-4)
 
 
 def test_faults_say_what_to_do():
     w, f = fall([12.0, 1.0, 0.5])
     with pytest.raises(TumbleError, match="throw higher"):
-        tumble(w[:50], f[:50], RATE)
+        filter_tumble(w[:50], f[:50], RATE)
     with pytest.raises(TumbleError, match=r"\(N, 3\)"):
-        tumble(w[:, :2], f, RATE)
+        filter_tumble(w[:, :2], f, RATE)
     with pytest.raises(TumbleError, match="not finite"):
-        tumble(w * np.nan, f, RATE)
+        filter_tumble(w * np.nan, f, RATE)
     with pytest.raises(TumbleError, match="no throw"):
-        imu_place([])
+        locate_imu([])

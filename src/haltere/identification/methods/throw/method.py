@@ -16,12 +16,21 @@ from haltere.flight.filters import fill_gaps
 from haltere.flight.window import HELD_OUT, FlightWindow
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known
-from haltere.identification.methods.absolute import absolute
+from haltere.identification.methods.absolute import absolute_parameters
 from haltere.identification.methods.base import MethodResult
-from haltere.identification.methods.effectiveness import effectiveness, effectiveness_covariance, places
-from haltere.identification.methods.effectiveness_fit import RotorRows
-from haltere.identification.methods.throw.motors import LogMotor, log_motors
-from haltere.identification.methods.throw.rows import CUTOFF, LogRows, log_rows, predicted
+from haltere.identification.methods.effectiveness import (
+    effectiveness_covariance,
+    effectiveness_parameters,
+    imu_position_parameters,
+)
+from haltere.identification.methods.effectiveness_fit import EffectivenessFit
+from haltere.identification.methods.throw.motors import ThrowMotor, fit_throw_motors
+from haltere.identification.methods.throw.rows import (
+    CUTOFF,
+    ThrowRows,
+    fit_throw,
+    predicted_acceleration,
+)
 from haltere.identification.regression import force_law as laws
 from haltere.identification.result import Parameter, Prediction
 
@@ -39,35 +48,35 @@ def identify_throw(
     throw_span: tuple[float, float],
     airframe: Airframe | None,
     known: Mapping[str, Known],
-    turned: bool,
+    rotated: bool,
 ) -> MethodResult:
-    """What a throw tells; `turned` if the IMU is turned against the body."""
-    told = MethodResult()
+    """What a throw tells; `torque_signals` if the IMU is turned against the body."""
+    result = MethodResult()
     start, end = throw_span
-    found = log_rows(flight, start, end, turned=turned)
-    motors = log_motors(flight, start, min(start + SPIN_UP, end))
-    rows = as_rows(window, found, start, end)
-    told.parameters += effectiveness(window, rows)
-    told.parameters += _motors(window.rotor_names, motors)
-    told.parameters += places(rows)
-    absolute(told.parameters, told.notes, window, rows, airframe, known, exact_force=False)
-    told.covariance = effectiveness_covariance(window, rows, told.parameters)
+    fit = fit_throw(flight, start, end, rotated=rotated)
+    motors = fit_throw_motors(flight, start, min(start + SPIN_UP, end))
+    rows = as_rows(window, fit, start, end)
+    result.parameters += effectiveness_parameters(window, rows)
+    result.parameters += _motors(window.rotor_names, motors)
+    result.parameters += imu_position_parameters(rows)
+    absolute_parameters(result.parameters, result.notes, window, rows, airframe, known, exact_force=False)
+    result.covariance = effectiveness_covariance(window, rows, result.parameters)
     split = end - HELD_OUT * (end - start)
     if end - split > 1.0:
-        early = log_rows(flight, start, split, turned=turned)
-        told.predictions += _predictions(flight, early, split, end)
-    told.curves = {n: motor.kind for n, motor in zip(window.rotor_names, motors, strict=True)}
-    told.fit.update(
+        early = fit_throw(flight, start, split, rotated=rotated)
+        result.predictions += _predictions(flight, early, split, end)
+    result.curves = {n: motor.kind for n, motor in zip(window.rotor_names, motors, strict=True)}
+    result.fit.update(
         start=start,
         end=end,
-        rotor_speed_delay=found.delay,
-        accelerometer_lag=found.lag,
+        rotor_speed_delay=fit.delay,
+        accelerometer_lag=fit.lag,
         motors=[{"name": n, "rms": m.residual} for n, m in zip(window.rotor_names, motors, strict=True)],
     )
-    return told
+    return result
 
 
-def as_rows(window: FlightWindow, found: LogRows, start: float, end: float) -> RotorRows:
+def as_rows(window: FlightWindow, fit: ThrowRows, start: float, end: float) -> EffectivenessFit:
     """The rows of a throw with deviations, as those of a flight."""
     assert window.rotor_speeds is not None
     inside = (window.time >= start) & (window.time <= end)
@@ -77,53 +86,56 @@ def as_rows(window: FlightWindow, found: LogRows, start: float, end: float) -> R
         fill_gaps(window.rotor_speeds),
         None,
         CUTOFF,
-        found.delay,
-        found.lag,
+        fit.delay,
+        fit.lag,
     )
-    flown = laws.low_passed(window, fill_gaps(window.rotor_speeds), None, CUTOFF, found.delay, found.lag)
+    flown = laws.low_passed(window, fill_gaps(window.rotor_speeds), None, CUTOFF, fit.delay, fit.lag)
     m = window.rotor_count
-    table = np.concatenate([found.force, found.torque, found.spin])
+    table = np.concatenate([fit.force, fit.torque, fit.reaction])
     size = np.max(np.abs(table), axis=1)
     size[[0, 1]], size[[6, 7]] = size[2], np.maximum(size[8], size[[6, 7]])
     independent = max(float(end - start) * CUTOFF, 4.0)
-    spread = np.std(whole.squares[whole.good], axis=0), np.std(whole.turned.rises[whole.good], axis=0)
+    spread = (
+        np.std(whole.squared_speeds[whole.valid], axis=0),
+        np.std(whole.torque_signals.rotor_accelerations[whole.valid], axis=0),
+    )
     noise = np.concatenate(
-        [np.outer(found.residual, 1.0 / spread[0]), np.outer(found.residual[3:], 1.0 / spread[1])]
+        [np.outer(fit.residual, 1.0 / spread[0]), np.outer(fit.residual[3:], 1.0 / spread[1])]
     )
     sigma = np.sqrt((FLOORS * size)[:, None] ** 2 + noise**2 / independent)
-    deviation = np.std(np.concatenate([whole.force, whole.turn], axis=1)[whole.good], axis=0)
-    share = 1.0 - (found.residual / np.maximum(deviation, 1e-12)) ** 2
+    deviation = np.std(np.concatenate([whole.force, whole.angular_acceleration], axis=1)[whole.valid], axis=0)
+    share = 1.0 - (fit.residual / np.maximum(deviation, 1e-12)) ** 2
     share[3:] = np.maximum(share[3:], 0.5)  # a throw drives every axis; residuals are of differences
-    return RotorRows(
-        found.force,
-        found.torque,
-        found.spin,
+    return EffectivenessFit(
+        fit.force,
+        fit.torque,
+        fit.reaction,
         sigma,
         np.diag(sigma[2] ** 2),
         np.stack([np.diag(s**2) for s in sigma[3:6]]),
         share,
-        found.place,
+        fit.imu_position,
         np.full(3, PLACE),
         np.zeros(2),
-        (found.delay, 5e-4),
-        found.lag,
+        (fit.delay, 5e-4),
+        fit.lag,
         np.zeros(6),
         (np.zeros(3), np.zeros(3)),
         CUTOFF,
-        flown if flown.good.sum() > 50 * m else whole,
+        flown if flown.valid.sum() > 50 * m else whole,
         (),
     )
 
 
-def _motors(names: tuple[str, ...], motors: list[LogMotor]) -> list[Parameter]:
-    found = []
+def _motors(names: tuple[str, ...], motors: list[ThrowMotor]) -> list[Parameter]:
+    fit = []
     for rotor, motor in zip(names, motors, strict=True):
         path, top = f"rotors.{rotor}", motor.max_speed
         rough = min(motor.residual / max(top, 1.0), 0.1)
         tau = float(
             np.sqrt((0.04 * motor.time_constant) ** 2 + 1.2e-3**2 + (rough * motor.time_constant) ** 2)
         )
-        found += [
+        fit += [
             Parameter.measured(
                 f"{path}.max_speed", top, (0.03 + rough) * top, "rad/s", "use more throttle", True
             ),
@@ -136,17 +148,17 @@ def _motors(names: tuple[str, ...], motors: list[LogMotor]) -> list[Parameter]:
             Parameter.measured(f"{path}.time_constant", motor.time_constant, tau, "s", "log faster", True),
             Parameter.measured(f"{path}.delay", motor.delay, 7e-4, "s", "log faster", True),
         ]
-    return found
+    return fit
 
 
-def _predictions(flight: Flight, rows: LogRows, start: float, end: float) -> list[Prediction]:
-    measured, made = predicted(rows, flight, start, end)
+def _predictions(flight: Flight, rows: ThrowRows, start: float, end: float) -> list[Prediction]:
+    measured, made = predicted_acceleration(rows, flight, start, end)
     time = np.linspace(start, end, len(measured))
-    found = []
+    fit = []
     for k, axis in enumerate("xyz"):
         a, b = _level(measured[:, k]), _level(made[:, k])
-        found.append(Prediction(f"angular_acceleration.{axis}", "rad/s2", time, a, b))
-    return found
+        fit.append(Prediction(f"angular_acceleration.{axis}", "rad/s2", time, a, b))
+    return fit
 
 
 def _level(values: Floats) -> Floats:

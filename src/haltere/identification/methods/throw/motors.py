@@ -47,7 +47,7 @@ _NUDGE = 1e-5
 
 
 @dataclass(frozen=True)
-class LogMotor:
+class ThrowMotor:
     """One motor: rad/s, curve constant, s, s, rad/s2; `residual` is the rms of the speed, rad/s.
 
     `slew` limits speeding up, `brake` slowing down; infinite where the throw never reached it.
@@ -77,7 +77,9 @@ class _Columns:
     rate: float
 
 
-def log_motors(flight: Flight, start: float, end: float, kinds: tuple[str, ...] = CURVES) -> list[LogMotor]:
+def fit_throw_motors(
+    flight: Flight, start: float, end: float, kinds: tuple[str, ...] = CURVES
+) -> list[ThrowMotor]:
     """Every motor of a log from `start` to `end`, s since the first sample, with the better of the `kinds` of curve."""
     command, speed = flight["rotors.command"], flight["rotors.speed"]
     if not np.array_equal(command.time, speed.time):
@@ -98,9 +100,9 @@ def log_motors(flight: Flight, start: float, end: float, kinds: tuple[str, ...] 
         tried.append((kind, delay, *_fitted(d, w, rate, np.array([delay]), kind, float(np.median(free[4])))))
     kind, delay, numbers, _, rms = min(tried, key=lambda fit: float(fit[3].sum()))
     found = []
-    for (w_1, k, w_0, tau, up, down), left in zip(numbers.T.tolist(), rms.tolist(), strict=True):
+    for (w_1, k, w_0, tau, up, down), residual in zip(numbers.T.tolist(), rms.tolist(), strict=True):
         reached = down != BEGIN[5] * LIMIT
-        found.append(LogMotor(w_1, k, kind, w_0, tau, delay, up, left, down if reached else np.inf))
+        found.append(ThrowMotor(w_1, k, kind, w_0, tau, delay, up, residual, down if reached else np.inf))
     return found
 
 
@@ -121,27 +123,27 @@ def _fitted(
         x[4], free[4] = limit / LIMIT, 0.0
     size = 0.02 * top
     damping = np.full(len(top), 1e-3)
-    left = _simulated(columns, x, kind) - columns.speeds
+    residual = _simulated(columns, x, kind) - columns.speeds
     for step in range(STEPS):
-        slopes = _slopes(columns, x, left, kind) * free[:, None]
-        weight = huber_weights(left, size, HUBER, 1e-9)
-        trial = _stepped(x, left, slopes, weight / size**2, damping)
+        slopes = _slopes(columns, x, residual, kind) * free[:, None]
+        weight = huber_weights(residual, size, HUBER, 1e-9)
+        trial = _stepped(x, residual, slopes, weight / size**2, damping)
         tried = _simulated(columns, trial, kind) - columns.speeds
-        better = _cost(tried, size) < _cost(left, size)
-        x, left = np.where(better, trial, x), np.where(better, tried, left)
+        better = _cost(tried, size) < _cost(residual, size)
+        x, residual = np.where(better, trial, x), np.where(better, tried, residual)
         damping = np.clip(np.where(better, damping / 5.0, damping * 5.0), 1e-8, 1e4)
         if step % 5 == 4:
-            size = np.maximum(1.4826 * np.median(np.abs(left), axis=0), QUANTUM)
-    return x * scale, _cost(left, QUANTUM * one), np.sqrt(np.mean(left**2, axis=0))
+            size = np.maximum(1.4826 * np.median(np.abs(residual), axis=0), QUANTUM)
+    return x * scale, _cost(residual, QUANTUM * one), np.sqrt(np.mean(residual**2, axis=0))
 
 
-def _cost(left: Floats, size: Floats) -> Floats:
+def _cost(residual: Floats, size: Floats) -> Floats:
     """(B,) Huber's."""
-    z = np.abs(left) / size
+    z = np.abs(residual) / size
     return np.asarray(np.sum(np.where(z < HUBER, 0.5 * z**2, HUBER * (z - 0.5 * HUBER)), axis=0))
 
 
-def _slopes(columns: _Columns, x: Floats, left: Floats, kind: str) -> Floats:
+def _slopes(columns: _Columns, x: Floats, residual: Floats, kind: str) -> Floats:
     """(N, 6, B) by forward differences, all numbers and columns in one run."""
     count, width = x.shape
     nudged = np.repeat(x[:, None], count, axis=1)
@@ -152,15 +154,15 @@ def _slopes(columns: _Columns, x: Floats, left: Floats, kind: str) -> Floats:
         np.tile(columns.scale, (1, count)),
         columns.rate,
     )
-    ran = _simulated(many, nudged.reshape(count, -1), kind).reshape(len(left), count, width)
-    return np.asarray((ran - (left + columns.speeds)[:, None]) / _NUDGE)
+    ran = _simulated(many, nudged.reshape(count, -1), kind).reshape(len(residual), count, width)
+    return np.asarray((ran - (residual + columns.speeds)[:, None]) / _NUDGE)
 
 
-def _stepped(x: Floats, left: Floats, slopes: Floats, weight: Floats, damping: Floats) -> Floats:
+def _stepped(x: Floats, residual: Floats, slopes: Floats, weight: Floats, damping: Floats) -> Floats:
     """(6, B) one damped step inside the bounds."""
     weighted = slopes * weight[:, None]
     H = np.einsum("nib,njb->bij", weighted, slopes)
-    g = np.einsum("nib,nb->bi", weighted, left)
+    g = np.einsum("nib,nb->bi", weighted, residual)
     diagonal = np.einsum("bii->bi", H)
     ridge = damping[:, None] * diagonal + 1e-9 * diagonal.max(axis=1, keepdims=True) + 1e-12
     H = H + ridge[:, :, None] * np.eye(len(x))

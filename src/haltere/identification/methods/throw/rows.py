@@ -20,7 +20,7 @@ from haltere.flight import Flight
 from haltere.flight.filters import apply_lag, low_pass, parabola_minimum
 from haltere.flight.rotations import lever_matrices
 from haltere.foundation.numbers import Floats
-from haltere.identification.methods.throw.signals import ThrowSignals, window_of
+from haltere.identification.methods.throw.signals import ThrowSignals, throw_signals
 from haltere.identification.methods.throw.torque import TorqueRows, torque_rows
 from haltere.identification.regression.regression import huber_weights
 
@@ -37,14 +37,14 @@ FEW = 5
 
 
 @dataclass(frozen=True)
-class LogRows:
+class ThrowRows:
     """Rows of force and torque, per rotor along the last axis.
 
     Attributes:
         force: (3, m) m/s2 per (rad/s)^2.
         torque: (3, m) rad/s2 per (rad/s)^2.
-        spin: (3, m) rad/s2 per rad/s2.
-        place: (3,) of the IMU, m.
+        reaction: (3, m) rad/s2 per rad/s2.
+        imu_position: (3,) of the IMU, m.
         delay: of the rotor speeds against the gyro, s.
         lag: time constant of the accelerometer's PT2 low-pass, s; 0 for none.
         residual: (6,) rms of force (m/s2) and torque rows (rad/s2, of what neighbours do not share).
@@ -54,8 +54,8 @@ class LogRows:
 
     force: Floats
     torque: Floats
-    spin: Floats
-    place: Floats
+    reaction: Floats
+    imu_position: Floats
     delay: float
     lag: float
     residual: Floats
@@ -63,14 +63,14 @@ class LogRows:
     gyroscopic: float = 1.0
 
 
-def log_rows(
+def fit_throw(
     flight: Flight,
     start: float,
     end: float,
     cutoff: float = CUTOFF,
     accel: str = "imu.accel",
-    turned: bool = False,
-) -> LogRows:
+    rotated: bool = False,
+) -> ThrowRows:
     """Rows of force and torque from `start` to `end`, s since the first sample.
 
     Args:
@@ -79,18 +79,18 @@ def log_rows(
         end: where they still do.
         cutoff: of the low-pass, Hz.
         accel: name of the accelerometer's channel.
-        turned: whether the IMU is turned against the principal axes: the products of inertia are then not small.
+        rotated: whether the IMU is rotated against the principal axes: the products of inertia are then not small.
     """
-    signals = window_of(flight, start, end, accel)
-    found, delay = _timed(signals, cutoff, turned)
+    signals = throw_signals(flight, start, end, accel)
+    found, delay = _timed(signals, cutoff, rotated)
     forces = [_force(signals, cutoff, delay, lag) for lag in LAGS]
     best = int(np.argmin([fit[2].sum() for fit in forces]))
     force, place, left = forces[best]
     residual = np.concatenate([left, found.residual])
-    return LogRows(
+    return ThrowRows(
         force,
         found.torque,
-        found.spin,
+        found.reaction,
         place,
         delay,
         LAGS[best],
@@ -100,27 +100,27 @@ def log_rows(
     )
 
 
-def _timed(signals: ThrowSignals, cutoff: float, turned: bool) -> tuple[TorqueRows, float]:
+def _timed(signals: ThrowSignals, cutoff: float, rotated: bool) -> tuple[TorqueRows, float]:
     """The torque rows at the delay that leaves least: the best of `DELAYS`, refined by a parabola."""
-    costs = np.array([torque_rows(signals, cutoff, delay, turned, FEW).cost for delay in DELAYS])
+    costs = np.array([torque_rows(signals, cutoff, delay, rotated, FEW).cost for delay in DELAYS])
     delay = parabola_minimum(DELAYS, costs)[0]
-    return torque_rows(signals, cutoff, delay, turned), delay
+    return torque_rows(signals, cutoff, delay, rotated), delay
 
 
-def predicted(
-    rows: LogRows, flight: Flight, start: float, end: float, cutoff: float = CUTOFF
+def predicted_acceleration(
+    rows: ThrowRows, flight: Flight, start: float, end: float, cutoff: float = CUTOFF
 ) -> tuple[Floats, Floats]:
     """Angular accelerations (N, 3) measured and by the rows (u and w' only), low-passed, rad/s2."""
-    signals = window_of(flight, start, end)
+    signals = throw_signals(flight, start, end)
     W, squares, rises = _filtered(signals, cutoff, rows.delay)
     turn = np.gradient(W, 1.0 / signals.rate, axis=0)
     cut = signals.inner(cutoff)
-    return turn[cut], (squares @ rows.torque.T + rises @ rows.spin.T)[cut]
+    return turn[cut], (squares @ rows.torque.T + rises @ rows.reaction.T)[cut]
 
 
 def _filtered(signals: ThrowSignals, cutoff: float, delay: float) -> tuple[Floats, Floats, Floats]:
     """Body rate (N, 3), squared speeds and rotor accelerations (N, m), low-passed."""
-    speeds = signals.late(delay)
+    speeds = signals.delayed_speeds(delay)
     W, squares, slow = (low_pass(x, signals.rate, cutoff) for x in (signals.gyro, speeds**2, speeds))
     return W, squares, np.asarray(np.gradient(slow, 1.0 / signals.rate, axis=0))
 

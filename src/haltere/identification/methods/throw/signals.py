@@ -37,19 +37,19 @@ class ThrowSignals:
         time: (N,) s.
         gyro: (N, 3) rad/s.
         accel: (N, 3) m/s2.
-        speeds: (N, m) of the rotors, rad/s, single dropouts taken out.
+        rotor_speeds: (N, m) of the rotors, rad/s, single dropouts taken out.
     """
 
     rate: float
     time: Floats
     gyro: Floats
     accel: Floats
-    speeds: Floats
+    rotor_speeds: Floats
 
-    def late(self, delay: float) -> Floats:
+    def delayed_speeds(self, delay: float) -> Floats:
         """(N, m) rotor speeds of a clock that is `delay` s late."""
         time = self.time
-        return interpolate_columns(time + delay, time, self.speeds)
+        return interpolate_columns(time + delay, time, self.rotor_speeds)
 
     def inner(self, cutoff: float) -> slice:
         """The samples that the ends of the low-pass have not spoilt."""
@@ -57,7 +57,7 @@ class ThrowSignals:
         return slice(edge, len(self.time) - edge)
 
 
-def window_of(flight: Flight, start: float, end: float, accel: str = "imu.accel") -> ThrowSignals:
+def throw_signals(flight: Flight, start: float, end: float, accel: str = "imu.accel") -> ThrowSignals:
     """The signals from `start` to `end`, s since the first sample."""
     gyro, force, speed = (flight[name] for name in ("imu.gyro", accel, "rotors.speed"))
     if not (np.array_equal(gyro.time, speed.time) and np.array_equal(gyro.time, force.time)):

@@ -44,7 +44,7 @@ class TorqueRows:
     """The answer: T and B (3, m), I (3, 3), g, rms (3,) of what is left in rad/s2, p (3,), and the cost to compare."""
 
     torque: Floats
-    spin: Floats
+    reaction: Floats
     shape: Floats
     gyroscopic: float
     residual: Floats
@@ -58,7 +58,7 @@ class _Samples:
 
     linear: Floats
     """(N, 2 m + 1) regressors that the rows have in common."""
-    turn: Floats
+    angular_acceleration: Floats
     """(N, 3) W'."""
     products: Floats
     """(N, 3, 3) W W^T."""
@@ -67,7 +67,7 @@ class _Samples:
 
 
 def torque_rows(
-    signals: ThrowSignals, cutoff: float, delay: float, turned: bool, rounds: int = ROUNDS
+    signals: ThrowSignals, cutoff: float, delay: float, rotated: bool, rounds: int = ROUNDS
 ) -> TorqueRows:
     """Rows of equation (1) for rotor speeds that are `delay` s late.
 
@@ -75,29 +75,29 @@ def torque_rows(
         signals: of the window.
         cutoff: of the low-pass, Hz.
         delay: of the rotor speeds against the gyro, s.
-        turned: whether the axes of the log are turned against the principal ones: products of inertia may be large.
+        rotated: whether the axes of the log are rotated against the principal ones: products of inertia may be large.
         rounds: of Gauss-Newton steps and of weights.
     """
-    given = _samples(signals, cutoff, delay)
-    m = given.momenta.shape[2]
-    n = given.linear.shape[1]
+    samples = _samples(signals, cutoff, delay)
+    m = samples.momenta.shape[2]
+    n = samples.linear.shape[1]
     middle = np.array([0.0] * 5 + [1.0])
-    spread = np.array([SHAPE] * 2 + [SHAPE if turned else NEARLY] * 3 + [GYROSCOPIC])
+    prior_sigma = np.array([SHAPE] * 2 + [SHAPE if rotated else NEARLY] * 3 + [GYROSCOPIC])
     x = middle
     spin, memory, sizes = np.zeros((3, m)), np.zeros(3), np.ones(3)
-    weight = np.ones_like(given.turn[1:])
+    weight = np.ones_like(samples.angular_acceleration[1:])
     for _ in range(rounds):
-        base = _coupling(given, x, spin)
+        base = _coupling(samples, x, spin)
         slopes = np.stack(
-            [(_coupling(given, x + _STEP * e, spin) - base) / _STEP for e in np.eye(len(x))], -1
+            [(_coupling(samples, x + _STEP * e, spin) - base) / _STEP for e in np.eye(len(x))], -1
         )
-        rows, right = _stacked(given, base, slopes, memory, weight, sizes)
-        theta, step = _solved(rows, right, (middle - x) / spread, spread)
+        rows, right = _stacked(samples, base, slopes, memory, weight, sizes)
+        theta, step = _solved(rows, right, (middle - x) / prior_sigma, prior_sigma)
         x = x + np.clip(step, -0.5, 0.5)
         spin = theta[:, m : 2 * m]
-        left = given.turn - _coupling(given, x, spin) - given.linear @ theta.T
-        memory = np.array([_memory(row) for row in left.T])
-        white = left[1:] - memory * left[:-1]
+        residual = samples.angular_acceleration - _coupling(samples, x, spin) - samples.linear @ theta.T
+        memory = np.array([_memory(row) for row in residual.T])
+        white = residual[1:] - memory * residual[:-1]
         sizes = np.maximum(1.4826 * np.median(np.abs(white), axis=0), 1e-9)
         weight = huber_weights(white, sizes, HUBER, 1e-12)
     rms = np.sqrt(np.mean(white**2, axis=0))
@@ -109,7 +109,7 @@ def torque_rows(
 
 def _samples(signals: ThrowSignals, cutoff: float, delay: float) -> _Samples:
     rate, W = signals.rate, signals.gyro
-    speeds = signals.late(delay)
+    speeds = signals.delayed_speeds(delay)
     many = max(round(SPACING * rate), 1)
     inner = signals.inner(cutoff)
     kept = slice(inner.start, inner.stop, many)
@@ -137,10 +137,10 @@ def _tensor(x: Floats) -> tuple[Floats, float]:
     return tensor, float(gyroscopic)
 
 
-def _coupling(given: _Samples, x: Floats, spin: Floats) -> Floats:
+def _coupling(samples: _Samples, x: Floats, spin: Floats) -> Floats:
     """(N, 3) the two terms of (1) with I, low-passed: W x (A W) sums the entries of A W W^T crosswise."""
     tensor, gyroscopic = _tensor(x)
-    whole = -given.products @ tensor + gyroscopic * given.momenta @ (tensor @ spin).T
+    whole = -samples.products @ tensor + gyroscopic * samples.momenta @ (tensor @ spin).T
     crossed = np.stack(
         [whole[:, 1, 2] - whole[:, 2, 1], whole[:, 2, 0] - whole[:, 0, 2], whole[:, 0, 1] - whole[:, 1, 0]], 1
     )
@@ -148,13 +148,13 @@ def _coupling(given: _Samples, x: Floats, spin: Floats) -> Floats:
 
 
 def _stacked(
-    given: _Samples, base: Floats, slopes: Floats, memory: Floats, weight: Floats, sizes: Floats
+    samples: _Samples, base: Floats, slopes: Floats, memory: Floats, weight: Floats, sizes: Floats
 ) -> tuple[Floats, Floats]:
     """Whitened and weighted rows (3 (N-1), 3 n + k) of one Gauss-Newton step, and their right side."""
-    n, k = given.linear.shape[1], slopes.shape[2]
+    n, k = samples.linear.shape[1], slopes.shape[2]
     rows, right = [], []
     for i in range(3):
-        A, y, S = given.linear, given.turn[:, i] - base[:, i], slopes[:, i]
+        A, y, S = samples.linear, samples.angular_acceleration[:, i] - base[:, i], slopes[:, i]
         root = np.sqrt(weight[:, i]) / sizes[i]
         block = np.zeros((len(A) - 1, 3 * n + k))
         block[:, n * i : n * (i + 1)] = root[:, None] * (A[1:] - memory[i] * A[:-1])
@@ -164,20 +164,20 @@ def _stacked(
     return np.concatenate(rows), np.concatenate(right)
 
 
-def _solved(rows: Floats, right: Floats, pulled: Floats, spread: Floats) -> tuple[Floats, Floats]:
-    """(3, n) linear part and (k,) step of I and g, with their priors: deviations `spread`, off by `pulled` of them."""
-    k = len(spread)
+def _solved(rows: Floats, right: Floats, prior_offset: Floats, prior_sigma: Floats) -> tuple[Floats, Floats]:
+    """(3, n) linear part and (k,) step of I and g; priors have `prior_sigma`, the step is `prior_offset` of it off."""
+    k = len(prior_sigma)
     prior = np.zeros((k, rows.shape[1]))
-    prior[:, -k:] = np.diag(1.0 / spread)
-    A, b = np.concatenate([rows, prior]), np.concatenate([right, pulled])
+    prior[:, -k:] = np.diag(1.0 / prior_sigma)
+    A, b = np.concatenate([rows, prior]), np.concatenate([right, prior_offset])
     scale = np.maximum(np.sqrt(np.mean(A**2, axis=0)), 1e-12)
-    answer = np.linalg.lstsq(A / scale, b, rcond=1e-9)[0] / scale
-    return answer[:-k].reshape(3, -1), answer[-k:]
+    solution = np.linalg.lstsq(A / scale, b, rcond=1e-9)[0] / scale
+    return solution[:-k].reshape(3, -1), solution[-k:]
 
 
-def _memory(left: Floats) -> float:
+def _memory(residual: Floats) -> float:
     """Correlation of neighbours, between 0 and 1, outliers cut off."""
-    size = _CLIP * float(np.median(np.abs(left)))
-    cut = np.clip(left, -size, size)
+    size = _CLIP * float(np.median(np.abs(residual)))
+    cut = np.clip(residual, -size, size)
     below = float(cut[:-1] @ cut[:-1])
     return float(np.clip(cut[1:] @ cut[:-1] / below, 0.0, 0.999)) if below > 0.0 else 0.0
