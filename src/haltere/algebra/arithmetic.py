@@ -79,16 +79,16 @@ class Arithmetic:
         self._known: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
     def _once(self, name: str, function: Callable[..., Any], *operands: Any) -> Any:
-        return self._kept(
+        return self._memoized(
             (name, *((x,) if isinstance(x, NUMBERS) else id(x) for x in operands)), function, operands
         )
 
     def _either(self, name: str, function: Callable[..., Any], a: Any, b: Any) -> Any:
         """Return a function of two elements that may stand in any order; it is called in the order met first."""
         # Addresses choose the key only: if they chose the order, no two runs would trace the same program.
-        return self._kept((name, *sorted((id(a), id(b)))), function, (a, b))
+        return self._memoized((name, *sorted((id(a), id(b)))), function, (a, b))
 
-    def _kept(self, key: tuple[Any, ...], function: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    def _memoized(self, key: tuple[Any, ...], function: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = (function(*operands), operands)

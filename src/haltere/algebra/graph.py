@@ -88,7 +88,7 @@ def _levels(order: Sequence[Node], results: Sequence[Any]) -> list[list[Node]]:
     return levels
 
 
-def _below(roots: Sequence[Node], stored: Mapping[Node, Any]) -> list[Node]:
+def _below(roots: Sequence[Node], saved: Mapping[Node, Any]) -> list[Node]:
     """Return the stored nodes from which the roots are computed."""
     found: dict[Node, None] = {}
     stack, seen = list(roots), set(roots)
@@ -96,7 +96,7 @@ def _below(roots: Sequence[Node], stored: Mapping[Node, Any]) -> list[Node]:
         for operand in stack.pop().operands:
             if isinstance(operand, Node) and operand not in seen:
                 seen.add(operand)
-                if operand in stored:
+                if operand in saved:
                     found[operand] = None
                 else:
                     stack.append(operand)

@@ -87,8 +87,8 @@ def interpret(closed: ClosedJaxpr, algebra: Algebra, *inputs: Any) -> list[Value
         or booleans and known.
     """
     arguments = []
-    for variable, given in zip(closed.jaxpr.invars, inputs, strict=True):
-        value = given if isinstance(given, np.ndarray) else _array(given)
+    for variable, element in zip(closed.jaxpr.invars, inputs, strict=True):
+        value = element if isinstance(element, np.ndarray) else _array(element)
         if value.shape != variable.aval.shape:
             msg = (
                 f"an input has shape {value.shape}, {variable.aval.shape} is expected; trace for these shapes"
@@ -103,13 +103,13 @@ def primitives_of(fn: Callable[..., Any], *example_args: Any) -> set[str]:
     return {e.primitive.name for e in _equations(trace(fn, *example_args).jaxpr.jaxpr)} - CALLS
 
 
-def _array(given: Any) -> Value:
+def _array(value: Any) -> Value:
     """Return a plain array of a number, list or concrete JAX array, or a scalar array of an element."""
     try:
-        plain = np.asarray(given)
+        plain = np.asarray(value)
     except (TypeError, ValueError, jax.errors.TracerArrayConversionError):
-        return filled((), [given])
-    return filled((), [given]) if plain.dtype == object else plain
+        return filled((), [value])
+    return filled((), [value]) if plain.dtype == object else plain
 
 
 def _constant(value: Any, arithmetic: Arithmetic) -> Value:

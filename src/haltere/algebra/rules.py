@@ -62,7 +62,7 @@ def _iota(eqn: JaxprEqn) -> Value:
 
 
 #: Integers and booleans that NumPy computes as JAX would, which compiles a program for each shape.
-PLAIN: dict[str, Callable[..., Any]] = {
+NUMPY_RULES: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "eq": np.equal, "ne": np.not_equal, "lt": np.less,
     "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "convert_element_type": np.asarray,
 }  # fmt: skip
@@ -72,13 +72,13 @@ def _is_plain(eqn: JaxprEqn) -> bool:
     """Whether an equation takes integers and booleans only, and NumPy can do it."""
     kinds = [np.dtype(getattr(v.aval, "dtype", object)).kind for v in eqn.invars]
     whole = all(kind in "iub" for kind in kinds)
-    return whole and (eqn.primitive.name in PLAIN or eqn.primitive.name == "iota")
+    return whole and (eqn.primitive.name in NUMPY_RULES or eqn.primitive.name == "iota")
 
 
 def by_jax(eqn: JaxprEqn, values: Sequence[Any]) -> list[Value]:
     """Evaluate a primitive of known arguments by JAX, now, even while a function is being traced."""
     if _is_plain(eqn):
-        found = _iota(eqn) if eqn.primitive.name == "iota" else PLAIN[eqn.primitive.name](*values)
+        found = _iota(eqn) if eqn.primitive.name == "iota" else NUMPY_RULES[eqn.primitive.name](*values)
         aval: Any = eqn.outvars[0].aval
         return [np.asarray(found).astype(aval.dtype)]
     with jax.ensure_compile_time_eval():
@@ -154,7 +154,7 @@ def _stack(_: Arithmetic, eqn: JaxprEqn, values: Sequence[Value]) -> Value:
     return np.stack([symbolic(v) for v in values], axis=eqn.params["axis"])
 
 
-def _moved(_: Arithmetic, eqn: JaxprEqn, values: Sequence[Value]) -> Value:
+def _rearrange(_: Arithmetic, eqn: JaxprEqn, values: Sequence[Value]) -> Value:
     """Let JAX move the positions of elements instead of the elements; one position is free for padding."""
     operand, *others = values
     padded = eqn.primitive.name == "pad"
@@ -272,9 +272,9 @@ RULES: dict[str, Rule] = {
     ],
     "tile": lambda c, e, v: np.tile(v[0], e.params["reps"]),
     "rev": lambda c, e, v: np.flip(v[0], e.params["dimensions"]),
-    "pad": _moved,
-    "dynamic_slice": _moved,
-    "gather": _moved,
+    "pad": _rearrange,
+    "dynamic_slice": _rearrange,
+    "gather": _rearrange,
     "dynamic_update_slice": _replaced,
     "scatter": _replaced,
     "scatter-add": _added,

@@ -205,12 +205,12 @@ def cog_rows() -> list[dict[str, Any]]:
     many = jax.jit(jax.vmap(tick.function), donate_argnums=0)
     rows = []
     for name, function, memory, given, count, calls in (
-        ("single, from Python", tick, tick.begin, tick.given, 1, 300),
+        ("single, from Python", tick, tick.begin, tick.inputs, 1, 300),
         (
             f"batch {COG_BATCH}, per vehicle",
             many,
             np.tile(tick.begin, (COG_BATCH, 1)),
-            np.tile(tick.given, (COG_BATCH, 1)),
+            np.tile(tick.inputs, (COG_BATCH, 1)),
             COG_BATCH,
             30,
         ),

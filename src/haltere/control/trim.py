@@ -26,7 +26,7 @@ from haltere.estimation.cog.belief import MASS, THRUST, CogBelief, CogEstimate, 
 from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.payload import TOLD, as_told
 from haltere.estimation.cog.settings import Reason
-from haltere.estimation.payload.fusion import MassSource, VehicleMassProperties, centre_filter, fused
+from haltere.estimation.payload.fusion import MassSource, VehicleMassProperties, centre_filter, fuse
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 
@@ -162,7 +162,7 @@ def carried(servos: MassSource, belief: CogBelief, said: CogEstimate) -> Vehicle
         "thrust": MassSource((0,), mass[None], var[None, None]),
         "centre": centre_filter(np.asarray(said.com), np.asarray(said.cov)),
     }
-    return fused(sources)
+    return fuse(sources)
 
 
 def trim_of(cog: CogCore, belief: CogBelief, value: Array, cov: Array) -> Trim:

@@ -85,10 +85,10 @@ class CachedProgram:
             kind = (tree, shapes, has_double_precision())
             ready = self._ready.get(kind)
             if ready is None:
-                ready = self._ready[kind] = self._made(shapes, tree)
+                ready = self._ready[kind] = self._build(shapes, tree)
             return ready
 
-    def _made(self, shapes: Any, tree: Any) -> Any:
+    def _build(self, shapes: Any, tree: Any) -> Any:
         structs = [jax.ShapeDtypeStruct(*shape) for shape in shapes]
 
         def flat(*leaves: Any) -> list[Any]:
@@ -102,15 +102,15 @@ class CachedProgram:
         file = self._file(shapes, tree)
         if file is None:
             return self._compile(flat, structs)
-        stored = _read(file, structs)
-        if stored is None:
-            stored = _export(flat, structs)
-            if stored is not None:
-                _write(file, stored)
-                stored = (
-                    _read(file, structs) or stored
+        exported = _read(file, structs)
+        if exported is None:
+            exported = _export(flat, structs)
+            if exported is not None:
+                _write(file, exported)
+                exported = (
+                    _read(file, structs) or exported
                 )  # as it will be read: then what is compiled is found again
-        run: Callable[..., Any] = flat if stored is None else stored.call
+        run: Callable[..., Any] = flat if exported is None else exported.call
         return self._compile(_named(run, self.name), structs)
 
     def _compile(self, function: Callable[..., Any], structs: list[Any]) -> Any:
@@ -125,8 +125,8 @@ class CachedProgram:
         if jax.default_backend() != "cpu":
             return None
         kind = (str(tree), shapes, str(self.tree), has_double_precision())
-        told = repr((self.name, self.key, *kind, jax.__version__, "cpu", _sources()))
-        return Path(folder) / FOLDER / f"{self.name}-{hashlib.sha256(told.encode()).hexdigest()[:40]}"
+        identity = repr((self.name, self.key, *kind, jax.__version__, "cpu", _sources()))
+        return Path(folder) / FOLDER / f"{self.name}-{hashlib.sha256(identity.encode()).hexdigest()[:40]}"
 
 
 def program_by_kind(
@@ -193,13 +193,13 @@ def _export(function: Callable[..., Any], structs: list[Any]) -> Any:
         return None
 
 
-def _write(file: Path, stored: Any) -> None:
+def _write(file: Path, exported: Any) -> None:
     """Keep a program, and no more than `MOST` of them; where the folder cannot be written nothing is kept."""
-    code = bytes(stored.mlir_module_serialized)
+    code = bytes(exported.mlir_module_serialized)
     head = {
-        "results": [[list(x.shape), np.dtype(x.dtype).name] for x in stored.out_avals],
-        "convention": stored.calling_convention_version,
-        "kept": list(stored.module_kept_var_idx),
+        "results": [[list(x.shape), np.dtype(x.dtype).name] for x in exported.out_avals],
+        "convention": exported.calling_convention_version,
+        "kept": list(exported.module_kept_var_idx),
         "sha256": hashlib.sha256(code).hexdigest(),
     }
     try:

@@ -49,7 +49,7 @@ class PayloadPage:
         """Of a log."""
         course = reading.history
         x = reading.filter.posterior(course.belief)[0]
-        values = (course.time, course.mass, course.sigma, course.held)
+        values = (course.time, course.mass, course.sigma, course.stale)
         return cls(
             reading.filter,
             reading.signals,
@@ -155,7 +155,7 @@ def arm_chart(content: PayloadPage, height: int = 320) -> go.Figure:
         ring = 1000.0 * (centre[[0, 2]] + _ellipse(spread[np.ix_([0, 2], [0, 2])]))
         style = {"color": theme.SERIES[0], "width": 1.5}
         figure.add_trace(go.Scatter(x=ring[:, 0], y=ring[:, 1], name="95 %", mode="lines", line=style))
-        marker = {"size": 11, "symbol": "x" if estimate.place_observable else "circle-open"}
+        marker = {"size": 11, "symbol": "x" if estimate.position_observable else "circle-open"}
         figure.add_trace(_point(centre, "centre of mass", {**marker, "color": theme.SERIES[0]}))
     if content.truth is not None:
         true = joints[-1] + turn @ np.asarray(content.truth["center_of_mass"])
@@ -201,10 +201,10 @@ def _facts(content: PayloadPage) -> list[Fact]:
         return [Fact("not observable", "", "mass")]
     facts = [
         Fact(f"{1000.0 * float(e.mass):.1f} ± {1000.0 * float(e.sigma):.1f}", "g", "mass"),
-        Fact("held" if e.held else "measured", "", "the last value is"),
+        Fact("held" if e.stale else "measured", "", "the last value is"),
         Fact(f"{float(e.strain):.1f}", "", "strain (about 1 if the servos are as budgeted)"),
     ]
-    if e.place_observable:
+    if e.position_observable:
         shift = float(np.linalg.norm(np.asarray(e.center_of_mass) - content.filter.arm.gripper))
         facts.append(Fact(f"{1000.0 * shift:.1f}", "mm", "from the gripper to where the weight acts"))
     if e.inertia_observable:

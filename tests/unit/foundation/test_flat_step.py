@@ -19,7 +19,7 @@ GIVEN = (jnp.asarray(0.5), jnp.arange(4.0).reshape(2, 2))
 def test_it_does_what_the_step_does():
     flat, kept = FlatStep(step, KEPT, GIVEN), KEPT
     assert flat.begin.shape == (5,)
-    assert list(flat.given) == [0.5, 0.0, 1.0, 2.0, 3.0]
+    assert list(flat.inputs) == [0.5, 0.0, 1.0, 2.0, 3.0]
     memory = flat.begin
     for scale in (0.5, 2.0, -1.0):
         kept, wanted = step(kept, (scale, GIVEN[1]))
@@ -33,7 +33,7 @@ def test_it_does_what_the_step_does():
 
 def test_a_batch_has_one_axis_more():
     flat = FlatStep(step, KEPT, GIVEN)
-    given = np.tile(flat.given, (3, 1)) * np.array([[1.0], [2.0], [3.0]])
+    given = np.tile(flat.inputs, (3, 1)) * np.array([[1.0], [2.0], [3.0]])
     _, told = jax.vmap(flat.function)(jnp.tile(flat.begin, (3, 1)), given)
     said = flat.unpacked(told)
     assert said["place"].shape == (3, 2, 2)
@@ -44,5 +44,5 @@ def test_a_batch_has_one_axis_more():
 def test_a_step_can_be_begun_twice():
     """The memory is given away to the call, the beginning is not."""
     flat = FlatStep(step, KEPT, GIVEN)
-    first = [float(flat(flat.begin, flat.given)[1][0]) for _ in range(2)]
+    first = [float(flat(flat.begin, flat.inputs)[1][0]) for _ in range(2)]
     assert first[0] == first[1]

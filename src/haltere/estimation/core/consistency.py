@@ -84,7 +84,12 @@ class Fit:
 
 
 def fit_of(
-    time: np.ndarray, pose: np.ndarray, numbers: np.ndarray, imu: np.ndarray, seen: np.ndarray, gate: float
+    time: np.ndarray,
+    pose: np.ndarray,
+    numbers: np.ndarray,
+    imu: np.ndarray,
+    imu_valid: np.ndarray,
+    gate: float,
 ) -> Fit:
     """How K frames fitted: a test of the filter's residuals, without truth.
 
@@ -97,7 +102,7 @@ def fit_of(
         pose: (K,) normalised innovation squared of the poses; zero where a filter that is lost could not tell.
         numbers: (K,) how many numbers each pose gave; 0 where there was none.
         imu: (K, n) of the IMU readings that followed.
-        seen: (K, n) whether there was one.
+        imu_valid: (K, n) whether there was one.
         gate: what the filter took for an outlier.
     """
     used = (numbers > 0) & (pose > 0.0) & (pose <= gate)
@@ -108,7 +113,9 @@ def fit_of(
         return np.bincount(bins, values, minlength=int(bins[-1]) + 1)
 
     parts = [(summed(np.where(used, pose, 0.0)), summed(np.where(used, numbers, 0)))]
-    parts.append((summed(np.sum(np.where(seen, imu, 0.0), axis=1)), summed(6.0 * np.sum(seen, axis=1))))
+    parts.append(
+        (summed(np.sum(np.where(imu_valid, imu, 0.0), axis=1)), summed(6.0 * np.sum(imu_valid, axis=1)))
+    )
     limit = np.log(CHANCE / (len(parts) * (len(parts[0][0]) + 1)))
     bad = np.zeros(len(parts[0][0]), bool)
     for total, freedom in parts:

@@ -41,9 +41,9 @@ class LowPass:
         D = 1.0 + math.sqrt(2.0) * k + k * k
         return k * k / D, 2.0 * (k * k - 1.0) / D, (1.0 - math.sqrt(2.0) * k + k * k) / D
 
-    def begin(self, like: Array) -> State:
+    def begin(self, signals: Array) -> State:
         """At rest at zero, for signals of this shape."""
-        return jnp.zeros_like(like), jnp.zeros_like(like)
+        return jnp.zeros_like(signals), jnp.zeros_like(signals)
 
     def step(self, state: State, x: Array) -> tuple[State, Array]:
         """The next state and output for input x."""

@@ -42,9 +42,9 @@ class Recursive:
     """(n, n) its inverse."""
 
     @classmethod
-    def prior(cls, size: int, outputs: int = 1, spread: ArrayLike = 100.0, theta: ArrayLike = 0.0) -> Self:
-        """Nothing seen yet: `theta`, with variance `spread` (one number or one for each of `size` parameters)."""
-        variances = jnp.broadcast_to(as_float(spread), (size,))
+    def prior(cls, size: int, outputs: int = 1, variance: ArrayLike = 100.0, theta: ArrayLike = 0.0) -> Self:
+        """Nothing seen yet: `theta`, with this `variance` (one number or one for each of `size` parameters)."""
+        variances = jnp.broadcast_to(as_float(variance), (size,))
         start = jnp.broadcast_to(as_float(theta), (size, outputs))
         return cls(start, jnp.diag(variances), jnp.diag(1.0 / variances))
 

@@ -85,21 +85,21 @@ class Space:
         return sum(block.size for block in self.blocks)
 
     @cached_property
-    def places(self) -> dict[str, slice]:
+    def slices(self) -> dict[str, slice]:
         """Where the error of each block stands."""
-        places, start = {}, 0
+        slices, start = {}, 0
         for block in self.blocks:
-            places[block.name] = slice(start, start + block.size)
+            slices[block.name] = slice(start, start + block.size)
             start += block.size
-        return places
+        return slices
 
-    def part(self, mean: Mapping[str, Array]) -> Mean:
+    def select(self, mean: Mapping[str, Array]) -> Mean:
         """The blocks of this space in a larger state."""
         return {block.name: mean[block.name] for block in self.blocks}
 
     def plus(self, mean: Mapping[str, Array], error: Array) -> Mean:
         """The state moved by an error (dimension,)."""
-        return {b.name: b.plus(mean[b.name], error[self.places[b.name]]) for b in self.blocks}
+        return {b.name: b.plus(mean[b.name], error[self.slices[b.name]]) for b in self.blocks}
 
     def minus(self, a: Mapping[str, Array], b: Mapping[str, Array]) -> Array:
         """The error (dimension,) that leads from state b to state a."""
@@ -111,7 +111,7 @@ class Space:
 
         def turned(values: Mean, error: Array, cov: Array) -> Array:
             for block in curved:
-                place = self.places[block.name]
+                place = self.slices[block.name]
                 T = join_single(
                     soa(partial(_transport, block))(*split_single((values[block.name], error[place])))
                 )
@@ -122,7 +122,7 @@ class Space:
         new: Array = as_one_kernel(turned, {block.name: mean[block.name] for block in curved}, error, cov)
         return new
 
-    def carried(self, mean: Mapping[str, Array], offset: Array, cov: Array) -> Array:
+    def recentred(self, mean: Mapping[str, Array], offset: Array, cov: Array) -> Array:
         """The covariance of an error about the state mean + offset, as it weighs errors about `mean`.
 
         With x = mean + offset, |minus(mean + d, x)| weighed by `cov` is |d - offset| weighed by the result, to first
@@ -131,14 +131,14 @@ class Space:
         for block in self.blocks:
             if block.kind not in CURVED:
                 continue
-            place = self.places[block.name]
-            T = _carry(block, mean[block.name], offset[place])
+            place = self.slices[block.name]
+            T = _recentre(block, mean[block.name], offset[place])
             cov = cov.at[place].set(T @ cov[place])
             cov = cov.at[:, place].set(cov[:, place] @ T.T)
         return cov
 
 
-def _carry(block: Block, value: Array, offset: Array) -> Array:
+def _recentre(block: Block, value: Array, offset: Array) -> Array:
     """The inverse (size, size) of the derivative of minus(value + d, value + offset) by d."""
     if block.kind == "rotation":
         return so3.right_jacobian(-offset)

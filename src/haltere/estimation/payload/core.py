@@ -58,7 +58,9 @@ class PayloadCore:
         self.start = np.zeros(PAYLOAD)
         s = self.settings
         self.constants_precision = np.linalg.inv(belief.cov)
-        self.payload_cov = np.diag(np.square([s.heaviest, s.place, s.place, s.place, s.own_inertia]))
+        self.payload_cov = np.diag(
+            np.square([s.heaviest, s.position_sigma, s.position_sigma, s.position_sigma, s.own_inertia])
+        )
 
     def begin(self, runs: tuple[int, ...] = ()) -> PayloadBelief:
         """Nothing read, nothing held."""
@@ -83,21 +85,27 @@ class PayloadCore:
         """Forget the readings: something was gripped or released."""
         return self.begin(belief.age.shape)
 
-    def weighed(self, belief: PayloadBelief, pull: Numbers, specific: Numbers, sigma: float) -> PayloadBelief:
+    def with_mount_force(
+        self, belief: PayloadBelief, force: Numbers, specific_force: Numbers, sigma: float
+    ) -> PayloadBelief:
         """Take in a force sensor at the arm's mount ([Schmitz] Section VI): it carries arm and payload together.
 
         Args:
             belief: what was read so far.
-            pull: (...) N along the specific force, between arm and vehicle.
-            specific: (...) m/s2, its size.
-            sigma: N, standard deviation of `pull`.
+            force: (...) N along the specific force, between arm and vehicle.
+            specific_force: (...) m/s2, its size.
+            sigma: N, standard deviation of `force`.
         """
         size = belief.x.shape[-1]
         row = np.zeros((*belief.age.shape, size + 1))
-        row[..., 0] = specific
-        row[..., size - 1 - self.arm.joints : size - 1] = np.asarray(specific)[..., None] * self.arm.own[:, 0]
-        row[..., -1] = pull
-        renewed = replace(belief, told=belief.told + row[..., :-1, None] * row[..., None, :] / sigma**2)
+        row[..., 0] = specific_force
+        row[..., size - 1 - self.arm.joints : size - 1] = (
+            np.asarray(specific_force)[..., None] * self.arm.own[:, 0]
+        )
+        row[..., -1] = force
+        renewed = replace(
+            belief, information=belief.information + row[..., :-1, None] * row[..., None, :] / sigma**2
+        )
         return replace(renewed, x=self._solve(renewed, STEPS)[0])
 
     def signals(self, record: ArmRecord) -> ArmSignals:
@@ -110,7 +118,7 @@ class PayloadCore:
         rows, torque = signals.rows[..., at, :, :, :], signals.torque[..., at, :]
         slides, rests = signals.slides[..., at, :], signals.rests[..., at, :]
         calm = ~signals.shaken[..., at, None]
-        way = np.where(slides != 0.0, slides, rests * self.settings.still)
+        way = np.where(slides != 0.0, slides, rests * self.settings.use_resting_joints)
         phi = features(self.arm, rows, way, signals.speed[..., at, :], signals.acceleration[..., at, :])
         expected = self._load(belief.x, phi)
         usable = calm & (way != 0.0) & (np.abs(expected) > self.settings.weak_load)
@@ -190,7 +198,7 @@ class PayloadCore:
         sharpest = np.sqrt(np.einsum("...i,...ij,...j->...", lever, told[..., 1:4, 1:4], lever))
         sigma = np.sqrt(cov[..., 0, 0])
         read = belief.count.sum(axis=(-1, -2)) > 0
-        hung = belief.told[..., 0, 0] > 0
+        hung = belief.information[..., 0, 0] > 0
         return PayloadEstimate(
             mass=x[..., 0],
             sigma=sigma,
@@ -200,9 +208,9 @@ class PayloadCore:
             inertia_sigma=np.sqrt(cov[..., 4, 4]),
             observable=((read & (belief.lever.max(axis=-1) > s.weak_lever)) | hung)
             & (sigma < 0.3 * s.heaviest),
-            place_observable=read & (sharpest > 0.0) & (sharpest < 0.5 * s.place),
+            position_observable=read & (sharpest > 0.0) & (sharpest < 0.5 * s.position_sigma),
             inertia_observable=read & (np.sqrt(told[..., 4, 4]) < 0.5 * s.own_inertia),
-            held=belief.age > s.freshness,
+            stale=belief.age > s.freshness,
             strain=strain,
         )
 
@@ -237,14 +245,14 @@ class PayloadCore:
             axis=-1,
         )
         matrix, vector = self.readings(belief)
-        x, whole = belief.x, precision + belief.told[..., :-1]
+        x, whole = belief.x, precision + belief.information[..., :-1]
         for _ in range(steps):
             beta, slope = coefficients(constants, x)
             turned = matrix @ slope
             H = (np.swapaxes(slope, -1, -2) @ turned).sum(axis=(-3, -4)) + whole
             miss = vector - (matrix @ beta[..., None])[..., 0]
             gradient = (np.swapaxes(slope, -1, -2) @ miss[..., None]).sum(axis=(-3, -4))
-            gradient += belief.told[..., -1:] - belief.told[..., :-1] @ x[..., None]
+            gradient += belief.information[..., -1:] - belief.information[..., :-1] @ x[..., None]
             gradient -= precision @ (x - start)[..., None]
             x = x + np.linalg.solve(H, gradient)[..., 0]
         return x, H

@@ -28,7 +28,7 @@ ALARM = 4.0
 """Deviations of equation (1)."""
 BLIND = 0.4
 """s after a change in which no further one is looked for: the weight settles."""
-KEPT = 10
+BLOCKS_BEFORE = 10
 """Blocks that a change may have gone unnoticed: the mass before it is that of so many blocks ago."""
 STATIC = 0.06
 """By how much starting friction and presliding may exceed that of sliding, relative."""
@@ -63,9 +63,9 @@ class PayloadHistory:
         events: changes of what the arm holds, in their order.
         belief: all that was read since the last.
         time: (K,) s from the first report, ends of the blocks.
-        mass: (K,) kg; NaN where it is not told.
+        mass: (K,) kg; NaN where it is not observable.
         sigma: (K,) its standard deviation, kg.
-        held: (K,) whether it is held from earlier readings.
+        stale: (K,) whether it rests on earlier readings only.
     """
 
     events: tuple[PayloadEvent, ...]
@@ -73,10 +73,10 @@ class PayloadHistory:
     time: Numbers
     mass: Numbers
     sigma: Numbers
-    held: Numbers
+    stale: Numbers
 
 
-def watched(
+def detect_changes(
     filter_: PayloadCore, record: ArmRecord, signals: ArmSignals, mass: float = 0.0
 ) -> PayloadHistory:
     """The changes in the reports (T, J) of one run that begins with a mass held, kg, and what was measured."""
@@ -104,14 +104,14 @@ def watched(
             excess = said
         if now >= quiet:
             belief = filter_.update(belief, signals, first, first + step)
-            earlier = [*earlier[-KEPT:], belief]
+            earlier = [*earlier[-BLOCKS_BEFORE:], belief]
         estimate = filter_.estimate(belief)
         if now >= quiet and events and bool(np.any(belief.count > 0.0)):
             known, known_sigma = float(estimate.mass), float(estimate.sigma)
         told = float(estimate.mass) if estimate.observable else np.nan
-        course.append((now + BLOCK, told, float(estimate.sigma), bool(estimate.held)))
-    time, masses, sigma, held = np.asarray(course).reshape(-1, 4).T
-    return PayloadHistory(tuple(_closed(filter_, events, belief)), belief, time, masses, sigma, held > 0.0)
+        course.append((now + BLOCK, told, float(estimate.sigma), bool(estimate.stale)))
+    time, masses, sigma, stale = np.asarray(course).reshape(-1, 4).T
+    return PayloadHistory(tuple(_closed(filter_, events, belief)), belief, time, masses, sigma, stale > 0.0)
 
 
 def _closed(filter_: PayloadCore, events: list[PayloadEvent], belief: PayloadBelief) -> list[PayloadEvent]:
@@ -134,7 +134,7 @@ def surprise(
     x = np.concatenate([[mass, 0.0, 0.0, 0.0, 0.0], constants.mean])
     spread = np.zeros((len(x), len(x)))
     spread[0, 0] = sigma**2
-    spread[1:4, 1:4] = np.eye(3) * filter_.settings.place**2
+    spread[1:4, 1:4] = np.eye(3) * filter_.settings.position_sigma**2
     spread[PAYLOAD:, PAYLOAD:] = constants.cov
     beta, slope = coefficients(constants, x)
     rows, speed, acceleration = (
@@ -154,12 +154,12 @@ def surprise(
             row = phi @ slope[j, kind]
             edges[kind] = (float(phi @ beta[j, kind]), float(np.sqrt(row @ spread @ row)))
         steady = bool(np.all(way == way[0]) and way[0] != 0.0)
-        found = _beyond(torque, load, lifts, edges, way[0] if steady else 0.0, float(filter_.sigma[j]))
+        found = _excess_sigmas(torque, load, lifts, edges, way[0] if steady else 0.0, float(filter_.sigma[j]))
         worst = found if abs(found) > abs(worst) else worst
     return worst
 
 
-def _beyond(
+def _excess_sigmas(
     torque: float,
     load: float,
     lifts: float,

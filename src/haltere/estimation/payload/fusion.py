@@ -71,7 +71,7 @@ def _frames(arm: Arm) -> Any:
     return jax.jit(frames)
 
 
-def whole_vehicle(
+def vehicle_mass_properties(
     airframe: Airframe, belief: ArmBelief, angle: Numbers, x: Numbers, cov: Numbers
 ) -> tuple[Numbers, Numbers]:
     """(M, c) (4,) of equation (1) and its covariance, from one posterior x (X,), cov (X, X) at angles (J,), rad."""
@@ -106,7 +106,7 @@ def whole_vehicle(
 def payload_in_body(belief: ArmBelief, angle: Numbers, x: Numbers, cov: Numbers) -> tuple[Numbers, Numbers]:
     """Mass, place in body axes (m) and own inertia (5,) of the payload, and their covariance (5, 5).
 
-    Args as in `whole_vehicle`; it is what `haltere.estimation.vehicle.payload.with_payload` asks for.
+    Args as in `vehicle_mass_properties`; it is what `haltere.estimation.vehicle.payload.with_payload` asks for.
     """
     link = belief.arm.link
     turns, places = (np.asarray(part)[link] for part in _frames(belief.arm)(jnp.asarray(angle)))
@@ -116,7 +116,7 @@ def payload_in_body(belief: ArmBelief, angle: Numbers, x: Numbers, cov: Numbers)
     return base + turn @ x[:5], turn @ cov[:5, :5] @ turn.T
 
 
-def fused(sources: Mapping[str, MassSource]) -> VehicleMassProperties:
+def fuse(sources: Mapping[str, MassSource]) -> VehicleMassProperties:
     """All opinions weighed together, and how far each is from the others.
 
     Raises:

@@ -48,7 +48,7 @@ class DriftBudget:
 
 
 @dataclass(frozen=True)
-class HandMeasured:
+class ServoUncertainty:
     """How well constants are known without calibration: relative standard deviations."""
 
     friction: float = 0.2 / np.sqrt(3.0)
@@ -59,9 +59,9 @@ class HandMeasured:
     """Absolute: where the file gives little friction or none, it is not exactly so."""
     least_dry: float = 1e-4
     """Of the stall torque."""
-    rest: float = 0.03
+    at_rest: float = 0.03
     """Absolute, of e in equation (2)."""
-    rest_mean: float = 0.02
+    at_rest_mean: float = 0.02
     """How far from the edge of the friction a joint stops, e in equation (2), by its momentum."""
 
 
@@ -85,24 +85,24 @@ class ArmBelief:
 
     @classmethod
     def from_airframe(
-        cls, airframe: Airframe, known: HandMeasured | None = None, drift: DriftBudget | None = None
+        cls, airframe: Airframe, known: ServoUncertainty | None = None, drift: DriftBudget | None = None
     ) -> Self:
         """Uncalibrated: the numbers of the file, with what may be wrong about them.
 
         The gripper is twice as far out as the centre of mass of the last link, as in
         `haltere.observability.manoeuvres.arm_poses`.
         """
-        known, drift = known or HandMeasured(), drift or DriftBudget()
+        known, drift = known or ServoUncertainty(), drift or DriftBudget()
         arm, servos = Arm.from_airframe(airframe), Servos.from_airframe(airframe)
         joints = len(np.asarray(servos.loss_up))
         mean, sigma = [], []
         for j in range(joints):
             up, down, dry = (float(x[j]) for x in (servos.loss_up, servos.loss_down, servos.coulomb))
             least_dry = known.least_dry * float(servos.stall_torque[j])
-            mean += [up, down, dry, 1.0, known.rest_mean, 1.0]
+            mean += [up, down, dry, 1.0, known.at_rest_mean, 1.0]
             spread = np.hypot(known.friction, drift.ripple)
             sigma += [max(spread * loss, known.least_loss) for loss in (up, down)]
-            sigma += [max(known.friction * dry, least_dry), known.back_emf, known.rest, known.inertia]
+            sigma += [max(known.friction * dry, least_dry), known.back_emf, known.at_rest, known.inertia]
         mean += [1.0] * joints + [1.0]
         sigma += [known.arm] * joints + [drift.voltage]
         gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]

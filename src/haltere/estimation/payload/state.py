@@ -10,7 +10,7 @@ from haltere.foundation.numbers import Numbers
 class PayloadSettings:
     """How a payload is estimated."""
 
-    place: float = 0.0003
+    position_sigma: float = 0.0003
     """m: standard deviation of the centre of mass from the gripper, before any reading."""
     heaviest: float = 1.0
     """kg: standard deviation of the mass before any reading."""
@@ -29,17 +29,17 @@ class PayloadSettings:
     weak_load: float = 0.01
     """N m: expected torque below which the direction of power flow is not known."""
     freshness: float = 0.5
-    """s after the last counted reading from which a value is held, not measured."""
-    still: bool = True
+    """s after the last counted reading from which a value rests on earlier readings."""
+    use_resting_joints: bool = True
     """Whether joints at rest count, poorly."""
     signals: SignalSettings = field(default_factory=SignalSettings)
 
 
-BESIDE = PayloadSettings(place=0.035)
+BESIDE = PayloadSettings(position_sigma=0.035)
 """Where the weight may hang beside the gripper."""
-WHILE_SHAKEN = PayloadSettings(still=False, signals=SignalSettings(shaken=float("inf")))
+WHILE_SHAKEN = PayloadSettings(use_resting_joints=False, signals=SignalSettings(shaken=float("inf")))
 """Where the joints sweep while the base shakes: measured all the same, not held."""
-TURNED = PayloadSettings(own_inertia=4e-4, within=0.1, pose_change=1.2)
+ROTATING_BASE = PayloadSettings(own_inertia=4e-4, within=0.1, pose_change=1.2)
 """Where the base turns to and fro while the joints sweep widely: it tells the own inertia, and looks like no ripple."""
 
 
@@ -57,7 +57,7 @@ class PayloadBelief:
         lever: (..., J) largest torque over mass seen, N m/kg.
         age: (...) s since the last counted reading.
         x: (..., X) most likely values.
-        told: (..., X, X+1) information about x from elsewhere and the vector to it, see `weighed`.
+        told: (..., X, X+1) information about x from elsewhere and the vector to it, see `with_mount_force`.
     """
 
     matrix: Numbers
@@ -69,7 +69,7 @@ class PayloadBelief:
     lever: Numbers
     age: Numbers
     x: Numbers
-    told: Numbers
+    information: Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class PayloadEstimate:
         observable: (...) whether the readings tell the mass.
         place_observable: (...) whether they tell where the weight acts, across the joints' axes and gravity.
         inertia_observable: (...) whether the motion was such that they tell the own inertia.
-        held: (...) whether the value is held from earlier readings.
+        stale: (...) whether the value rests on earlier readings only.
         strain: (...) of its equation (3): about 1 if the servos changed as budgeted, more if they changed more, which
             widens all deviations.
     """
@@ -98,7 +98,7 @@ class PayloadEstimate:
     inertia: Numbers
     inertia_sigma: Numbers
     observable: Numbers
-    place_observable: Numbers
+    position_observable: Numbers
     inertia_observable: Numbers
-    held: Numbers
+    stale: Numbers
     strain: Numbers

@@ -1,4 +1,4 @@
-"""What each rotor does, and how late its speed arrives, learnt at the gyro's rate as rotors are excited in turn.
+"""What each rotor does, and how late its speed arrives, at the gyro's rate while rotors are excited one by one.
 
 In IMU axes, about the centre of mass, with squared rotor speeds u = w^2, rotor accelerations w', body rate W, inertia
 I known up to scale (from the tumbles, `haltere.identification.tumble.inertia`), the laws are
@@ -7,7 +7,7 @@ I known up to scale (from the tumbles, `haltere.identification.tumble.inertia`),
     W' + I^-1 (W x I W) = T u + sum_i b_i w_i' + I^-1 (W x I b_i) w_i      angular acceleration            (2)
     w = a d + c sqrt(d) + w_0 - tau w'                             motor, d = command                      (3)
 
-X r = force of what the tumbles left wrong of the IMU's place, c = bias, both small and with priors (`solve`);
+X r = force of what the tumbles left wrong of the IMU's position, c = bias, both small and with priors (`solve`);
 F, T (3, m) = `force`, `torque`; b_i (3, m) = `spin`: the reaction to a rotor's acceleration, and with W the
 gyroscopic torque of its momentum, both of the same three numbers because b_i = -I^-1 h_i / w_i. The scale of I drops
 out of (2). [Blaha2024] and its method paper fit increments without the gyroscopic and the W x I W terms. (3) is
@@ -16,7 +16,7 @@ ball is taken for it and six products of rates are added to each row of (2).
 
 It is recursive least squares in information form: R <- l R + phi phi^T, s <- l s + phi y. Nothing can wind up,
 because no covariance is propagated; `solve` inverts once, with a prior so weak that it only decides what was never
-excited. `LateLearning` runs a few learners at once, each for one latency of the rotor speeds, and finds the latency.
+excited. `LatencySums` runs a few learners at once, each for one latency of the rotor speeds, and finds the latency.
 """
 
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ from haltere.lie import so3
 SPEED = 1000.0
 """rad/s: speeds are counted in it, accelerations of rotors in `SPIN_UP`, so that regressors are of order one."""
 SPIN_UP = 1e5
-PLACE = 1e-2
-"""m, in which the correction of the place is counted."""
+LEVER_UNIT = 1e-2
+"""m, in which the correction of the IMU's position is counted."""
 PRODUCT = 100.0
 """(rad/s)^2, in which products of rates are counted."""
 CUTOFF = 20.0
@@ -45,7 +45,7 @@ WEAK = 1e-6
 
 @pytree
 @dataclass(frozen=True)
-class Learning:
+class RegressionSums:
     """Filters and sums; everything starts at zero at release."""
 
     signals: State
@@ -54,12 +54,12 @@ class Learning:
     """(6 + 2 m,) body rate, specific force, rotor speeds and command of the sample before."""
     R_force: Array
     s_force: Array
-    R_turn: Array
-    s_turn: Array
+    R_torque: Array
+    s_torque: Array
     R_motor: Array
     s_motor: Array
     count: Array
-    e_turn: Array
+    e_torque: Array
     """() sum of squares of the left side of (2)."""
 
     @classmethod
@@ -77,7 +77,7 @@ class Learning:
 @pytree
 @dataclass(frozen=True)
 class Effectiveness:
-    """What was learnt; rotors along the last axis, IMU axes."""
+    """What each rotor does; rotors along the last axis, IMU axes."""
 
     force: Array
     """(3, m) F, m/s2 per (rad/s)^2."""
@@ -96,9 +96,9 @@ class Effectiveness:
     time_constant: Array
     """(m,) s."""
     shift: Array | float = 0.0
-    """(3,) to add to the IMU's place that was given, m."""
-    left: Array | float = 0.0
-    """() sum of squares that the torque rows leave."""
+    """(3,) to add to the IMU's position that was given, m."""
+    residual: Array | float = 0.0
+    """() sum of squared residuals of the torque rows."""
 
 
 @dataclass(frozen=True)
@@ -113,24 +113,24 @@ class Learner:
 
     def update(
         self,
-        now: Learning,
+        now: RegressionSums,
         gyro: Array,
         accel: Array,
         speeds: Array,
         command: Array,
-        place: Array,
+        imu_position: Array,
         shape: Array,
         inverse: Array,
-    ) -> Learning:
+    ) -> RegressionSums:
         """One sample.
 
         Args:
-            now: what was learnt until now.
+            now: the sums until now.
             gyro: (3,) rad/s, IMU axes.
             accel: (3,) m/s2, IMU axes.
             speeds: (m,) rad/s.
             command: (m,) in 0..1, in force from this sample to the next.
-            place: (3,) of the IMU from the centre of mass, IMU axes, m.
+            imu_position: (3,) from the centre of mass, IMU axes, m.
             shape: (3, 3) inertia up to scale, IMU axes.
             inverse: (3, 3) of it.
         """
@@ -140,67 +140,69 @@ class Learner:
         before = jnp.where(fresh, last, now.last)
         # Slopes are those half a sample ago: so is everything else.
         slopes, mean = (last - before) * self.rate, 0.5 * (last + before)
-        turn, rise, rate, middle = slopes[:3], slopes[6 : 6 + m], mean[:3], mean[6 : 6 + m]
+        angular_acceleration, rotor_acceleration = slopes[:3], slopes[6 : 6 + m]
+        rate, middle = mean[:3], mean[6 : 6 + m]
         coriolis = inverse @ jnp.cross(rate, shape @ rate)
-        lever = lever_force(rate, turn, place)
-        levers = ((so3.hat(turn) + so3.hat(rate) @ so3.hat(rate)) * PLACE).ravel()
+        lever = lever_force(rate, angular_acceleration, imu_position)
+        lever_matrix = ((so3.hat(angular_acceleration) + so3.hat(rate) @ so3.hat(rate)) * LEVER_UNIT).ravel()
         crossing = jnp.outer(middle, rate).ravel() / SPIN_UP
         raw = jnp.concatenate(
             [
                 mean[3:6] - lever,
-                turn + coriolis,
+                angular_acceleration + coriolis,
                 (middle / SPEED) ** 2,
-                rise / SPIN_UP,
+                rotor_acceleration / SPIN_UP,
                 crossing,
                 jnp.outer(rate, rate)[jnp.triu_indices(3)] / PRODUCT,
-                levers,
+                lever_matrix,
                 jnp.ones(1),
             ]
         )
         signals, y = LowPass(self.cutoff, self.rate).step(now.signals, raw)
-        squares, rises, crossed = y[6 : 6 + m], y[6 + m : 6 + 2 * m], y[6 + 2 * m : 6 + 5 * m].reshape(m, 3)
-        turned = jax.vmap(lambda c: inverse @ so3.hat(c) @ shape)(crossed)
-        gyroscopic = turned + rises[:, None, None] * jnp.eye(3)
+        squared_speeds, rotor_accelerations = y[6 : 6 + m], y[6 + m : 6 + 2 * m]
+        crossed = y[6 + 2 * m : 6 + 5 * m].reshape(m, 3)
+        rotated = jax.vmap(lambda c: inverse @ so3.hat(c) @ shape)(crossed)
+        gyroscopic = rotated + rotor_accelerations[:, None, None] * jnp.eye(3)
         of_spin = gyroscopic.transpose(1, 2, 0).reshape(3, 3 * m)
-        rows = jnp.concatenate([jnp.kron(jnp.eye(3), squares), of_spin], axis=1)
+        rows = jnp.concatenate([jnp.kron(jnp.eye(3), squared_speeds), of_spin], axis=1)
         if self.products:
             rows = jnp.concatenate([rows, jnp.kron(jnp.eye(3), y[6 + 5 * m : 12 + 5 * m])], axis=1)
-        of_place = jnp.concatenate([y[-10:-1].reshape(3, 3), y[-1] * jnp.eye(3)], axis=1)
-        pushes = jnp.concatenate([jnp.kron(jnp.eye(3), squares), of_place], axis=1)
+        of_position = jnp.concatenate([y[-10:-1].reshape(3, 3), y[-1] * jnp.eye(3)], axis=1)
+        pushes = jnp.concatenate([jnp.kron(jnp.eye(3), squared_speeds), of_position], axis=1)
         d = jnp.clip(before[6 + m :], 0.0, 1.0)
-        motor = jnp.stack([d, jnp.sqrt(d), jnp.ones(m), -rise / SPIN_UP, middle / SPEED])
+        motor = jnp.stack([d, jnp.sqrt(d), jnp.ones(m), -rotor_acceleration / SPIN_UP, middle / SPEED])
         motors, z = LowPass(self.motor_cutoff, self.rate).step(now.motors, motor)
         regressors = z[:4].T
         keep = self.forgetting
-        return Learning(
+        return RegressionSums(
             signals,
             motors,
             last,
             keep * now.R_force + pushes.T @ pushes,
             keep * now.s_force + pushes.T @ y[:3],
-            keep * now.R_turn + rows.T @ rows,
-            keep * now.s_turn + rows.T @ y[3:6],
+            keep * now.R_torque + rows.T @ rows,
+            keep * now.s_torque + rows.T @ y[3:6],
             keep * now.R_motor + regressors[:, :, None] * regressors[:, None, :],
             keep * now.s_motor + regressors * z[4][:, None],
             now.count + 1.0,
-            keep * now.e_turn + y[3:6] @ y[3:6],
+            keep * now.e_torque + y[3:6] @ y[3:6],
         )
 
 
 def solve(
-    learnt: Learning, noise: ArrayLike = 0.1, place: ArrayLike = 2e-4, bias: ArrayLike = 0.02
+    sums: RegressionSums, noise: ArrayLike = 0.1, position_sigma: ArrayLike = 2e-4, bias: ArrayLike = 0.02
 ) -> Effectiveness:
     """The parameters, from the sums.
 
     Args:
-        learnt: the sums.
+        sums: of `Learner.update`.
         noise: of one sample of the accelerometer, m/s2.
-        place: deviation of the IMU's place that was given, m; large if it was a guess.
-        bias: deviation of the accelerometer's bias, m/s2.
+        position_sigma: of the IMU's position that was given, m; large if it was a guess.
+        bias: standard deviation of the accelerometer's bias, m/s2.
     """
-    m = learnt.s_motor.shape[0]
+    m = sums.s_motor.shape[0]
     strength = jnp.maximum(noise, 0.05) ** 2
-    prior = jnp.zeros(3 * m + 6).at[3 * m : 3 * m + 3].set((PLACE / jnp.asarray(place)) ** 2)
+    prior = jnp.zeros(3 * m + 6).at[3 * m : 3 * m + 3].set((LEVER_UNIT / jnp.asarray(position_sigma)) ** 2)
     prior = prior.at[3 * m + 3 :].set(jnp.asarray(bias) ** -2.0)
 
     def solved(R: Array, s: Array) -> Array:
@@ -208,10 +210,10 @@ def solve(
         unit = R / jnp.outer(scale, scale) + WEAK * jnp.eye(R.shape[0])
         return solve_definite(unit, s / scale) / scale
 
-    pushes = solved(learnt.R_force + strength * jnp.diag(prior), learnt.s_force)
+    pushes = solved(sums.R_force + strength * jnp.diag(prior), sums.s_force)
     force = pushes[: 3 * m].reshape(3, m) / SPEED**2
-    both = solved(learnt.R_turn, learnt.s_turn)
-    motor = jax.vmap(solved)(learnt.R_motor, learnt.s_motor)
+    both = solved(sums.R_torque, sums.s_torque)
+    motor = jax.vmap(solved)(sums.R_motor, sums.s_motor)
     motor = motor * jnp.asarray([SPEED, SPEED, SPEED, SPEED / SPIN_UP])
     linear, root, idle, lag = motor.T
     return Effectiveness(
@@ -223,8 +225,8 @@ def solve(
         root,
         idle,
         lag,
-        PLACE * pushes[3 * m : 3 * m + 3],
-        learnt.e_turn - learnt.s_turn @ both,
+        LEVER_UNIT * pushes[3 * m : 3 * m + 3],
+        sums.e_torque - sums.s_torque @ both,
     )
 
 
@@ -248,11 +250,11 @@ SAMPLES = (0, 2, 4)
 
 @pytree
 @dataclass(frozen=True)
-class LateLearning:
+class LatencySums:
     """Sums for each latency of `SAMPLES`, and the samples that are held back.
 
     Telemetry brings a rotor's speed later than gyro and accelerometer bring what it did; half a millisecond already
-    turns the thrust axis of [Blaha2024]'s hexarotor by two degrees. A learner for the latency L_k gets IMU and
+    rotates the thrust axis of [Blaha2024]'s hexarotor by two degrees. A learner for the latency L_k gets IMU and
     commands that are held back by L_k, so that they meet the late speeds. What its torque rows leave,
 
         E_k = sum y^2 - s^T theta                                                                          (4)
@@ -261,7 +263,7 @@ class LateLearning:
     read off at the smallest E.
     """
 
-    learning: Learning
+    sums: RegressionSums
     """With a first axis for the latencies."""
     past: Array
     """(5, 6 + m) gyro, accelerometer and command of the last samples, the newest first."""
@@ -269,29 +271,29 @@ class LateLearning:
     @classmethod
     def begin(cls, rotors: int, products: bool = False) -> Self:
         """Nothing seen."""
-        one = Learning.begin(rotors, products)
+        one = RegressionSums.begin(rotors, products)
         many = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(SAMPLES), *x.shape)), one)
         return cls(many, jnp.zeros((SAMPLES[-1] + 1, 6 + rotors)))
 
-    def held(self, gyro: Array, accel: Array, command: Array) -> "LateLearning":
+    def hold_back(self, gyro: Array, accel: Array, command: Array) -> "LatencySums":
         """With one more sample to hold back; to be called from before release on."""
         newest = jnp.concatenate([gyro, accel, command])[None]
-        return LateLearning(self.learning, jnp.concatenate([newest, self.past[:-1]]))
+        return LatencySums(self.sums, jnp.concatenate([newest, self.past[:-1]]))
 
     def update(
-        self, learner: Learner, speeds: Array, place: Array, shape: Array, inverse: Array
-    ) -> "LateLearning":
-        """Rotor speeds (m,) that arrive now, against what was held; the rest as `Learner.update`."""
+        self, learner: Learner, speeds: Array, imu_position: Array, shape: Array, inverse: Array
+    ) -> "LatencySums":
+        """Rotor speeds (m,) that arrive now, against what was held back; the rest as `Learner.update`."""
 
-        def one(now: Learning, seen: Array) -> Learning:
-            return learner.update(now, seen[:3], seen[3:6], speeds, seen[6:], place, shape, inverse)
+        def one(now: RegressionSums, seen: Array) -> RegressionSums:
+            return learner.update(now, seen[:3], seen[3:6], speeds, seen[6:], imu_position, shape, inverse)
 
-        return LateLearning(jax.vmap(one)(self.learning, self.past[jnp.asarray(SAMPLES)]), self.past)
+        return LatencySums(jax.vmap(one)(self.sums, self.past[jnp.asarray(SAMPLES)]), self.past)
 
     def solve(self, rate: float, **prior: ArrayLike) -> tuple[Effectiveness, Array]:
         """The parameters and the latency, s; `prior` as for the function `solve`."""
-        found: Any = jax.vmap(lambda one: solve(one, **prior))(self.learning)
-        before, here, after = found.left
+        found: Any = jax.vmap(lambda one: solve(one, **prior))(self.sums)
+        before, here, after = found.residual
         bend = before - 2.0 * here + after
         shift = jnp.clip(0.5 * (before - after) / jnp.where(bend > 0.0, bend, jnp.inf), -1.0, 1.0)
         weights = jnp.stack([0.5 * shift * (shift - 1.0), 1.0 - shift**2, 0.5 * shift * (shift + 1.0)])

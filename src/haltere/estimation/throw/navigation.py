@@ -1,7 +1,7 @@
 """Attitude, velocity and heading of a thrown IMU from its own readings and a track of positions.
 
 Before the throw the IMU rests in a hand: its mean reading is the direction of up, which gives its attitude up to
-heading, R_LI. From there the gyro is integrated, so L is a level frame that is turned against the world by an unknown
+heading, R_LI. From there the gyro is integrated, so L is a level frame that is rotated against the world by an unknown
 angle psi about the vertical. While the vehicle falls and its rotors push, with s = double integral of R_LI f + g since
 release,
 
@@ -26,7 +26,7 @@ WEAK = 1e-6
 
 
 def level(accel: Array) -> Array:
-    """(4,) quaternion q_LI of an IMU at rest whose mean reading is `accel` (3,): the shortest turn to up."""
+    """(4,) quaternion q_LI of an IMU at rest whose mean reading is `accel` (3,): the shortest rotation to up."""
     up = accel / jnp.linalg.norm(accel)
     w = 1.0 + up[2]
     turn = jnp.stack([w, up[1], -up[0], jnp.zeros(())])
@@ -36,11 +36,11 @@ def level(accel: Array) -> Array:
 
 
 def about_up(angle: Array) -> Array:
-    """(4,) quaternion of a turn about the vertical by `angle`, rad."""
+    """(4,) quaternion of a rotation about the vertical by `angle`, rad."""
     return jnp.stack([jnp.cos(0.5 * angle), jnp.zeros(()), jnp.zeros(()), jnp.sin(0.5 * angle)])
 
 
-def turned(wxyz: Array, gyro: Array, dt: float) -> Array:
+def rotate_by_gyro(wxyz: Array, gyro: Array, dt: float) -> Array:
     """(4,) the attitude after a short time `dt`, s, with the rate `gyro` (3,), rad/s, body axes."""
     later = so3.multiply_wxyz(wxyz, jnp.concatenate([jnp.ones(1), 0.5 * dt * gyro]))
     return jnp.asarray(later / jnp.linalg.norm(later))
@@ -59,9 +59,9 @@ class Heading:
         """Nothing seen."""
         return cls(jnp.zeros((8, 8)), jnp.zeros(8))
 
-    def update(self, time: Array, moved: Array, position: Array, weight: Array) -> "Heading":
-        """One position (3,) m at `time` s since release, with s = `moved` (3,) m; `weight` 0 leaves it out."""
-        x, y, z = moved
+    def update(self, time: Array, displacement: Array, position: Array, weight: Array) -> "Heading":
+        """One position (3,) m at `time` s since release, with s = `displacement` (3,) m; `weight` 0 leaves it out."""
+        x, y, z = displacement
         o, i = jnp.zeros(()), jnp.ones(())
         rows = jnp.stack(
             [
@@ -110,7 +110,7 @@ class Track:
         return Track(
             self.position + dt * self.velocity + 0.5 * dt**2 * slope,
             self.velocity + dt * slope,
-            turned(self.wxyz, gyro, dt),
+            rotate_by_gyro(self.wxyz, gyro, dt),
             self.P,
             self.pushed + dt * push,
         )

@@ -282,7 +282,7 @@ class VehicleCoordinates:
 
     def constants(self, mean: Mean) -> Mean:
         """The constant blocks of a whole state."""
-        return self.constant.part(mean)
+        return self.constant.select(mean)
 
 
 _on_spheres = compiled(jax.vmap(s2.box_plus))

@@ -172,7 +172,7 @@ class VehicleCore:
             "rotor_speed": jnp.asarray(speeds),
             **{name: jnp.asarray(np.zeros(3)) for name in ("accel_bias", "gyro_bias", "wind")},
         }
-        return self.chart.moving.part(moving)
+        return self.chart.moving.select(moving)
 
     def principal_attitude(self, wxyz: Array) -> Array:
         """(4,) q_WM of the vehicle whose pose sensor is at q_WS = `wxyz` (4,)."""
@@ -357,7 +357,7 @@ class VehicleCore:
         end, trails, _ = self._filtered(belief, frames, self.noise)
         trail = jax.tree.map(lambda *parts: np.concatenate(parts), *trails)
         nominal = SmoothedTrajectory(
-            trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean)
+            trail.moving, trail.noise, chart.moving.select(end.mean), chart.constants(end.mean)
         )
         whole, cov = filled(frames, CHUNK), end.cov
         for _ in range(iterations):

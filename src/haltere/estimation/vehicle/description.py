@@ -108,7 +108,7 @@ def describe_vehicle(
             np.asarray(rotors.drag_coefficient) / np.asarray(rotors.thrust_coefficient)
         ),
     }
-    return Description(chart, chart.printed.part({**printed, **_effects(airframe, R_BM)}), R_BM, com)
+    return Description(chart, chart.printed.select({**printed, **_effects(airframe, R_BM)}), R_BM, com)
 
 
 def _effects(airframe: Airframe, R_BM: np.ndarray) -> Mean:

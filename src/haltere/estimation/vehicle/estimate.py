@@ -84,7 +84,7 @@ class VehicleEstimate:
         moments = np.asarray(self._in_print[0]["inertia"])
         row = np.zeros(self.chart.printed.dimension)
         signs = np.where(np.arange(3) == np.argmax(moments), 1.0, -1.0)
-        row[self.chart.printed.places["inertia"]] = signs
+        row[self.chart.printed.slices["inertia"]] = signs
         return row, float(signs @ moments)
 
     def judged(self) -> list[ParameterVerdict]:
@@ -104,7 +104,7 @@ class VehicleEstimate:
         if excess <= 0.0:
             return None
         sigma = float(np.sqrt(row @ self.printed_cov @ row))
-        axis = "xyz"[int(np.argmax(row[self.chart.printed.places["inertia"]]))]
+        axis = "xyz"[int(np.argmax(row[self.chart.printed.slices["inertia"]]))]
         return (
             f"inertia.{axis}{axis} came out larger than the two others together, by {excess:.2g} kg m2 (sigma "
             f"{sigma:.2g}), which no body has: the likeliest possible numbers are given; fly more about this axis, or "

@@ -223,8 +223,8 @@ def _with_values(core: VehicleCore, values: Mapping[str, float]) -> VehicleCore:
     space, physical = core.chart.printed, {k: np.array(x) for k, x in core.description.printed.items()}
     for name, value in values.items():
         row = core.chart.names.index(name)
-        block = next(b for b in space.blocks if space.places[b.name].start <= row < space.places[b.name].stop)
-        at = row - space.places[block.name].start
+        block = next(b for b in space.blocks if space.slices[b.name].start <= row < space.slices[b.name].stop)
+        at = row - space.slices[block.name].start
         if block.kind == "rotation":
             vector = np.array(so3.log_wxyz(physical[block.name]))
             vector[at] = value

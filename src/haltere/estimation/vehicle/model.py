@@ -191,7 +191,7 @@ def shifted(space: Space, mean: Mean, error: Array) -> Mean:
     """`space.plus` for kernels: what turns is evaluated scalar by scalar."""
     return {
         b.name: (partial(scalars, b.plus) if b.kind in CURVED else b.plus)(
-            mean[b.name], error[space.places[b.name]]
+            mean[b.name], error[space.slices[b.name]]
         )
         for b in space.blocks
     }

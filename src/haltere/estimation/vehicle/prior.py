@@ -127,10 +127,10 @@ def prior_at(
         state: where to linearise.
     """
     offset = chart.moving.minus(prior.moving, state)
-    moving = chart.moving.carried(state, offset, jnp.diag(prior.moving_sigma**2))
+    moving = chart.moving.recentred(state, offset, jnp.diag(prior.moving_sigma**2))
     here = chart.to_printed(chart.constants(state))
     away = chart.printed.minus(prior.printed, here)
-    printed = chart.printed.carried(here, away, prior.cov)
+    printed = chart.printed.recentred(here, away, prior.cov)
     J = chart.jacobian(here)
     mean = jnp.concatenate([offset, J @ away])
     cov = jax.scipy.linalg.block_diag(moving, J @ printed @ J.T)

@@ -181,7 +181,7 @@ def smooth(
     m, P = prior(first)
     end, trail = run(chart, noise, VehicleBelief(chart.space.plus(first, m), P), frames, gate)
     begun = SmoothedTrajectory(
-        trail.moving, trail.noise, chart.moving.part(end.mean), chart.constants(end.mean)
+        trail.moving, trail.noise, chart.moving.select(end.mean), chart.constants(end.mean)
     )
 
     def iterate(carry: tuple[SmoothedTrajectory, Array], _: None) -> Any:
@@ -212,7 +212,7 @@ def refined(
     new = SmoothedTrajectory(
         plus(nominal.moving, errors[..., :width]),
         nominal.noise + errors[..., width:],
-        chart.moving.part(mean),
+        chart.moving.select(mean),
         chart.constants(mean),
     )
     return new, P, size

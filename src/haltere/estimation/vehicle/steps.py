@@ -159,7 +159,7 @@ def stepped(
     new = 0.5 * (new + new.T) + jnp.diag(walk)
     if "spin" in chart.effects:
         by_rise = noise.rise * dt * spin_answer(chart, mean)
-        rates = chart.space.places["rates"]
+        rates = chart.space.slices["rates"]
         new = new.at[rates, rates].add(by_rise.T @ by_rise)
     return new
 
@@ -226,7 +226,7 @@ def imu_step(
     cov = stepped(chart, turned(chart, cov, C, gain.gain, B), Phi, noise, step.dt, mean)
     if noise.change is not None:
         cov = cov + step.dt * change_spread(chart, mean, noise.change)
-    return VehicleBelief(later, cov), (chart.moving.part(mean), gain.shift[n:], gain.nis)
+    return VehicleBelief(later, cov), (chart.moving.select(mean), gain.shift[n:], gain.nis)
 
 
 def run(

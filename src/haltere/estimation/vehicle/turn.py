@@ -48,7 +48,7 @@ def turned(chart: VehicleCoordinates, cov: Array, C: Array, gain: Array, B: Arra
 
     `cov` and `gain` may have more rows than the state; they stay where they are. Both changes are one product.
     """
-    theta, n = chart.space.places["attitude"], C.shape[0]
+    theta, n = chart.space.slices["attitude"], C.shape[0]
     rows = cov[theta] - gain[theta] @ B - B[:, theta].T @ gain.T
     C = jnp.pad(C, ((0, cov.shape[0] - n), (0, 0)))
     half = rows + 0.5 * rows[:, theta] @ C.T

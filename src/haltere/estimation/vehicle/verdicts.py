@@ -70,7 +70,7 @@ def judge(
 def _wide(chart: VehicleCoordinates, printed: Mean, place: int, sigma: float) -> bool:
     """Whether a number that must be above zero has an interval wider than `WIDE` times its value."""
     for block in chart.printed.blocks:
-        span = chart.printed.places[block.name]
+        span = chart.printed.slices[block.name]
         if span.start <= place < span.stop:
             if block.name not in POSITIVE:
                 return False

@@ -44,7 +44,7 @@ def vehicle_parameters(estimate: VehicleEstimate, grown: float, misfit: bool) ->
 def _axes(estimate: VehicleEstimate) -> tuple[Floats, Floats]:
     """Thrust axes (N, 3) and the covariance of each (N, 3, 3)."""
     chart, (axes, slopes) = estimate.chart, estimate.thrust_axes()
-    first = chart.printed.places["rotor_tilt"].start
+    first = chart.printed.slices["rotor_tilt"].start
     covs = []
     for i in range(chart.count):
         own = slice(first + 2 * i, first + 2 * i + 2)
@@ -55,7 +55,7 @@ def _axes(estimate: VehicleEstimate) -> tuple[Floats, Floats]:
 def vehicle_covariance(estimate: VehicleEstimate, parameters: list[Parameter], grown: float) -> Covariance:
     """Of all parameters: J P J^T, where J turns tilts into axes and leaves the rest; their sigmas on its diagonal."""
     chart, slopes = estimate.chart, estimate.thrust_axes()[1]
-    block = chart.printed.places["rotor_tilt"]
+    block = chart.printed.slices["rotor_tilt"]
     own = dict(zip(chart.names, np.eye(len(chart.names)), strict=True))
     for i in range(chart.count):
         head = chart.names[block.start + 2 * i].rsplit(".", 1)[0]

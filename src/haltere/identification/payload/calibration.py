@@ -64,7 +64,7 @@ def calibrate(
         raise PayloadError(msg)
     if min(masses) < 0.0:
         raise PayloadError(f"got a mass of {min(masses):g} kg, expected zero or more; give kg")
-    filter_ = PayloadCore(belief, replace(settings or PayloadSettings(), still=False))
+    filter_ = PayloadCore(belief, replace(settings or PayloadSettings(), use_resting_joints=False))
     parts: list[tuple[Numbers, Numbers, float]] = []
     slid: Numbers | float = 0.0
     for record, mass in zip(records, masses, strict=True):

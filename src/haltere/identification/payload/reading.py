@@ -16,11 +16,11 @@ from haltere.doctor.arm import payload_faults
 from haltere.doctor.finding import Finding
 from haltere.dynamics.servo import Servos
 from haltere.estimation.payload.core import PayloadCore
-from haltere.estimation.payload.events import PayloadHistory, watched
+from haltere.estimation.payload.events import PayloadHistory, detect_changes
 from haltere.estimation.payload.model import ArmBelief, DriftBudget
 from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.signals import ArmSignals
-from haltere.estimation.payload.state import BESIDE, TURNED, PayloadEstimate, PayloadSettings
+from haltere.estimation.payload.state import BESIDE, ROTATING_BASE, PayloadEstimate, PayloadSettings
 from haltere.flight import Channel, Flight
 from haltere.flight.resampling import interpolate_columns
 from haltere.foundation.arrays import double_precision
@@ -278,10 +278,12 @@ def estimate_payload(
     if calibration is not None:
         belief = load_calibration(calibration, belief).drifted(DriftBudget())
     log = arm_log(flight, vehicle, effort)
-    settings = TURNED if rotating_base else PayloadSettings()
-    filter_ = PayloadCore(belief, replace(settings, place=BESIDE.place) if beside_gripper else settings)
+    settings = ROTATING_BASE if rotating_base else PayloadSettings()
+    filter_ = PayloadCore(
+        belief, replace(settings, position_sigma=BESIDE.position_sigma) if beside_gripper else settings
+    )
     signals = filter_.signals(log.record)
-    history = watched(filter_, log.record, signals)
+    history = detect_changes(filter_, log.record, signals)
     return PayloadReading(log, filter_, signals, history, payload_faults(belief, log.record))
 
 
@@ -289,7 +291,7 @@ def estimate_to_dict(estimate: PayloadEstimate, trusted: bool = True) -> dict[st
     """An estimate as plain data; of readings with faults it says only that nothing is observable."""
     mass, sigma = float(estimate.mass), float(estimate.sigma)
     observable = trusted and bool(estimate.observable)
-    positioned = observable and bool(estimate.place_observable)
+    positioned = observable and bool(estimate.position_observable)
     rotated = observable and bool(estimate.inertia_observable)
     return {
         "mass": mass if observable else None,
@@ -302,7 +304,7 @@ def estimate_to_dict(estimate: PayloadEstimate, trusted: bool = True) -> dict[st
         "inertia": float(estimate.inertia) if rotated else None,
         "inertia_sigma": float(estimate.inertia_sigma) if rotated else None,
         "inertia_observable": rotated,
-        "held": bool(estimate.held),
+        "held": bool(estimate.stale),
         "strain": float(estimate.strain),
     }
 

@@ -227,7 +227,7 @@ def _compiled(chart: VehicleCoordinates) -> Any:
         noise: VehicleNoise, belief: VehicleBelief, cov: Array, constants: Mean, frames: Frames, gate: Array
     ) -> tuple[VehicleBelief, Array, Mean]:
         end, trail = run(chart, noise, belief, frames, gate)  # type: ignore[arg-type]
-        nominal = SmoothedTrajectory(trail.moving, trail.noise, chart.moving.part(end.mean), constants)
+        nominal = SmoothedTrajectory(trail.moving, trail.noise, chart.moving.select(end.mean), constants)
         nothing = jnp.zeros(chart.space.dimension)
         return end, bound(chart, noise, lambda _: (nothing, cov), nominal, frames), trail.moving
 

@@ -105,7 +105,7 @@ def _compiled_launch(rotors: int) -> Any:
         noise: SensorNoise,
     ) -> dict[str, Array]:
         def watch(now: Launch) -> dict[str, Array]:
-            solved, _ = now.learning.solve(RATE, noise=noise.accel, place=PLACE)
+            solved, _ = now.learning.solve(RATE, noise=noise.accel, position_sigma=PLACE)
             thrust = thrust_axis(solved.force, solved.torque, squarings=10, gravity=GRAVITY)
             return {
                 "time": now.throw.clock,

@@ -176,7 +176,7 @@ SENTENCES = {
 def draw_bands(histories: EstimateHistories, group: str) -> go.Figure:
     """Mean over the flights, their spread (shaded), truth (dashed) and truth with the filter's own sigma (dotted)."""
     _, block, unit, factor, rows = GROUPS[group]
-    places = np.arange(histories.values.shape[2])[histories.coordinates.printed.places[block]][rows]
+    places = np.arange(histories.values.shape[2])[histories.coordinates.printed.slices[block]][rows]
     figure = go.Figure()
     for i, place in enumerate(places):
         colour = theme.SERIES[i % len(theme.SERIES)]

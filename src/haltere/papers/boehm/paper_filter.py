@@ -45,7 +45,7 @@ def iterated_update(
     derivative H (r - H d at y + d) are known at any y, Gauss-Newton on the posterior ([BellCathey1993],
     [Hertzberg2013]) goes
 
-        e = x - y,   P_y = T P T^T, P as it weighs errors about y = `Space.carried`                       (1)
+        e = x - y,   P_y = T P T^T, P as it weighs errors about y = `Space.recentred`                       (1)
         y <- y + (e + K (r - H e)),   K = P_y H^T (H P_y H^T + R)^-1                                      (2)
 
     from y = x; one iteration is the extended filter. The covariance is Joseph's at the last y.
@@ -61,7 +61,7 @@ def iterated_update(
         residual, H = linearise(here)
         offset = space.minus(mean, here)
         innovation = jnp.where(first.used, residual - H @ offset, 0.0)
-        new, gain = update(space.carried(here, offset, cov), H, R, innovation, first.used)
+        new, gain = update(space.recentred(here, offset, cov), H, R, innovation, first.used)
         shift = offset + gain.gain @ innovation
         return (space.plus(here, shift), space.transported(here, shift, new), gain), None
 
@@ -91,28 +91,31 @@ def run_printed(
         return jnp.concatenate([D[:, :m], D[:, m:n] @ coordinates.jacobian(printed), D[:, n:]], axis=1)
 
     def state(mean: Mean) -> Mean:
-        return {**coordinates.moving.part(mean), **coordinates.to_coordinates(coordinates.printed.part(mean))}
+        return {
+            **coordinates.moving.select(mean),
+            **coordinates.to_coordinates(coordinates.printed.select(mean)),
+        }
 
     def step(carry: tuple[Mean, Array], now: Steps) -> Any:
         mean, cov = carry
 
         def linearise(at: Mean) -> tuple[Array, Array]:
             expected, H = linear_imu(state(at), now.speeds + at["rattle"], coordinates, now.rise)
-            return now.imu - expected, turned(H, coordinates.printed.part(at))
+            return now.imu - expected, turned(H, coordinates.printed.select(at))
 
         start = {**mean, "rattle": jnp.zeros(N)}
         known = with_noise(cov, noise, N)
         new, cov, gain = iterated_update(wide, start, known, linearise, noise.imu**2, iterations)
         later, Phi = linear_step(state(new), now.speeds + new["rattle"], now.dt, coordinates, now.rise)
-        cov = stepped(coordinates, cov, turned(Phi, coordinates.printed.part(new)), noise, now.dt, new)
-        return ({**space.part(new), **later}, cov), gain.nis
+        cov = stepped(coordinates, cov, turned(Phi, coordinates.printed.select(new)), noise, now.dt, new)
+        return ({**space.select(new), **later}, cov), gain.nis
 
     def frame(carry: tuple[Mean, Array], now: Frames) -> Any:
         mean, cov = carry
 
         def linearise(at: Mean) -> tuple[Array, Array]:
             residual, H, _ = pose_residual(coordinates, state(at), now.place, now.wxyz, now.pose_valid)
-            return residual, turned(H, coordinates.printed.part(at))
+            return residual, turned(H, coordinates.printed.select(at))
 
         mean, cov, gain = iterated_update(space, mean, cov, linearise, noise.pose**2, iterations, gate)
         carry, nis = jax.lax.scan(step, (mean, cov), now.steps)
@@ -120,7 +123,7 @@ def run_printed(
 
     printed = coordinates.to_printed(coordinates.constants(belief.mean))
     back = jax.scipy.linalg.block_diag(jnp.eye(m), jnp.linalg.inv(coordinates.jacobian(printed)))
-    first = ({**coordinates.moving.part(belief.mean), **printed}, back @ belief.cov @ back.T)
+    first = ({**coordinates.moving.select(belief.mean), **printed}, back @ belief.cov @ back.T)
     (mean, cov), nis = jax.lax.scan(frame, first, frames)
-    forth = jax.scipy.linalg.block_diag(jnp.eye(m), coordinates.jacobian(coordinates.printed.part(mean)))
+    forth = jax.scipy.linalg.block_diag(jnp.eye(m), coordinates.jacobian(coordinates.printed.select(mean)))
     return VehicleBelief(state(mean), forth @ cov @ forth.T), nis

@@ -100,7 +100,7 @@ class Series(NamedTuple):
     @property
     def group_ratios(self) -> dict[str, float]:
         """The same for each block of the physical numbers, and for the biases."""
-        o, places = self.outcome, self.coordinates.printed.places
+        o, places = self.outcome, self.coordinates.printed.slices
         squares = np.square(np.asarray(o.error / o.bound))
         found = {name: float(np.sqrt(np.mean(squares[:, place]))) for name, place in places.items()}
         return found | {"bias": float(np.sqrt(np.mean(np.square(o.bias_error / o.bias_bound))))}
@@ -200,7 +200,7 @@ def truth_of(
         "rates": s.twist[:, 3:],
     }
     sampled |= {"accel_bias": one.bias[:, :3], "gyro_bias": one.bias[:, 3:], "wind": one.wind}
-    moving = {name: framed(x) for name, x in coordinates.moving.part(sampled).items()}
+    moving = {name: framed(x) for name, x in coordinates.moving.select(sampled).items()}
     last = {name: x[-1, -1] for name, x in moving.items()}
     dt = jnp.asarray(1.0 / conditions.rate)
     later, _ = linear_step(
@@ -309,7 +309,7 @@ def _outcome(
 
     printed_error = coordinates.printed.minus(there, here)
     sigma = printed_sigma(cov, here)
-    places = coordinates.space.places
+    places = coordinates.space.slices
     null = np.r_[places["log_mass"], places["log_scale"], places["slide"]]
     biases = slice(places["accel_bias"].start, places["gyro_bias"].stop)
     return Outcome(

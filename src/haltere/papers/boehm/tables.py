@@ -146,7 +146,7 @@ def errors_and_bounds(series: Series, block: str, rows: slice) -> tuple[np.ndarr
     if block in ("accel_bias", "gyro_bias"):
         place = slice(0, 3) if block == "accel_bias" else slice(3, 6)
         return np.asarray(o.bias_error[:, place][:, rows]), np.asarray(o.bias_bound[:, place][:, rows])
-    place = series.coordinates.printed.places[block]
+    place = series.coordinates.printed.slices[block]
     return np.asarray(o.error[:, place][:, rows]), np.asarray(o.bound[:, place][:, rows])
 
 

@@ -30,7 +30,7 @@ from haltere.estimation.payload.fusion import (
     MassSource,
     VehicleMassProperties,
     payload_in_body,
-    whole_vehicle,
+    vehicle_mass_properties,
 )
 from haltere.estimation.payload.record import ArmRecord
 from haltere.estimation.payload.state import PayloadBelief
@@ -150,7 +150,7 @@ class GripChain:
         return [self._source(a, u, P) if s else None for a, u, P, s in zip(angle, x, cov, seen, strict=True)]
 
     def _source(self, angle: Numbers, x: Numbers, cov: Numbers) -> MassSource:
-        value, spread = whole_vehicle(vehicle(), self.payload.arm, angle, x, cov)
+        value, spread = vehicle_mass_properties(vehicle(), self.payload.arm, angle, x, cov)
         return MassSource((0, 1, 2, 3), value, spread + 1e-14 * np.eye(4))
 
 

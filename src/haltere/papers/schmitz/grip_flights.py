@@ -16,7 +16,7 @@ import numpy as np
 from haltere.control.trim import Compensation
 from haltere.estimation.cog.payload import THRUST_CHANGE
 from haltere.estimation.payload.core import PayloadCore
-from haltere.estimation.payload.fusion import whole_vehicle
+from haltere.estimation.payload.fusion import vehicle_mass_properties
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Numbers
 from haltere.papers.schmitz.bench import Bench, arm_of_bench, draw_arms, payloads, sweep_motion
@@ -62,7 +62,7 @@ class GripCase:
         rng, runs = bench.rng, bench.runs
         rotors = len(vehicle().rotors)
         strength = ROTORS * rng.standard_normal((runs, 1)) + ROTOR * rng.standard_normal((runs, rotors))
-        offset = chain.payload.settings.place * rng.standard_normal((runs, 3))
+        offset = chain.payload.settings.position_sigma * rng.standard_normal((runs, 3))
         loaded = THRUST_CHANGE * rng.standard_normal(runs)
         hung = payloads(mass, runs, offset)
         plant = GripPlant(bench.later, bench.bodies, hung, jnp.asarray(strength), jnp.asarray(loaded))
@@ -79,7 +79,7 @@ class GripCase:
             x = np.ones(size)
             x[:5] = [self.mass, *self.offset[i], 0.0]
             x[-1 - scale.shape[1] : -1] = scale[i]
-            found.append(whole_vehicle(airframe, arm, angle[i], x, np.zeros((size, size)))[0])
+            found.append(vehicle_mass_properties(airframe, arm, angle[i], x, np.zeros((size, size)))[0])
         return np.stack(found)
 
 

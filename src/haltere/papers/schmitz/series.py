@@ -52,7 +52,7 @@ class MassHistory:
         last: the estimate at the end.
         mass: (N, K) kg, every tenth of a second.
         sigma: (N, K).
-        held: (N, K).
+        stale: (N, K).
         time: (K,) s.
         settled: (N,) s from loading until the mass stays within 5 % (or 2 g) of its last value.
     """
@@ -60,7 +60,7 @@ class MassHistory:
     last: PayloadEstimate
     mass: Numbers
     sigma: Numbers
-    held: Numbers
+    stale: Numbers
     time: Numbers
     settled: Numbers
 
@@ -148,7 +148,7 @@ def measure_record(
             found[-1],
             mass,
             np.stack([one.sigma for one in found], axis=-1),
-            np.stack([one.held for one in found], axis=-1),
+            np.stack([one.stale for one in found], axis=-1),
             time,
             (late + 1) * every / RATE + first - LOADED,
         ),

@@ -152,7 +152,7 @@ def series_b_rows(runs: SchmitzRuns) -> list[PaperRow]:
                 late = (ours.time > first + 1.0) & (ours.time <= last)
                 rows.append(
                     PaperRow(
-                        f"{way}, ours, {words}: not flagged held", "1", 1.0 - ours.held[:, late].mean(), 0.0
+                        f"{way}, ours, {words}: not flagged held", "1", 1.0 - ours.stale[:, late].mean(), 0.0
                     )
                 )
         errors = np.abs(runs.through[vertical].mass - SHAKEN) / SHAKEN
@@ -180,10 +180,10 @@ def position_rows(runs: SchmitzRuns) -> list[PaperRow]:
         errors = np.abs(estimate.center_of_mass - truth)[:, 2]
         rows += [
             PaperRow(f"{name}: mean error along the arm", "m", errors.mean(), bound),
-            PaperRow(f"{name}: called unobservable", "1", 1.0 - estimate.place_observable.mean(), 0.0),
+            PaperRow(f"{name}: called unobservable", "1", 1.0 - estimate.position_observable.mean(), 0.0),
         ]
     refused, _ = runs.positions["pose (0, 90)"]
-    rows.append(PaperRow("pose (0, 90) called observable", "1", refused.place_observable.mean(), 0.0))
+    rows.append(PaperRow("pose (0, 90) called observable", "1", refused.position_observable.mean(), 0.0))
     return rows
 
 

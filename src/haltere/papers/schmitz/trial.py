@@ -56,7 +56,7 @@ class Trial:
         """For its page."""
         x = self.filter.posterior(self.belief)[0]
         mass = np.where(self.estimate.observable, self.history.mass, np.nan)
-        values = (self.history.time, mass, self.history.sigma, self.history.held)
+        values = (self.history.time, mass, self.history.sigma, self.history.stale)
         return PayloadPage(
             self.filter, self.signals, x, *values, self.estimate, (), self.findings, self.truth
         )

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from haltere.dynamics import State
-from haltere.estimation.throw.effectiveness import LateLearning
+from haltere.estimation.throw.effectiveness import LatencySums
 from haltere.estimation.throw.excitation import ThrowDetector
 from haltere.estimation.throw.navigation import Heading
 from haltere.foundation.arrays import Array, ArrayLike, pytree
@@ -80,7 +80,7 @@ class Launch:
 
     state: State
     throw: ThrowDetector
-    learning: LateLearning
+    learning: LatencySums
     wxyz: Array
     """(4,) q_LI."""
     moved: Array

@@ -27,9 +27,9 @@ from haltere.dynamics.solve import gravity_in_body
 from haltere.estimation.core.low_pass import LowPass
 from haltere.estimation.core.rls import forgetting_of
 from haltere.estimation.throw.effectiveness import SAMPLES as LATE
-from haltere.estimation.throw.effectiveness import Effectiveness, LateLearning, Learner
+from haltere.estimation.throw.effectiveness import Effectiveness, LatencySums, Learner
 from haltere.estimation.throw.excitation import ThrowDetector
-from haltere.estimation.throw.navigation import Track, about_up, level, turned
+from haltere.estimation.throw.navigation import Track, about_up, level, rotate_by_gyro
 from haltere.estimation.throw.thrust_axis import ThrustAxis, thrust_axis
 from haltere.foundation.arrays import Array, pytree
 from haltere.foundation.constants import GRAVITY
@@ -123,7 +123,7 @@ def launch(
     begin = Launch(
         case.state,
         ThrowDetector.begin(m),
-        LateLearning.begin(m, not known),
+        LatencySums.begin(m, not known),
         level(up + case.bias + still),
         zero3,
         zero3,
@@ -164,7 +164,7 @@ def launch(
         slow, force = NOTICE.step(slow, accel - lever)
         throw = now.throw.noticed(force, DT)
         throw, command = throw.excited(smooth, (smooth - smoothed) * RATE)
-        waiting = now.learning.held(gyro, accel, now.command)
+        waiting = now.learning.hold_back(gyro, accel, now.command)
         learnt = waiting.update(learner, speeds, case.place, case.shape, now.inverse)
         learnt = jax.tree.map(lambda a, b: jnp.where(now.throw.released, a, b), learnt, waiting)
         free = jnp.where(now.throw.released, 1.0, 0.0)
@@ -175,7 +175,7 @@ def launch(
             later,
             throw,
             learnt,
-            turned(now.wxyz, gyro, DT),
+            rotate_by_gyro(now.wxyz, gyro, DT),
             now.moved + free * DT * (now.speeding + 0.5 * DT * push),
             now.speeding + free * DT * push,
             command,
@@ -227,7 +227,7 @@ def learn(
         compass: () heading from a sensor, rad; from the track if None.
         known: whether tumbles told the place of the IMU.
     """
-    learnt, latency = end.learning.solve(RATE, noise=noise.accel, place=PLACE if known else GUESS)
+    learnt, latency = end.learning.solve(RATE, noise=noise.accel, position_sigma=PLACE if known else GUESS)
     shift = jnp.asarray(learnt.shift)
     moved, speeding = end.moved - end.swung @ shift, end.speeding - end.swinging @ shift
     top = jnp.maximum(learnt.max_speed, 1.0)

@@ -7,10 +7,10 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.estimation.payload.core import PayloadCore
-from haltere.estimation.payload.events import watched
+from haltere.estimation.payload.events import detect_changes
 from haltere.estimation.payload.model import ArmBelief, DriftBudget, coefficients, payload_parameters
 from haltere.estimation.payload.record import ArmRecord, PayloadError
-from haltere.estimation.payload.state import TURNED
+from haltere.estimation.payload.state import ROTATING_BASE
 from haltere.papers.schmitz import bench as arms
 from haltere.papers.schmitz import paper_estimator, series
 from haltere.papers.schmitz.runs import run_of
@@ -147,8 +147,8 @@ def test_a_held_value_is_flagged(belief, bench):
     motion = arms.sweep_motion(time, series.SWEEP, end=series.SWEEP + 2.0)
     record = arms.trace_arms(bench, (45.0, 45.0), 0.273, motion, held)[0]
     found, _ = series.measure_record(PayloadCore(belief), record)
-    assert found.held[:, -1].all()
-    assert not found.held[:, 15].any()
+    assert found.stale[:, -1].all()
+    assert not found.stale[:, 15].any()
 
 
 def test_the_place_is_refused_where_both_joints_feel_the_same(belief, bench):
@@ -156,9 +156,9 @@ def test_the_place_is_refused_where_both_joints_feel_the_same(belief, bench):
     offset[:, 2] = -0.03
     wide = series.wide_filter(belief)
     refused = series.measure_in_poses(bench, wide, ((0.0, 90.0),), 0.273, offset, series.QUICK)
-    assert not refused.place_observable.any()
+    assert not refused.position_observable.any()
     seen = series.measure_in_poses(bench, wide, ((90.0, -90.0), (90.0, 0.0)), 0.273, offset)
-    assert seen.place_observable.all()
+    assert seen.position_observable.all()
     along = (seen.center_of_mass - wide.arm.gripper)[:, 2]
     assert np.abs(along + 0.03).mean() < 0.005
 
@@ -166,7 +166,7 @@ def test_the_place_is_refused_where_both_joints_feel_the_same(belief, bench):
 @pytest.mark.parametrize(("swing", "own", "told"), [(5.0, 4e-4, True), (5.0, 0.0, True), (0.0, 4e-4, False)])
 def test_the_payload_s_own_inertia_is_told_where_the_base_turns(belief, bench, swing, own, told):
     """273 g with a gyration radius of 38 mm, or a point, under a base that pitches to and fro, or does not."""
-    filter_ = PayloadCore(belief, TURNED)
+    filter_ = PayloadCore(belief, ROTATING_BASE)
     record = series.turning(bench, 0.273, own, swing)
     signals, now = filter_.signals(record), filter_.begin((RUNS,))
     for first in range(100, record.samples, 300):
@@ -194,7 +194,7 @@ def test_gripping_and_releasing_are_told_with_their_time(belief, bench):
     record = arms.trace_arms(bench, (45.0, 45.0), 0.273, motion, held)[0]
     for run in range(2):
         filter_, mine = PayloadCore(belief.of_run(run)), run_of(record, run)
-        found = watched(filter_, mine, filter_.signals(mine))
+        found = detect_changes(filter_, mine, filter_.signals(mine))
         events = found.events
         assert [event.kind for event in events] == ["gripped", "released"]
         assert abs(events[0].time - 2.15) < 0.3
@@ -204,7 +204,7 @@ def test_gripping_and_releasing_are_told_with_their_time(belief, bench):
         assert min(event.confidence for event in events) > 0.99
         late = (found.time > 5.2) & (found.time < 5.95)
         assert np.all(np.abs(found.mass[late] - 0.273) < 4.0 * found.sigma[late])
-        assert found.held[late][-1]
+        assert found.stale[late][-1]
 
 
 def test_records_of_unlike_shape_are_refused():
@@ -215,7 +215,7 @@ def test_records_of_unlike_shape_are_refused():
 def test_a_force_sensor_at_the_mount_weighs_arm_and_payload_together():
     """By hand: 0.15 kg and an arm of 0.12 kg, whose mass is known to 0.05 / sqrt(3) for each link."""
     filter_ = PayloadCore(ArmBelief.from_airframe(from_catalogue("quad-arm")))
-    belief = filter_.weighed(filter_.begin(), np.asarray(0.27 * 9.81), np.asarray(9.81), 0.01)
+    belief = filter_.with_mount_force(filter_.begin(), np.asarray(0.27 * 9.81), np.asarray(9.81), 0.01)
     found = filter_.estimate(belief)
     links = 0.06 * 0.05 / np.sqrt(3.0) * np.sqrt(2.0)
     assert found.mass == pytest.approx(0.15, abs=1e-4)

@@ -8,7 +8,13 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics.rigid import VehicleNumbers
-from haltere.estimation.payload.fusion import MassSource, centre_filter, fused, hover_thrust, whole_vehicle
+from haltere.estimation.payload.fusion import (
+    MassSource,
+    centre_filter,
+    fuse,
+    hover_thrust,
+    vehicle_mass_properties,
+)
 from haltere.estimation.payload.model import ArmBelief
 from haltere.estimation.payload.record import PayloadError
 
@@ -19,7 +25,7 @@ def test_the_whole_is_that_of_the_dynamics_with_a_heavier_forearm():
     belief = ArmBelief.from_airframe(airframe)
     angle, mass = np.asarray([0.6, 0.9]), 0.25
     x = np.concatenate([[mass, 0.0, 0.0, -0.01, 0.0], belief.mean])
-    ours, _ = whole_vehicle(airframe, belief, angle, x, np.eye(len(x)))
+    ours, _ = vehicle_mass_properties(airframe, belief, angle, x, np.eye(len(x)))
     forearm = airframe.links[1]
     place = belief.gripper + np.asarray([0.0, 0.0, -0.01])
     total = forearm.mass + mass
@@ -39,7 +45,7 @@ def sources():
 
 
 def test_fusion_weighs_by_information():
-    found = fused(sources())
+    found = fuse(sources())
     assert np.allclose(found.value, [2.505, 0.011, 0.0, -0.02])
     assert np.allclose(np.diag(found.cov), [5e-5, 5e-7, 5e-7, 1e-6])
     assert found.disagreement["thrust"] == pytest.approx(0.01**2 / 2e-4)
@@ -49,12 +55,12 @@ def test_fusion_weighs_by_information():
 def test_a_wrong_source_is_reported():
     wrong = sources()
     wrong["thrust"] = replace(wrong["thrust"], value=np.asarray([2.7]))
-    assert fused(wrong).disagreement["thrust"] > 50.0
+    assert fuse(wrong).disagreement["thrust"] > 50.0
 
 
 def test_thrust_alone_does_not_tell_the_centre():
     with pytest.raises(PayloadError, match="thrust"):
-        fused({"thrust": sources()["thrust"]})
+        fuse({"thrust": sources()["thrust"]})
 
 
 def test_hover_thrust_is_mass_times_specific_force():

@@ -8,7 +8,7 @@ from scipy import signal
 from scipy.spatial.transform import Rotation
 
 from haltere.estimation.core.low_pass import LowPass
-from haltere.estimation.throw.effectiveness import SAMPLES, LateLearning, Learner, Learning, solve
+from haltere.estimation.throw.effectiveness import SAMPLES, LatencySums, Learner, RegressionSums, solve
 from haltere.estimation.throw.excitation import (
     PACE,
     RAMP,
@@ -173,7 +173,7 @@ def test_noise_free_excitation_gives_every_parameter():
         def one(now, row):
             return learner.update(now, *row, place, shape, back), None
 
-        return jax.lax.scan(one, Learning.begin(m), rows)[0]
+        return jax.lax.scan(one, RegressionSums.begin(m), rows)[0]
 
     rows = tuple(jnp.asarray(x) for x in (W, accel, w, d))
     found = solve(learnt(rows, jnp.asarray(place)))
@@ -182,7 +182,9 @@ def test_noise_free_excitation_gives_every_parameter():
     np.testing.assert_allclose(found.spin, b, atol=2e-2 * np.abs(b).max())
     np.testing.assert_allclose(found.max_speed, a + c + idle, rtol=0.01)
     np.testing.assert_allclose(found.time_constant, lag, atol=2e-4)
-    blind = solve(learnt(rows, jnp.zeros(3)), place=0.05)  # no tumbles before: the place from the excitation
+    blind = solve(
+        learnt(rows, jnp.zeros(3)), position_sigma=0.05
+    )  # no tumbles before: the place from the excitation
     np.testing.assert_allclose(blind.shift, place, atol=3e-4)
     np.testing.assert_allclose(blind.force, F, atol=2e-2 * np.abs(F).max())
 
@@ -205,10 +207,10 @@ def test_the_latency_of_rotor_speeds_is_learnt(late):
     def learnt(rows):
         def one(now, row):
             gyro, force, speeds, command = row
-            held = now.held(gyro, force, command)
+            held = now.hold_back(gyro, force, command)
             return held.update(learner, speeds, jnp.zeros(3), eye, 3.0 * jnp.eye(3)), None
 
-        return jax.lax.scan(one, LateLearning.begin(m), rows)[0]
+        return jax.lax.scan(one, LatencySums.begin(m), rows)[0]
 
     found, latency = learnt(tuple(jnp.asarray(x) for x in (W, accel, seen, d))).solve(RATE)
     assert float(latency) * RATE == pytest.approx(late, abs=0.1)

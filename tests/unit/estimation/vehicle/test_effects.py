@@ -47,7 +47,7 @@ def blown():
 def all_effects():
     description = describe_vehicle(blown(), effects=("drag", "wind", "spin", "lag", "delay"))
     chart = description.chart
-    mean = {**chart.moving.part(MOVING), **chart.to_coordinates(description.printed)}
+    mean = {**chart.moving.select(MOVING), **chart.to_coordinates(description.printed)}
     return description, chart, mean
 
 
@@ -96,7 +96,7 @@ def test_without_effects_both_derivatives_are_the_same(axes) -> None:
     plain = describe_vehicle(from_catalogue("hexa-tilted"), axes)
     wide = describe_vehicle(from_catalogue("hexa-tilted"), axes, ("delay",))
     speeds, rise, dt = jnp.full(6, 500.0) + 10.0 * jnp.arange(6), jnp.zeros(6), jnp.asarray(0.005)
-    mean = {**plain.chart.moving.part(MOVING), **plain.chart.to_coordinates(plain.printed)}
+    mean = {**plain.chart.moving.select(MOVING), **plain.chart.to_coordinates(plain.printed)}
     more = {**mean, "delay": jnp.zeros(1)}
     n = plain.chart.space.dimension
     both = np.r_[0:n, n + 1 : n + 7]
@@ -124,7 +124,7 @@ def test_momentum_in_the_structured_derivative() -> None:
     structured = describe_vehicle(blown(), effects=("spin",))
     whole = describe_vehicle(blown(), effects=("spin", "delay"))
     chart, dt = structured.chart, jnp.asarray(0.005)
-    mean = {**chart.moving.part(MOVING), **chart.to_coordinates(structured.printed)}
+    mean = {**chart.moving.select(MOVING), **chart.to_coordinates(structured.printed)}
     more = {**mean, "delay": jnp.zeros(1)}
     n = chart.space.dimension
     both = np.r_[0:n, n + 1 : n + 5]

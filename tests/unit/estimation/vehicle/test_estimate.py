@@ -42,7 +42,7 @@ def test_an_impossible_one_becomes_the_likeliest_possible():
     estimate = estimated(given)
     found = np.asarray(estimate.printed["inertia"])
     assert "inertia.zz" in (estimate.impossible() or "")
-    place = estimate.chart.printed.places["inertia"]
+    place = estimate.chart.printed.slices["inertia"]
     weight = np.linalg.inv(estimate.printed_cov[place, place]) * 1e-6
     best = optimize.minimize(
         lambda d: d @ weight @ d,

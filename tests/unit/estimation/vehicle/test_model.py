@@ -41,7 +41,7 @@ def central(function, sizes):
 def sizes_of(chart, mean):
     size = np.full(chart.space.dimension + chart.count, 1e-5)
     for name in ("torque", "force"):
-        size[chart.space.places[name]] = 1e-5 * np.max(np.abs(np.asarray(mean[name])))
+        size[chart.space.slices[name]] = 1e-5 * np.max(np.abs(np.asarray(mean[name])))
     size[-chart.count :] = 1e-2
     return size
 
@@ -132,6 +132,6 @@ def test_derivative_of_the_pose(case) -> None:
 
 def test_what_no_flight_shows_carries_exactly_no_information(case) -> None:
     chart, mean = case
-    null = np.r_[tuple(chart.space.places[name] for name in ("log_mass", "log_scale", "slide"))]
+    null = np.r_[tuple(chart.space.slices[name] for name in ("log_mass", "log_scale", "slide"))]
     assert not np.any(np.asarray(linear_step(mean, SPEEDS, jnp.asarray(0.005), chart, STEADY)[1])[:, null])
     assert not np.any(np.asarray(linear_imu(mean, SPEEDS, chart, STEADY)[1])[:, null])

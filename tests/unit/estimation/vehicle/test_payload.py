@@ -8,7 +8,7 @@ import pytest
 from haltere.airframe import from_catalogue
 from haltere.airframe.fields import tensor
 from haltere.estimation.core.consistency import mean_band
-from haltere.estimation.payload.fusion import payload_in_body, whole_vehicle
+from haltere.estimation.payload.fusion import payload_in_body, vehicle_mass_properties
 from haltere.estimation.payload.model import ArmBelief
 from haltere.estimation.vehicle.core import VehicleCore
 from haltere.estimation.vehicle.description import describe_vehicle
@@ -88,22 +88,22 @@ def test_hand_measurements_are_those_of_the_empty_vehicle():
     found = with_payload(empty, PAYLOAD, np.diag(SIGMA**2))
     place = found.chart.names.index("mass")
     sigma = np.sqrt(np.sum(np.asarray(found.spread)[place] ** 2))
-    weighed = 0.72 - 0.004 * (1e-3 / 0.0716) ** 2
-    assert float(found.description.printed["mass"][0]) == pytest.approx(weighed + 0.12, abs=1e-6)
+    with_mount_force = 0.72 - 0.004 * (1e-3 / 0.0716) ** 2
+    assert float(found.description.printed["mass"][0]) == pytest.approx(with_mount_force + 0.12, abs=1e-6)
     assert sigma == pytest.approx(np.hypot(1e-3, 4e-3), rel=1e-3)
     assert found.hand_measurements == ()
 
 
 def test_an_arm_in_its_pose_feeds_the_filter():
-    """`whole_vehicle` sums the same bodies by another way."""
+    """`vehicle_mass_properties` sums the same bodies by another way."""
     airframe = from_catalogue("quad-arm")
-    watched = airframe.model_copy(update={"pose": HUMMINGBIRD.pose, "imu": HUMMINGBIRD.imu})
+    detect_changes = airframe.model_copy(update={"pose": HUMMINGBIRD.pose, "imu": HUMMINGBIRD.imu})
     arm, angle = ArmBelief.from_airframe(airframe), np.deg2rad([45.0, 30.0])
     x = np.concatenate([[0.273, 0.0, 0.0, 0.0, 0.0], arm.mean])
     cov = np.diag(np.full(len(x), 1e-6))
     payload, spread = payload_in_body(arm, angle, x, cov)
-    empty = VehicleCore.from_airframe(watched, uncertainty=0.0, joint_angles=angle)
+    empty = VehicleCore.from_airframe(detect_changes, uncertainty=0.0, joint_angles=angle)
     found = with_payload(empty, payload, spread)
-    mass, *com = whole_vehicle(airframe, arm, angle, x, cov)[0]
+    mass, *com = vehicle_mass_properties(airframe, arm, angle, x, cov)[0]
     assert float(found.description.printed["mass"][0]) == pytest.approx(mass, rel=1e-9)
     assert np.allclose(found.description.com, com, atol=1e-7)

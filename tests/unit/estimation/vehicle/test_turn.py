@@ -66,8 +66,8 @@ def test_an_update_leads_it_into_itself(case):
     rng = np.random.default_rng(1)
     size = np.full(chart.space.dimension, 1e-2)
     for name in ("torque", "force"):
-        size[chart.space.places[name]] = 1e-2 * np.max(np.abs(np.asarray(mean[name])))
-    size[chart.space.places["attitude"]] = 0.0  # its own turn is `transported`
+        size[chart.space.slices[name]] = 1e-2 * np.max(np.abs(np.asarray(mean[name])))
+    size[chart.space.slices["attitude"]] = 0.0  # its own turn is `transported`
     moved = chart.space.plus(mean, jnp.asarray(size * rng.normal(size=len(size))))
     before, after = common(chart, mean), common(chart, moved)
     C = turning(chart, mean, moved)
@@ -75,11 +75,11 @@ def test_an_update_leads_it_into_itself(case):
     cov = np.asarray(turned(chart, jnp.asarray(before @ before.T), C, no_gain, no_B))
     large = np.ones(len(size))  # each block in its own size
     for name in (*VECTORS, *MOUNTINGS):
-        large[chart.space.places[name]] = np.max(np.abs(before[chart.space.places[name]]))
+        large[chart.space.slices[name]] = np.max(np.abs(before[chart.space.slices[name]]))
     unit = np.outer(large, large)
     moved_by = np.abs(after @ after.T - before @ before.T) / unit
     for name in (*VECTORS, *MOUNTINGS):
-        assert np.max(moved_by[chart.space.places[name]]) > 3e-3, name
+        assert np.max(moved_by[chart.space.slices[name]]) > 3e-3, name
     np.testing.assert_allclose(cov / unit, after @ after.T / unit, atol=1e-5)
 
 
@@ -93,7 +93,7 @@ def test_update_and_turn_are_one_product(case):
     moved = chart.space.plus(mean, jnp.asarray(1e-2 * rng.normal(size=n)))
     C = turning(chart, mean, moved)
     T = np.eye(n + 4)
-    T[:n, chart.space.places["attitude"]] += np.asarray(C)
+    T[:n, chart.space.slices["attitude"]] += np.asarray(C)
     expected = T @ np.asarray(update(*given)[0]) @ T.T
     gain, B = gain_of(*given)
     np.testing.assert_allclose(turned(chart, cov, C, gain.gain, B), expected, rtol=1e-9, atol=1e-9)

@@ -84,5 +84,5 @@ def test_change_moves_body_and_leaves_rotors_strong(bird) -> None:
     np.testing.assert_allclose(basis @ (basis.T @ whole), whole, atol=1e-5 * np.max(np.abs(whole)))
     weight = np.asarray(change_spread(chart, mean, jnp.asarray([0.1, 0.0, 0.0])))
     np.testing.assert_allclose(
-        np.sqrt(weight[chart.space.places["log_mass"]][0, chart.space.places["log_mass"]]), 0.1
+        np.sqrt(weight[chart.space.slices["log_mass"]][0, chart.space.slices["log_mass"]]), 0.1
     )
