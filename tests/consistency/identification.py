@@ -36,8 +36,8 @@ class Flights:
 
     def evaluate(self, x, constants, u):
         info, points = self.info, len(x)
-        rest = np.concatenate([np.zeros(system.WRENCH), np.asarray(info.subject.spin, float)])
-        tape = Tape(system.program(len(info.subject.spin)), Reals(), points, 0)
+        rest = np.concatenate([np.zeros(system.WRENCH), np.asarray(info.vehicle.spin, float)])
+        tape = Tape(system.program(len(info.vehicle.spin)), Reals(), points, 0)
         tape.advance(0, np.concatenate([x.T, constants.T, np.repeat(rest[:, None], points, 1), u.T, u.T]))
         return tape
 

@@ -24,7 +24,7 @@ def test_designed_manoeuvre_for_inertia_zz_and_drag_coefficients(monkeypatch):
     designer, best = found.designer, found.manoeuvre
     ours = np.asarray([best.sigma[name] for name in designer.names])
     rng = np.random.default_rng(1)
-    drawn = [designer.judged(designer.random(rng)) for _ in range(200)]
+    drawn = [designer.evaluate(designer.random(rng)) for _ in range(200)]
     multisine = min(drawn, key=lambda m: m.value)
     others = np.asarray([multisine.sigma[name] for name in designer.names])
     figures = []

@@ -11,7 +11,7 @@ from tests.consistency.identification import Flights
 
 from haltere.airframe import from_catalogue
 from haltere.observability import ObservabilityError, Question, RationalVehicle, analyse
-from haltere.observability.information.fisher import RATE, Information, Noise
+from haltere.observability.information.fisher import RATE, Information, ReadingNoise
 from haltere.observability.manoeuvres.flat_flight import Limits, Pilot, sampled
 from haltere.trajectory import periodic
 
@@ -25,10 +25,10 @@ GEOMETRY = ("rotors.*.axis", "rotors.*.position", "pose", "imu.rotation", "gravi
 def hummingbird():
     """Information and pilot of the Hummingbird, with everything measured that must be."""
     airframe = from_catalogue("hummingbird")
-    subject = RationalVehicle.from_airframe(airframe)
-    known = analyse(subject, Question(("pose", "imu"))).restore_all[0]
-    information = Information(subject, Noise.of(airframe, ("pose", "imu")), known)
-    return information, Pilot.of(airframe, subject, Limits())
+    vehicle = RationalVehicle.from_airframe(airframe)
+    known = analyse(vehicle, Question(("pose", "imu"))).restore_all[0]
+    information = Information(vehicle, ReadingNoise.of(airframe, ("pose", "imu")), known)
+    return information, Pilot.of(airframe, vehicle, Limits())
 
 
 def waves(seed, harmonics=8):
@@ -96,8 +96,8 @@ def test_one_name_at_a_time(hummingbird):
 
 
 def test_noise_of_the_file_counts_samples_per_second():
-    sigma = Noise.of(from_catalogue("hummingbird"), ("pose", "imu")).sigma
+    sigma = ReadingNoise.of(from_catalogue("hummingbird"), ("pose", "imu")).sigma
     assert sigma[0] == pytest.approx(0.001)
     assert sigma[7] == pytest.approx(0.83 / 2)
     assert sigma[10] == pytest.approx(0.0065)
-    assert np.isinf(Noise.of(from_catalogue("hummingbird"), ("imu",)).sigma[0])
+    assert np.isinf(ReadingNoise.of(from_catalogue("hummingbird"), ("imu",)).sigma[0])

@@ -13,19 +13,19 @@ SETS.append(Question(("imu",), frozen=True))
 
 @pytest.mark.parametrize("n", [1, 4, 6, 8])
 def test_ranks_without_symmetry(n):
-    subject = RationalVehicle.generic(n, np.random.default_rng([n, 11]))
-    matrices = exact_matrices(subject, SETS, np.random.default_rng(n))
+    vehicle = RationalVehicle.generic(n, np.random.default_rng([n, 11]))
+    matrices = exact_matrices(vehicle, SETS, np.random.default_rng(n))
     offsets = [(38, 6), (35, 6), (26, 6), (23, 6), (20, 6), (20, 3)]
-    assert [counted(m, subject, "all") for m in matrices] == [a + b * n for a, b in offsets]
+    assert [counted(m, vehicle, "all") for m in matrices] == [a + b * n for a, b in offsets]
     offsets = [(38, 6), (34, 6), (25, 6), (21, 6), (18, 6), (18, 3)]
-    assert [counted(m, subject, "determined") for m in matrices] == [a + b * n for a, b in offsets]
-    assert (subject.coordinates.states, subject.coordinates.errors) == (40 + 7 * n, 37 + 7 * n)
+    assert [counted(m, vehicle, "determined") for m in matrices] == [a + b * n for a, b in offsets]
+    assert (vehicle.coordinates.states, vehicle.coordinates.errors) == (40 + 7 * n, 37 + 7 * n)
 
 
 def test_hummingbird_on_the_sphere():
-    subject = RationalVehicle.from_airframe(from_catalogue("hummingbird"))
-    matrices = exact_matrices(subject, SETS[:5], np.random.default_rng(0))
-    assert [counted(m, subject, "all") for m in matrices] == [61, 58, 49, 46, 43]
+    vehicle = RationalVehicle.from_airframe(from_catalogue("hummingbird"))
+    matrices = exact_matrices(vehicle, SETS[:5], np.random.default_rng(0))
+    assert [counted(m, vehicle, "all") for m in matrices] == [61, 58, 49, 46, 43]
 
 
 def test_null_space_of_the_general_vehicle():
@@ -37,13 +37,13 @@ def test_null_space_of_the_general_vehicle():
 
 
 def test_mass_and_any_five_of_six_distances_are_enough():
-    subject = RationalVehicle.generic(4, np.random.default_rng(5))
+    vehicle = RationalVehicle.generic(4, np.random.default_rng(5))
     pairs = [f"distance.r{a}.r{b}" for a, b in ((1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4))]
-    ranks = [analyse(subject, Question(("pose", "imu")), ["mass", *pairs[:k]]).rank for k in range(6)]
+    ranks = [analyse(vehicle, Question(("pose", "imu")), ["mass", *pairs[:k]]).rank for k in range(6)]
     assert ranks == [63, 64, 65, 66, 67, 68]
     for left_out in pairs:
         chosen = ["mass", *(p for p in pairs if p != left_out)]
-        assert analyse(subject, Question(("pose", "imu")), chosen).rank == 68
+        assert analyse(vehicle, Question(("pose", "imu")), chosen).rank == 68
 
 
 def test_yaw_of_the_principal_axes_holds_what_the_paper_lists_and_more():

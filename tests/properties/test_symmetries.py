@@ -7,7 +7,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics.integrator import STAGES
-from haltere.observability import Question, RationalVehicle, observe
+from haltere.observability import Question, RationalVehicle, analyse
 from haltere.observability.rank import exact
 from haltere.observability.rank.system import MOTION, OUTPUTS, equations
 
@@ -41,31 +41,31 @@ def flight(z, spin, inputs, dt):
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_finite_steps_along_a_symmetry_change_no_output(name):
-    subject = SUBJECTS[name]()
+    vehicle = SUBJECTS[name]()
     rng = np.random.default_rng(2)
-    result = observe(subject, Question(("pose", "imu")))
-    _, _, time, square = subject.units()
-    z = exact.floats((*result.matrix.motion, *subject.constants))
+    result = analyse(vehicle, Question(("pose", "imu")))
+    _, _, time, square = vehicle.units()
+    z = exact.floats((*result.matrix.motion, *vehicle.constants))
     inputs = square * rng.uniform(0.5, 1.5, (60, 4))
-    spin = np.asarray(subject.spin, float)
+    spin = np.asarray(vehicle.spin, float)
     before = np.asarray(flight(z, spin, inputs, time / 20))
     assert before.shape == (60, OUTPUTS)
     size = 1.0 + np.abs(before).max(axis=0)
     assert len(result.directions) >= 6
     for direction in result.directions:
         for step in (0.3, -0.2):
-            moved = direction.symmetry.moved(z, step)
+            moved = direction.symmetry.transform(z, step)
             assert np.abs(moved - z).max() > 1e-4
             after = np.asarray(flight(moved, spin, inputs, time / 20))
             assert np.all(np.abs(after - before) < 1e-9 * size), (direction.kind, step)
 
 
 def test_a_step_that_is_no_symmetry_is_seen():
-    subject = SUBJECTS["hummingbird"]()
-    result = observe(subject, Question(("pose", "imu")))
-    z = exact.floats((*result.matrix.motion, *subject.constants))
-    inputs = np.full((60, 4), subject.units()[3])
-    spin = np.asarray(subject.spin, float)
+    vehicle = SUBJECTS["hummingbird"]()
+    result = analyse(vehicle, Question(("pose", "imu")))
+    z = exact.floats((*result.matrix.motion, *vehicle.constants))
+    inputs = np.full((60, 4), vehicle.units()[3])
+    spin = np.asarray(vehicle.spin, float)
     heavier = z.copy()
     heavier[33] *= 1.01
     change = flight(heavier, spin, inputs, 0.01) - flight(z, spin, inputs, 0.01)

@@ -3,7 +3,7 @@
 from haltere.observability.answer import Observability, ParameterVerdict, analyse, observe
 from haltere.observability.information.recorded import FlightInformation, ParameterInformation, observe_flight
 from haltere.observability.rank.rank import ExactMatrix, Question, counted, exact_matrices, float_matrix
-from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
+from haltere.observability.rank.rational_vehicle import ObservabilityError, RationalVehicle
 
 __all__ = [
     "ExactMatrix",

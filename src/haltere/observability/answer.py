@@ -12,17 +12,24 @@ from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.foundation.tables import TextTable, html_lines
 from haltere.observability.rank.directions import Direction, named_directions, respecting
-from haltere.observability.rank.parameters import Menu, Parameter, Parameters, Verdict, verdict
+from haltere.observability.rank.parameters import (
+    HandMeasurementChoices,
+    VehicleParameter,
+    VehicleParameters,
+    Verdict,
+    verdict,
+)
 from haltere.observability.rank.rank import (
     ExactMatrix,
     FloatMatrix,
+    ObservabilityMatrix,
     Question,
     counted,
     exact_matrices,
     float_matrix,
 )
-from haltere.observability.rank.subject import RationalVehicle
-from haltere.observability.rank.winged import winged
+from haltere.observability.rank.rational_vehicle import RationalVehicle
+from haltere.observability.rank.winged import matrix_builder
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class Observability:
     """What sensors and knowledge can say about a vehicle.
 
     Attributes:
-        subject: the vehicle.
+        vehicle: the vehicle.
         question: sensors and conventions.
         known: names of what was taken as known.
         norms: convention for unit lengths, see `haltere.observability.rank.rank`.
@@ -66,7 +73,7 @@ class Observability:
         floating: the floating-point one beside it.
     """
 
-    subject: RationalVehicle
+    vehicle: RationalVehicle
     question: Question
     known: tuple[str, ...]
     norms: str
@@ -78,14 +85,14 @@ class Observability:
     restore_all: tuple[tuple[str, ...], int]
     parameters: tuple[ParameterVerdict, ...]
     motion: tuple[ParameterVerdict, ...]
-    matrix: ExactMatrix | FloatMatrix
+    matrix: ObservabilityMatrix
     floating: FloatMatrix
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the answer leaves out."""
         marked = "wings or drag: the rank is that of floating-point numbers alone"
-        return self.subject.notes if self.is_exact else (*self.subject.notes, marked)
+        return self.vehicle.notes if self.is_exact else (*self.vehicle.notes, marked)
 
     @property
     def is_exact(self) -> bool:
@@ -101,7 +108,7 @@ class Observability:
         """The answer in plain numbers and text, as `haltere observe --json` prints it."""
         last, first = self.floating.gap
         return {
-            "airframe": self.subject.name,
+            "airframe": self.vehicle.name,
             "sensors": list(self.question.sensors),
             "known": list(self.known),
             "axes": self.question.axes,
@@ -136,7 +143,7 @@ class Observability:
         """Vehicle, sensors and rank in one line."""
         how = "exact" if self.is_exact else "floating-point numbers alone"
         return (
-            f"{self.subject.name}, {' + '.join(self.question.sensors)}: rank {self.rank} of {self.states} states "
+            f"{self.vehicle.name}, {' + '.join(self.question.sensors)}: rank {self.rank} of {self.states} states "
             f"({how}; {len(self.directions)} unobservable directions of {self.error_states} error states)"
         )
 
@@ -211,13 +218,13 @@ def observe(
     """
     bound_programs()
     question = Question(tuple(sensors), axes, frozen_imu)
-    subject = RationalVehicle.from_airframe(load_airframe(airframe), question.exteroceptive)
-    return analyse(subject, question, known, norms, np.random.default_rng(seed))
+    vehicle = RationalVehicle.from_airframe(load_airframe(airframe), question.exteroceptive)
+    return analyse(vehicle, question, known, norms, np.random.default_rng(seed))
 
 
 @double_precision()
 def analyse(
-    subject: RationalVehicle,
+    vehicle: RationalVehicle,
     question: Question,
     known: Sequence[str] = (),
     norms: str = "all",
@@ -226,48 +233,50 @@ def analyse(
     """`observe` for a vehicle in rational numbers.
 
     Args:
-        subject: the vehicle.
+        vehicle: the vehicle.
         question: sensors and conventions.
         known: names or patterns of parameters measured by hand.
         norms: `all` or `determined`.
         rng: for points and inputs; the answer does not depend on it.
     """
     rng = rng or np.random.default_rng(0)
-    by_flights = winged(subject)
-    base: ExactMatrix | FloatMatrix
+    by_flights = matrix_builder(vehicle)
+    base: ObservabilityMatrix
     if by_flights is not None:
         base = alone = by_flights(question, rng)
     else:
-        base = exact_matrices(subject, [question], rng)[0]
-        alone = float_matrix(subject, question, rng)
-    parameters = Parameters(subject, base.motion, question.axes)
+        base = exact_matrices(vehicle, [question], rng)[0]
+        alone = float_matrix(vehicle, question, rng)
+    parameters = VehicleParameters(vehicle, base.motion, question.axes)
     rows, names = parameters.rows(known)
     matrix, floating = base.extended(rows), alone.extended(rows)
-    named = named_directions(subject, base, question.axes, alone)
-    directions = respecting(subject, named, rows, question.axes)
-    menu = Menu.of(subject, parameters, directions) if directions else None
-    remedies = tuple(tuple(menu.for_direction(k)) for k in range(len(directions))) if menu else ()
-    c = subject.coordinates
+    named = named_directions(vehicle, base, question.axes, alone)
+    directions = respecting(vehicle, named, rows, question.axes)
+    choices = HandMeasurementChoices.of(vehicle, parameters, directions) if directions else None
+    remedies = tuple(tuple(choices.for_direction(k)) for k in range(len(directions))) if choices else ()
+    c = vehicle.coordinates
     return Observability(
-        subject=subject,
+        vehicle=vehicle,
         question=question,
         known=tuple(names),
         norms=norms,
         states=c.states,
         error_states=c.errors,
-        rank=counted(matrix, subject, norms),
+        rank=counted(matrix, vehicle, norms),
         directions=tuple(directions),
         remedies=remedies,
-        restore_all=menu.for_all() if menu else ((), 0),
-        parameters=tuple(_finding(p, matrix, menu) for p in parameters.reported),
-        motion=tuple(_finding(p, matrix, menu) for p in parameters.motion),
+        restore_all=choices.for_all() if choices else ((), 0),
+        parameters=tuple(_finding(p, matrix, choices) for p in parameters.reported),
+        motion=tuple(_finding(p, matrix, choices) for p in parameters.motion),
         matrix=matrix,
         floating=floating,
     )
 
 
-def _finding(parameter: Parameter, matrix: ExactMatrix | FloatMatrix, menu: Menu | None) -> ParameterVerdict:
+def _finding(
+    parameter: VehicleParameter, matrix: ObservabilityMatrix, choices: HandMeasurementChoices | None
+) -> ParameterVerdict:
     found = verdict(parameter, matrix)
-    if found is Verdict.OBSERVABLE or menu is None:
+    if found is Verdict.OBSERVABLE or choices is None:
         return ParameterVerdict(parameter.name, found, ())
-    return ParameterVerdict(parameter.name, found, menu.for_row(menu.change(parameter)))
+    return ParameterVerdict(parameter.name, found, choices.for_row(choices.change(parameter)))

@@ -44,9 +44,9 @@ def quickest(call, limit=1.0, tries=4):
 def test_every_rigid_vehicle_of_the_catalogue(name):
     for sensors in SETS:
         question = Question(sensors)
-        subject = RationalVehicle.from_airframe(from_catalogue(name), question.exteroceptive)
-        result = analyse(subject, question)  # the first call also traces the equations
-        assert quickest(partial(analyse, subject, question)) < 1.0
+        vehicle = RationalVehicle.from_airframe(from_catalogue(name), question.exteroceptive)
+        result = analyse(vehicle, question)  # the first call also traces the equations
+        assert quickest(partial(analyse, vehicle, question)) < 1.0
         assert result.is_exact
         assert result.agrees, result.floating.gap
         assert len(result.directions) == result.error_states - result.matrix.rank
@@ -55,17 +55,17 @@ def test_every_rigid_vehicle_of_the_catalogue(name):
 
 
 def test_twelve_rotors_take_less_than_five_seconds():
-    subject = RationalVehicle.generic(12, np.random.default_rng(0))
+    vehicle = RationalVehicle.generic(12, np.random.default_rng(0))
     start = time.process_time()
-    matrices = exact_matrices(subject, [Question(sensors) for sensors in SETS], np.random.default_rng(1))
+    matrices = exact_matrices(vehicle, [Question(sensors) for sensors in SETS], np.random.default_rng(1))
     assert time.process_time() - start < 5.0
-    assert [counted(m, subject, "all") for m in matrices] == [110, 107, 98, 95, 92]
+    assert [counted(m, vehicle, "all") for m in matrices] == [110, 107, 98, 95, 92]
 
 
 @pytest.mark.parametrize("name", sorted(set(catalogue_names()) - set(RIGID)))
 def test_wings_make_mass_observable_and_are_marked(name):
-    subject = RationalVehicle.from_airframe(from_catalogue(name))
-    result = analyse(subject, Question(("pose", "imu")))
+    vehicle = RationalVehicle.from_airframe(from_catalogue(name))
+    result = analyse(vehicle, Question(("pose", "imu")))
     assert not result.is_exact
     assert any("floating-point" in note for note in result.notes)
     assert [d.kind for d in result.directions] == ["slide"] * 4
@@ -74,8 +74,8 @@ def test_wings_make_mass_observable_and_are_marked(name):
     assert high > 1e3 * max(low, 1e-13)
     for sensors in SETS:  # after the first call, which also compiles the wings
         question = Question(sensors)
-        subject = RationalVehicle.from_airframe(from_catalogue(name), question.exteroceptive)
-        assert quickest(partial(analyse, subject, question)) < 1.0
+        vehicle = RationalVehicle.from_airframe(from_catalogue(name), question.exteroceptive)
+        assert quickest(partial(analyse, vehicle, question)) < 1.0
 
 
 def test_ranks_do_not_depend_on_the_seed():
@@ -91,9 +91,9 @@ def test_ranks_do_not_depend_on_the_seed():
 )
 def test_orders_of_lie_derivatives_that_are_needed(sensors, order):
     """ERRATA of the paper: 2, 2, 3, 4, 1; one less is not enough, more changes nothing."""
-    subject = RationalVehicle.generic(4, np.random.default_rng(7))
+    vehicle = RationalVehicle.generic(4, np.random.default_rng(7))
     questions = [Question(sensors, order=k) for k in (order - 1, order, 6)]
-    less, enough, more = (m.rank for m in exact_matrices(subject, questions, np.random.default_rng(8)))
+    less, enough, more = (m.rank for m in exact_matrices(vehicle, questions, np.random.default_rng(8)))
     assert less < enough == more
 
 
@@ -118,13 +118,13 @@ def test_fix_of_a_parameter_makes_it_observable():
         if finding.name not in ("inertia.zz", "rotors.r2.position.y", "rotors.r3.thrust_coefficient"):
             continue
         assert finding.verdict == "combination"
-        after = analyse(result.subject, result.question, finding.fix)
+        after = analyse(result.vehicle, result.question, finding.fix)
         assert {f.name: f.verdict for f in after.parameters}[finding.name] == "observable"
 
 
 def test_with_knowledge_a_scale_keeps_its_name_and_says_what_moves_with_it():
-    subject = RationalVehicle.generic(4, np.random.default_rng(3))
-    result = analyse(subject, Question(("pose", "imu")), ["rotors.r1.position.x"])
+    vehicle = RationalVehicle.generic(4, np.random.default_rng(3))
+    result = analyse(vehicle, Question(("pose", "imu")), ["rotors.r1.position.x"])
     leverage = [d for d in result.directions if d.kind == "leverage scale"]
     assert len(leverage) == 1
     assert "rotor r1 slides along its axis" in leverage[0].explanation
@@ -189,5 +189,5 @@ def test_an_answer_prints_as_tables():
     assert all(direction.explanation[:50] in text for direction in answer.directions)
     assert text.splitlines()[-1].startswith("measure ")
     assert html.count("</table>") == 2
-    named = replace(answer, subject=replace(answer.subject, name="<b>"))
+    named = replace(answer, vehicle=replace(answer.vehicle, name="<b>"))
     assert "<b>," not in named._repr_html_()

@@ -21,7 +21,7 @@ UNITS = {
 """Every kind of excitation, and what it is counted in."""
 _ROUNDING = 1e-12
 _ROLL, _PITCH, _YAW, _TURNING, _THRUST = UNITS
-_WHOLE = {"mass": _THRUST, "inertia.xx": _ROLL, "inertia.yy": _PITCH, "inertia.zz": _YAW}
+_OF_VEHICLE = {"mass": _THRUST, "inertia.xx": _ROLL, "inertia.yy": _PITCH, "inertia.zz": _YAW}
 _ROTOR = {
     "position.x": _PITCH,
     "position.y": _ROLL,
@@ -31,15 +31,15 @@ _ROTOR = {
 }
 
 
-def excitation(name: str) -> str:
+def excitation_kind(name: str) -> str:
     """The kind of motion, of `UNITS`, that a parameter shows in."""
     parts = name.split(".")
     if parts[0] != "rotors":
-        return _WHOLE.get(name, _TURNING)
+        return _OF_VEHICLE.get(name, _TURNING)
     return _ROTOR.get(".".join(parts[2:]), _ROTOR.get(parts[2], _TURNING))
 
 
-def excitation_of(rates: Numbers, inputs: Numbers, step: float) -> dict[str, float]:
+def measure_excitation(rates: Numbers, inputs: Numbers, step: float) -> dict[str, float]:
     """Equation (1) for rates (T, 3), rad/s in principal axes, and squared rotor speeds (T, N), `step` s apart."""
     turning = np.gradient(rates, step, axis=0)
     thrust = np.sum(inputs, axis=1)
@@ -58,17 +58,17 @@ def _rms(x: Numbers) -> list[float]:
     return rms
 
 
-def missing(name: str, sigma: float | None, size: float, measured: dict[str, float]) -> str | None:
+def describe_missing(name: str, sigma: float | None, size: float, measured: dict[str, float]) -> str | None:
     """The sentence about a parameter that stays weak, or None: its excitation was too small, and how small it was.
 
     Args:
         name: of the parameter.
         sigma: its deviation; None where the flight says nothing about it.
         size: of the parameter, in the same unit.
-        measured: from `excitation_of`.
+        measured: from `measure_excitation`.
     """
     if sigma is not None and sigma <= WEAK * size:
         return None
-    kind = excitation(name)
+    kind = excitation_kind(name)
     how = "nothing is learnt" if sigma is None else f"sigma {100.0 * sigma / size:.0f} %"
     return f"{kind} too small for {name}: {how} at {measured[kind]:.2g} {UNITS[kind]} rms"

@@ -14,7 +14,7 @@ from haltere.estimation.vehicle.frames import frames_from_flight
 from haltere.estimation.vehicle.steps import Frames
 from haltere.flight import Channel, Flight
 from haltere.lie import so3
-from haltere.observability.rank.subject import ObservabilityError
+from haltere.observability.rank.rational_vehicle import ObservabilityError
 
 ATTITUDE = "estimate.wxyz"
 """What a filter on board believed: the first attitude if no sensor shows it; else it is found from the track."""

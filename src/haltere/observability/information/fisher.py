@@ -28,9 +28,9 @@ from haltere.dynamics.sensors.noise import sample_sigma
 from haltere.foundation.arrays import Array
 from haltere.foundation.numbers import Numbers
 from haltere.observability.rank import exact, system
-from haltere.observability.rank.parameters import Parameters
-from haltere.observability.rank.rank import chart
-from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
+from haltere.observability.rank.parameters import VehicleParameters
+from haltere.observability.rank.rank import error_jacobian
+from haltere.observability.rank.rational_vehicle import ObservabilityError, RationalVehicle
 from haltere.observability.rank.system import MOTION
 
 ERRORS = 12
@@ -42,13 +42,13 @@ WINDOW = 50
 
 
 @dataclass(frozen=True)
-class Noise:
+class ReadingNoise:
     """Deviation of one sample at `RATE` of each of the 13 outputs; infinite where nothing reads it."""
 
     sigma: tuple[float, ...]
 
     @classmethod
-    def of(cls, airframe: Airframe, sensors: Sequence[str]) -> "Noise":
+    def of(cls, airframe: Airframe, sensors: Sequence[str]) -> "ReadingNoise":
         """From the airframe file; see `haltere.airframe.equipment` for what it leaves out."""
         full, _ = equip(airframe, sensors)
         imu: Any = full.imu[0]
@@ -69,14 +69,14 @@ class Noise:
 class Information:
     """The question put to flights of one vehicle: which parameters, from which sensors, what is known."""
 
-    subject: RationalVehicle
-    noise: Noise
+    vehicle: RationalVehicle
+    noise: ReadingNoise
     known: tuple[str, ...]
 
     @cached_property
-    def parameters(self) -> Parameters:
+    def parameters(self) -> VehicleParameters:
         """Names and rows."""
-        return Parameters(self.subject, self._level, "sphere")
+        return VehicleParameters(self.vehicle, self._level, "sphere")
 
     @cached_property
     def _level(self) -> exact.Vector:
@@ -85,7 +85,7 @@ class Information:
     @cached_property
     def units(self) -> Numbers:
         """(25 + 7N,) the vehicle's own units of its parameters."""
-        return np.asarray(self.subject.coordinates.error_units(*self.subject.units()))[ERRORS:]
+        return np.asarray(self.vehicle.coordinates.error_units(*self.vehicle.units()))[ERRORS:]
 
     @cached_property
     def free(self) -> Numbers:
@@ -102,12 +102,14 @@ class Information:
     @cached_property
     def constants(self) -> Numbers:
         """(27 + 8N,) the constant numbers of z."""
-        return exact.floats(self.subject.constants)
+        return exact.floats(self.vehicle.constants)
 
     @cached_property
     def tangent(self) -> Numbers:
         """(27 + 8N, 25 + 7N) constant numbers by parameters in the vehicle's own units."""
-        return exact.floats(chart(self.subject, self._level, "sphere")[MOTION:, ERRORS:]) * self.units
+        return (
+            exact.floats(error_jacobian(self.vehicle, self._level, "sphere")[MOTION:, ERRORS:]) * self.units
+        )
 
     def row(self, name: str) -> Numbers:
         """(f,) gradient of a parameter by the free changes."""
@@ -129,17 +131,17 @@ class Information:
 
     def size(self, name: str) -> float:
         """The size of a parameter: its value, or its unit in the vehicle where that is zero; 1 for an axis."""
-        c = self.subject.coordinates
+        c = self.vehicle.coordinates
         own = self.parameters.named(name)[0].own[0]
         number = {error: number for number, error in c.straight}.get(own)
-        value = abs(float(self.subject.number(number))) if number is not None else 0.0
-        return value or float(c.error_units(*self.subject.units())[own])
+        value = abs(float(self.vehicle.number(number))) if number is not None else 0.0
+        return value or float(c.error_units(*self.vehicle.units())[own])
 
     def linearised(self, motion: Numbers, inputs: Numbers) -> tuple[Tape, Numbers]:
         """The tape, and (T, 26, 40 + 8N) derivatives of slope and outputs, along a flight (T, 13) and (T, N)."""
-        n, samples = len(self.subject.spin), len(motion)
+        n, samples = len(self.vehicle.spin), len(motion)
         tape = Tape(system.program(n), Reals(), samples, 0)
-        rest = np.concatenate([self.constants, np.zeros(system.WRENCH), np.asarray(self.subject.spin, float)])
+        rest = np.concatenate([self.constants, np.zeros(system.WRENCH), np.asarray(self.vehicle.spin, float)])
         given = [motion.T, np.repeat(rest[:, None], samples, 1), inputs.T, inputs.T]
         tape.advance(0, np.concatenate(given))
         return tape, tape.jacobian(0, range(MOTION + system.OUTPUTS), MOTION + len(self.constants))
@@ -172,7 +174,7 @@ class Information:
     @cached_property
     def adjoint(self) -> Adjoint:
         """The way back through the equations."""
-        return Adjoint(system.program(len(self.subject.spin)))
+        return Adjoint(system.program(len(self.vehicle.spin)))
 
 
 def _reduced(tangent: Array, free: Array, weights: Array, J: Array, wxyz: Array) -> Array:
@@ -184,7 +186,7 @@ def _reduced(tangent: Array, free: Array, weights: Array, J: Array, wxyz: Array)
     p = free.shape[1]
 
     def window(derivatives: Array, parameters: Array, q: Array) -> Array:
-        begin = jnp.concatenate([_motion_chart(q), jnp.zeros((MOTION, p))], axis=1)
+        begin = jnp.concatenate([_motion_jacobian(q), jnp.zeros((MOTION, p))], axis=1)
         none = jnp.zeros((derivatives.shape[1], ERRORS))
 
         def one(P: Array, given: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -204,7 +206,7 @@ def _reduced(tangent: Array, free: Array, weights: Array, J: Array, wxyz: Array)
     return even
 
 
-def _motion_chart(q: Array) -> Array:
+def _motion_jacobian(q: Array) -> Array:
     """(13, 12) moving state by its error: rotations on the right."""
     w, x, y, z = q
     turn = 0.5 * jnp.stack([jnp.stack(r) for r in ((-x, -y, -z), (w, -z, y), (z, w, -x), (-y, x, w))])

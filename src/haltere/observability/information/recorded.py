@@ -35,19 +35,18 @@ from haltere.foundation.memory import bound_programs
 from haltere.foundation.numbers import Numbers
 from haltere.foundation.tables import TextTable, html_lines
 from haltere.observability.answer import Observability, analyse
-from haltere.observability.information.excitation import UNITS, excitation_of, missing
+from haltere.observability.information.excitation import UNITS, describe_missing, measure_excitation
 from haltere.observability.information.filter_flight import FilterFlight, prepare_flight
-from haltere.observability.information.fisher import ERRORS, RATE, Information
-from haltere.observability.information.fisher import Noise as Weights
+from haltere.observability.information.fisher import ERRORS, RATE, Information, ReadingNoise
 from haltere.observability.rank.parameters import Verdict
 from haltere.observability.rank.rank import Question
-from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
+from haltere.observability.rank.rational_vehicle import ObservabilityError, RationalVehicle
 from haltere.observability.rank.system import MOTION
 from haltere.observability.rank.winged import refuse_wings
 
 VAGUE = 100.0
 """Prior deviations, in units of "10 %" (`haltere.estimation.vehicle.prior.ten_percent`)."""
-_LEARNT = 0.5
+_INFORMATIVE = 0.5
 """Share of the prior's deviation below which a flight has said something."""
 _PIECE = 250
 """Frames in one call, so that flights of any length share what was compiled."""
@@ -104,7 +103,7 @@ class FlightInformation:
     def heading(self) -> str:
         """Duration, vehicle and sensors in one line."""
         general = self.observability
-        return f"{self.duration:.3g} s of {general.subject.name}, {' + '.join(general.question.sensors)}"
+        return f"{self.duration:.3g} s of {general.vehicle.name}, {' + '.join(general.question.sensors)}"
 
     @property
     def tables(self) -> tuple[TextTable, ...]:
@@ -158,10 +157,10 @@ def observe_flight(
     tell = progress or (lambda _: None)
     refuse_wings(airframe, "the vehicle filter")
     question = Question(tuple(sensors))
-    subject = RationalVehicle.from_airframe(airframe, question.exteroceptive)
-    seen = analyse(subject, question, known, rng=np.random.default_rng(seed))
+    vehicle = RationalVehicle.from_airframe(airframe, question.exteroceptive)
+    seen = analyse(vehicle, question, known, rng=np.random.default_rng(seed))
     verdicts = {finding.name: finding for finding in seen.parameters}
-    information = Information(subject, Weights.of(airframe, sensors), seen.known)
+    information = Information(vehicle, ReadingNoise.of(airframe, sensors), seen.known)
     asked = information.wanted(names) if names else [name for name in verdicts if name not in seen.known]
     # To first order an upright axis has no vertical error: nothing to say about it, unless it is asked for by name.
     wanted = [name for name in asked if name in names or name in seen.known or np.any(information.row(name))]
@@ -176,7 +175,7 @@ def observe_flight(
         sigma: float | None = _sigma(information.row(name), A, prior)
         verdict, sentence = str(finding.verdict), None
         if finding.verdict is Verdict.OBSERVABLE:
-            sentence = missing(name, sigma, size, measured)
+            sentence = describe_missing(name, sigma, size, measured)
             if sentence is not None:
                 verdict = "weak" if sigma is not None else str(Verdict.UNOBSERVABLE)
         else:
@@ -192,12 +191,12 @@ def observe_flight(
 def _bound(ready: FilterFlight) -> tuple[Numbers, Mean]:
     """The bound (n, n) from the vague prior, and the moving blocks (K, n, ...) that the filter found."""
     vehicle, frames = ready.vehicle, ready.frames
-    chart, printed = vehicle.chart, vehicle.description.printed
+    coordinates, physical = vehicle.chart, vehicle.description.printed
     root = _prior_root(ready)
     start = jnp.diag((VAGUE * vehicle.moving_sigma) ** 2)
     vague = jax.scipy.linalg.block_diag(start, jnp.asarray(root @ root.T))
-    constants = chart.to_coordinates(printed)
-    go, belief, cov, paths = _compiled(chart), vehicle.begin(ready.first), vague, []
+    constants = coordinates.to_coordinates(physical)
+    go, belief, cov, paths = _compiled(coordinates), vehicle.begin(ready.first), vague, []
     count = frames.place.shape[0]
     whole = filled(frames, _PIECE)
     for first in range(0, count, _PIECE):
@@ -222,14 +221,16 @@ def _prior_root(ready: FilterFlight) -> Numbers:
 
 
 @lru_cache(maxsize=8)
-def _compiled(chart: VehicleCoordinates) -> Any:
+def _compiled(coordinates: VehicleCoordinates) -> Any:
     def go(
         noise: VehicleNoise, belief: VehicleBelief, cov: Array, constants: Mean, frames: Frames, gate: Array
     ) -> tuple[VehicleBelief, Array, Mean]:
-        end, trail = run(chart, noise, belief, frames, gate)  # type: ignore[arg-type]
-        nominal = SmoothedTrajectory(trail.moving, trail.noise, chart.moving.select(end.mean), constants)
-        nothing = jnp.zeros(chart.space.dimension)
-        return end, bound(chart, noise, lambda _: (nothing, cov), nominal, frames), trail.moving
+        end, trail = run(coordinates, noise, belief, frames, gate)  # type: ignore[arg-type]
+        nominal = SmoothedTrajectory(
+            trail.moving, trail.noise, coordinates.moving.select(end.mean), constants
+        )
+        nothing = jnp.zeros(coordinates.space.dimension)
+        return end, bound(coordinates, noise, lambda _: (nothing, cov), nominal, frames), trail.moving
 
     return jax.jit(go)
 
@@ -242,25 +243,26 @@ def _free_information(information: Information, ready: FilterFlight, cov: Number
     L = np.diag(sigma)
     L[biases:, biases:] = _prior_root(ready)
     whitened = np.linalg.solve(L, np.linalg.solve(L, cov[moving:, moving:]).T)
-    E = _printed_to_error(information, vehicle.chart, vehicle.description.printed)
+    E = _physical_to_error(information, vehicle.chart, vehicle.description.printed)
     W = np.linalg.solve(E, np.diag(information.units)) / sigma[:, None] @ information.free
     A: Numbers = W.T @ np.linalg.solve(0.5 * (whitened + whitened.T), W)
     return A, W.T @ W
 
 
-def _printed_to_error(information: Information, chart: VehicleCoordinates, printed: Mean) -> Numbers:
-    """(25 + 7N, 25 + 7N) error state after the moving state, by biases and printed errors: E."""
-    c = information.subject.coordinates
+def _physical_to_error(information: Information, coordinates: VehicleCoordinates, physical: Mean) -> Numbers:
+    """(25 + 7N, 25 + 7N) error state after the moving state, by biases and physical errors: E."""
+    c = information.vehicle.coordinates
     names = [f"imu.{kind}_bias.{axis}" for kind in ("accel", "gyro") for axis in "xyz"]
     names += [
-        name.replace("pose.", f"{c.sensor}.", 1) if name.startswith("pose.") else name for name in chart.names
+        name.replace("pose.", f"{c.sensor}.", 1) if name.startswith("pose.") else name
+        for name in coordinates.names
     ]
     E = np.zeros((len(names), len(names)))
-    slopes = np.asarray(jax.jacfwd(chart.thrust_axes)(printed["rotor_tilt"]))
+    slopes = np.asarray(jax.jacfwd(coordinates.thrust_axes)(physical["rotor_tilt"]))
     T = information.tangent / information.units
     for column, name in enumerate(names):
         if ".axis." not in name:
-            E[c.place[name] - ERRORS, column] = 1.0
+            E[c.index[name] - ERRORS, column] = 1.0
     for i, rotor in enumerate(c.rotors):
         first = names.index(f"rotors.{rotor}.axis.tilt_x")
         error, number = c.rotor_error(i, "axis") - ERRORS, c.rotor_number(i, "axis") - MOTION
@@ -272,7 +274,7 @@ def _printed_to_error(information: Information, chart: VehicleCoordinates, print
 def _sigma(row: Numbers, A: Numbers, prior: Numbers) -> float | None:
     """Deviation of a parameter; None where the flight says nothing about it."""
     variance, before = (float(row @ np.linalg.solve(matrix, row)) for matrix in (A, prior))
-    if variance > _LEARNT**2 * before:
+    if variance > _INFORMATIVE**2 * before:
         return None
     return float(np.sqrt(max(variance, 0.0)))
 
@@ -287,4 +289,4 @@ def _excitation(frames: Frames, moving: Mean) -> dict[str, float]:
     def even(values: Array) -> Numbers:
         return interpolate_columns(clock, times[real], np.asarray(values).reshape(len(dt), -1)[real])
 
-    return excitation_of(even(moving["rates"]), even(frames.steps.speeds) ** 2, 1.0 / RATE)
+    return measure_excitation(even(moving["rates"]), even(frames.steps.speeds) ** 2, 1.0 / RATE)

@@ -28,7 +28,7 @@ from haltere.dynamics.regressor import regressor, regressor_names
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
 from haltere.foundation.tables import TextTable, html_lines
-from haltere.observability.rank.subject import ObservabilityError
+from haltere.observability.rank.rational_vehicle import ObservabilityError
 
 NAMES = ("payload.mass", "payload.first_moment.x", "payload.first_moment.y", "payload.first_moment.z")
 SIGMA = 0.01
@@ -255,12 +255,12 @@ def _grid(limits: Sequence[tuple[float, float]]) -> Numbers:
         step *= 1.5
 
 
-def _best_sets(arm: PoseGrid, seen: Numbers, sigma: float, most: int) -> tuple[ArmPoses, ...]:
+def _best_sets(arm: PoseGrid, visible: Numbers, sigma: float, most: int) -> tuple[ArmPoses, ...]:
     """The best set of each size, counting the directions (r, 4) that some pose shows.
 
     All pairs are tried; a larger set has the best one added, then exchanges of one pose as long as they help.
     """
-    rows = arm.scaled @ seen.T
+    rows = arm.scaled @ visible.T
     matrices = np.einsum("qji,qjk->qik", rows, rows) / sigma**2
     chosen: list[int] = []
     plans = []

@@ -21,7 +21,7 @@ from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 from haltere.observability.information.fisher import RATE
 from haltere.observability.rank import exact
-from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
+from haltere.observability.rank.rational_vehicle import ObservabilityError, RationalVehicle
 from haltere.trajectory import (
     Reference,
     Trajectory,
@@ -61,7 +61,7 @@ class Limits:
 
 @pytree
 @dataclass(frozen=True)
-class Nominal:
+class FlatFlight:
     """A flight at T instants."""
 
     motion: Array
@@ -74,7 +74,7 @@ class Nominal:
 
 @dataclass(frozen=True)
 class Pilot:
-    """From flat outputs to a `Nominal`, for one vehicle."""
+    """From flat outputs to a `FlatFlight`, for one vehicle."""
 
     vehicle: VehicleNumbers
     hover: HoverPoint
@@ -84,7 +84,7 @@ class Pilot:
     """(R, 6) least-norm squared speeds for a wrench in hover axes."""
 
     @classmethod
-    def of(cls, airframe: Airframe, subject: RationalVehicle, limits: Limits) -> "Pilot":
+    def of(cls, airframe: Airframe, rational: RationalVehicle, limits: Limits) -> "Pilot":
         """The pilot of a vehicle that can hover."""
         vehicle = VehicleNumbers.from_airframe(airframe)
         fault = hover_fault(vehicle)
@@ -92,15 +92,15 @@ class Pilot:
             raise TrajectoryError(f"{airframe.name}: {fault}")
         hover = hover_point(vehicle)
         inverse = np.linalg.pinv(np.asarray(hover.allocation(vehicle)), rcond=1e-10)
-        return cls(vehicle, hover, limits, exact.floats(exact.rotation(subject.wxyz_BM)), inverse)
+        return cls(vehicle, hover, limits, exact.floats(exact.rotation(rational.wxyz_BM)), inverse)
 
-    def fly(self, derivatives: Array) -> Nominal:
+    def fly(self, derivatives: Array) -> FlatFlight:
         """Along flat outputs with derivatives (T, 5, 4)."""
         vehicle, hover, limits = self.vehicle, self.hover, self.limits
         turn = jnp.asarray(hover.frame).T @ self.R_BM
         box, centre = jnp.asarray(limits.size), jnp.asarray(limits.centre)
 
-        def one(flat: Array) -> Nominal:
+        def one(flat: Array) -> FlatFlight:
             reference = Reference.from_derivatives(flat)
             motion = flat_motion(vehicle, hover, reference)
             u: Array = jnp.asarray(self.inverse) @ flat_wrench(vehicle, hover, motion)
@@ -116,9 +116,9 @@ class Pilot:
             speed = jnp.sqrt(flat[1, :3] @ flat[1, :3] + 1e-12) / limits.speed
             inside = jnp.abs(flat[0, :3] - centre) / box
             low = (centre[2] - flat[0, 2]) / (centre[2] - limits.ground)
-            return Nominal(state, u, jnp.concatenate([rotors, lean[None], speed[None], inside, low[None]]))
+            return FlatFlight(state, u, jnp.concatenate([rotors, lean[None], speed[None], inside, low[None]]))
 
-        flown: Nominal = jax.vmap(one)(derivatives)
+        flown: FlatFlight = jax.vmap(one)(derivatives)
         return flown
 
 

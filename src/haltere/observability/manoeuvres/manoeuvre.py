@@ -18,13 +18,13 @@ from haltere.foundation.memory import bound_programs
 from haltere.foundation.numbers import Numbers
 from haltere.foundation.tables import TextTable, html_lines
 from haltere.observability.answer import analyse
-from haltere.observability.information.excitation import UNITS, missing
-from haltere.observability.information.fisher import Information, Noise
+from haltere.observability.information.excitation import UNITS, describe_missing
+from haltere.observability.information.fisher import Information, ReadingNoise
 from haltere.observability.manoeuvres.flat_flight import Limits, Pilot
 from haltere.observability.manoeuvres.search import Designer, Manoeuvre
 from haltere.observability.rank.parameters import Verdict
 from haltere.observability.rank.rank import Question
-from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
+from haltere.observability.rank.rational_vehicle import ObservabilityError, RationalVehicle
 from haltere.observability.rank.winged import refuse_wings
 from haltere.trajectory import Harmonic, bounded, random_lissajous
 
@@ -238,11 +238,11 @@ def design(
     airframe, rng = load_airframe(airframe), np.random.default_rng(seed)
     refuse_wings(airframe, "the information of a manoeuvre")
     question = Question(tuple(sensors))
-    subject = RationalVehicle.from_airframe(airframe, question.exteroceptive)
-    pilot = Pilot.of(airframe, subject, limits)
-    before = analyse(subject, question, known, rng=rng)
+    vehicle = RationalVehicle.from_airframe(airframe, question.exteroceptive)
+    pilot = Pilot.of(airframe, vehicle, limits)
+    before = analyse(vehicle, question, known, rng=rng)
     verdicts = {finding.name: finding for finding in before.parameters}
-    wanted = Information(subject, Noise.of(airframe, sensors), ()).wanted(names)
+    wanted = Information(vehicle, ReadingNoise.of(airframe, sensors), ()).wanted(names)
     assumed: list[str] = []
     for name in wanted:
         if verdicts[name].verdict is Verdict.OBSERVABLE:
@@ -255,7 +255,7 @@ def design(
         assumed += [measurement for measurement in fix if measurement not in assumed]
     # What nobody asked for and nobody can see is held too: it does not touch the wanted parameters.
     held = (*before.known, *before.restore_all[0])
-    information = Information(subject, Noise.of(airframe, sensors), tuple(dict.fromkeys(held)))
+    information = Information(vehicle, ReadingNoise.of(airframe, sensors), tuple(dict.fromkeys(held)))
     designer = Designer(information, pilot, tuple(wanted), duration, criterion=criterion)
     manoeuvre = designer.search(rng, iterations=iterations, progress=progress)
     if progress:
@@ -279,7 +279,7 @@ def _median(values: Sequence[float | None]) -> float | None:
 def _findings(designer: Designer, manoeuvre: Manoeuvre) -> tuple[str, ...]:
     """What stays weak, and the excitation that it would need."""
     sentences = (
-        missing(name, sigma, designer.information.size(name), manoeuvre.excitation)
+        describe_missing(name, sigma, designer.information.size(name), manoeuvre.excitation)
         for name, sigma in manoeuvre.sigma.items()
     )
     return tuple(sentence for sentence in sentences if sentence is not None)

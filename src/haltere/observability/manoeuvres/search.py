@@ -21,16 +21,16 @@ from scipy.optimize import minimize
 
 from haltere.foundation.arrays import Array
 from haltere.foundation.numbers import Numbers
-from haltere.observability.information.excitation import excitation_of
+from haltere.observability.information.excitation import measure_excitation
 from haltere.observability.information.fisher import RATE, Information
-from haltere.observability.manoeuvres.flat_flight import Nominal, Pilot, sampled
-from haltere.observability.rank.subject import ObservabilityError
+from haltere.observability.manoeuvres.flat_flight import FlatFlight, Pilot, sampled
+from haltere.observability.rank.rational_vehicle import ObservabilityError
 from haltere.observability.rank.system import MOTION, OUTPUTS
 from haltere.trajectory import Harmonic, Trajectory, periodic
 
 CRITERIA = ("a", "d")
 _SLACK, _PENALTY, _BISECTIONS = 0.97, 300.0, 30
-_KEPT = 0.99
+_MOST_USED = 0.99
 """Share of the limits at the samples, so that they are kept between them too."""
 
 
@@ -97,16 +97,16 @@ class Designer:
         return np.stack(rows)
 
     @cached_property
-    def _fly(self) -> Callable[[Array], Nominal]:
+    def _fly(self) -> Callable[[Array], FlatFlight]:
         return jax.jit(self._nominal)
 
-    def _nominal(self, coefficients: Array) -> Nominal:
+    def _nominal(self, coefficients: Array) -> FlatFlight:
         path = periodic(coefficients[0], coefficients[1], self.period, self.pilot.limits.centre)
         return self.pilot.fly(sampled(path, self.period))
 
     @cached_property
-    def _back(self) -> Callable[[Array, Nominal], Array]:
-        def back(coefficients: Array, weights: Nominal) -> Array:
+    def _back(self) -> Callable[[Array, FlatFlight], Array]:
+        def back(coefficients: Array, weights: FlatFlight) -> Array:
             gradient: Array = jax.vjp(self._nominal, coefficients)[1](weights)[0]
             return gradient
 
@@ -134,7 +134,7 @@ class Designer:
         gradient = self._back(jnp.asarray(coefficients), weights)
         return value, np.asarray(gradient), float(jnp.max(nominal.use))
 
-    def _value(self, nominal: Nominal) -> tuple[float, Nominal]:
+    def _value(self, nominal: FlatFlight) -> tuple[float, FlatFlight]:
         info = self.information
         tape, J = info.linearised(np.asarray(nominal.motion), np.asarray(nominal.inputs))
         value, (by_J, by_q) = self._criterion(jnp.asarray(J), nominal.motion[:, 6:10])
@@ -146,7 +146,7 @@ class Designer:
         motion = back[:MOTION].T.copy()
         motion[:, 6:10] += np.asarray(by_q)
         inputs = back[-2 * n : -n].T + back[-n:].T
-        return float(value), Nominal(jnp.asarray(motion), jnp.asarray(inputs), jnp.zeros_like(nominal.use))
+        return float(value), FlatFlight(jnp.asarray(motion), jnp.asarray(inputs), jnp.zeros_like(nominal.use))
 
     def _penalised(self, flat: Numbers) -> tuple[float, Numbers]:
         coefficients = flat.reshape(2, self.harmonics, 4)
@@ -165,7 +165,7 @@ class Designer:
         """The coefficients times the largest factor, at most one unless it may grow, that keeps all limits."""
 
         def keeps(factor: float) -> bool:
-            return float(jnp.max(self._fly(jnp.asarray(factor * coefficients)).use)) <= _KEPT
+            return float(jnp.max(self._fly(jnp.asarray(factor * coefficients)).use)) <= _MOST_USED
 
         low, high = 0.0, 1.0
         while grow and keeps(high) and high < 1e3:
@@ -184,7 +184,7 @@ class Designer:
         size = rng.uniform(0.0, 1.0, (self.harmonics, 4)) / k * rng.uniform(0.1, 1.0, 4)
         return self.fitted(np.stack([size * np.cos(phase), size * np.sin(phase)]), grow=True)
 
-    def judged(self, coefficients: Numbers) -> Manoeuvre:
+    def evaluate(self, coefficients: Numbers) -> Manoeuvre:
         """What a manoeuvre promises."""
         nominal = self._fly(jnp.asarray(coefficients))
         motion, inputs = np.asarray(nominal.motion), np.asarray(nominal.inputs)
@@ -192,7 +192,7 @@ class Designer:
         sigma = self.information.sigmas(matrix, self.names)
         path = periodic(coefficients[0], coefficients[1], self.period, self.pilot.limits.centre)
         value = float(self._score(jnp.asarray(matrix)))
-        shaken = excitation_of(motion[:, 10:13], inputs, 1.0 / RATE)
+        shaken = measure_excitation(motion[:, 10:13], inputs, 1.0 / RATE)
         return Manoeuvre(coefficients, path, sigma, float(jnp.max(nominal.use)), value, shaken)
 
     def along(self, trajectory: Trajectory) -> dict[str, float | None]:
@@ -211,7 +211,7 @@ class Designer:
         """The best manoeuvre found from the best of several random starts."""
         tell = progress or (lambda _: None)
         tell(f"trying {starts} random manoeuvres")
-        guesses = [self.judged(self.random(rng)) for _ in range(starts)]
+        guesses = [self.evaluate(self.random(rng)) for _ in range(starts)]
         best = min(guesses, key=lambda guess: guess.value)
         tell(f"improving the best of them, {iterations} steps")
         found = minimize(
@@ -221,5 +221,5 @@ class Designer:
             method="L-BFGS-B",
             options={"maxiter": iterations, "maxcor": 20},
         )
-        improved = self.judged(self.fitted(np.asarray(found.x).reshape(2, self.harmonics, 4)))
+        improved = self.evaluate(self.fitted(np.asarray(found.x).reshape(2, self.harmonics, 4)))
         return min((best, improved), key=lambda guess: guess.value)

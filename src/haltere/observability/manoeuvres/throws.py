@@ -21,9 +21,9 @@ from haltere.algebra.series import Reals, Tape
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
 from haltere.foundation.tables import TextTable
-from haltere.observability.information.fisher import RATE, WINDOW, Information, Noise
+from haltere.observability.information.fisher import RATE, WINDOW, Information, ReadingNoise
 from haltere.observability.rank import system
-from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
+from haltere.observability.rank.rational_vehicle import ObservabilityError, RationalVehicle
 from haltere.observability.rank.system import MOTION
 
 NAMES = ("imu.position.x", "imu.position.y", "imu.position.z")
@@ -145,10 +145,10 @@ def _choices(airframe: Airframe, rate: float, seconds: float) -> tuple[Informati
         raise ObservabilityError(f"got a spin of {rate:g} rad/s, expected more than zero; try 12")
     if not (seconds > 0.0 and np.isfinite(seconds)):
         raise ObservabilityError(f"got throws of {seconds:g} s, expected more than zero; try 0.8")
-    subject = RationalVehicle.from_airframe(airframe)
-    information = Information(subject, Noise.of(airframe, ("imu",)), KNOWN)
+    vehicle = RationalVehicle.from_airframe(airframe)
+    information = Information(vehicle, ReadingNoise.of(airframe, ("imu",)), KNOWN)
     spins = np.asarray([rate * _direction(axis) for axis in AXES])
-    still = np.zeros((WINDOW, len(subject.spin)))
+    still = np.zeros((WINDOW, len(vehicle.spin)))
     share = seconds * RATE / WINDOW
     return information, [share * information.matrix(m, still) for m in falling(information, spins)], spins
 
@@ -168,13 +168,13 @@ def _direction(axis: str) -> Numbers:
 
 def falling(information: Information, spins: Numbers) -> list[Numbers]:
     """For each spin (n, 3) the motion (WINDOW, 13) of a fall with still rotors, by the classical Runge-Kutta method."""
-    n = len(information.subject.spin)
+    n = len(information.vehicle.spin)
     points, dt = len(spins), 1.0 / RATE
     rest = np.concatenate(
         [
             information.constants,
             np.zeros(system.WRENCH),
-            np.asarray(information.subject.spin, float),
+            np.asarray(information.vehicle.spin, float),
             np.zeros(2 * n),
         ]
     )

@@ -16,8 +16,8 @@ import numpy as np
 from haltere.algebra import modular
 from haltere.foundation.numbers import Floats, Numbers
 from haltere.observability.rank import exact
-from haltere.observability.rank.rank import ExactMatrix, FloatMatrix, chart
-from haltere.observability.rank.subject import RationalVehicle
+from haltere.observability.rank.rank import FloatMatrix, ObservabilityMatrix, error_jacobian
+from haltere.observability.rank.rational_vehicle import RationalVehicle
 from haltere.observability.rank.system import BASE, XYZ
 
 
@@ -35,10 +35,10 @@ class Symmetry:
     kind: str
     explanation: str
     vector: Numbers
-    moved: Callable[[Floats, float], Floats]
+    transform: Callable[[Floats, float], Floats]
 
 
-def candidates(subject: RationalVehicle, motion: Sequence[Fraction], T: Numbers) -> list[Symmetry]:
+def candidates(vehicle: RationalVehicle, motion: Sequence[Fraction], T: Numbers) -> list[Symmetry]:
     """All transformations (1) to (4) that the coordinates of the chart T can express.
 
     With factor s, distance d and angle e, m, i, k_f, k_m, r, n as in `haltere.observability.rank.system`:
@@ -51,14 +51,14 @@ def candidates(subject: RationalVehicle, motion: Sequence[Fraction], T: Numbers)
 
     Each is a candidate: whether it is unobservable for given sensors is decided by the exact observability matrix.
     """
-    c = subject.coordinates
+    c = vehicle.coordinates
     n = len(c.rotors)
-    z = (*motion, *subject.constants)
-    found = [_mass_scale(subject), _leverage_scale(subject), *(_slide(subject, rotor) for rotor in range(n))]
+    z = (*motion, *vehicle.constants)
+    found = [_mass_scale(vehicle), _leverage_scale(vehicle), *(_slide(vehicle, rotor) for rotor in range(n))]
     moments = z[34:37]
     for axis in (2, 1, 0):
         one, two = (i for i in range(3) if i != axis)
-        vector = _turn_vector(subject, z, axis, T) if moments[one] == moments[two] else None
+        vector = _rotation_vector(vehicle, z, axis, T) if moments[one] == moments[two] else None
         if vector is not None:
             names = f"{MOMENT_NAMES[one]} and {MOMENT_NAMES[two]}"
             what = {"z": "yaw", "y": "pitch", "x": "roll"}[XYZ[axis]]
@@ -66,49 +66,49 @@ def candidates(subject: RationalVehicle, motion: Sequence[Fraction], T: Numbers)
                 f"{what} of the principal axes: {names} are equal, so nothing says how the axes lie about "
                 f"{XYZ[axis]}; velocities, sensors and rotors turn together"
             )
-            found.append(Symmetry("turn", text, vector, _turned(axis, n)))
+            found.append(Symmetry("turn", text, vector, _rotate_axes(axis, n)))
     return found
 
 
 MOMENT_NAMES = ("inertia.xx", "inertia.yy", "inertia.zz")
 
 
-def _zero(subject: RationalVehicle) -> Numbers:
-    return np.full(subject.coordinates.errors, Fraction(0), object)
+def _zero(vehicle: RationalVehicle) -> Numbers:
+    return np.full(vehicle.coordinates.errors, Fraction(0), object)
 
 
-def _mass_scale(subject: RationalVehicle) -> Symmetry:
-    c, vector = subject.coordinates, _zero(subject)
+def _mass_scale(vehicle: RationalVehicle) -> Symmetry:
+    c, vector = vehicle.coordinates, _zero(vehicle)
     n = len(c.rotors)
-    vector[c.place["mass"]] = subject.number(33)
+    vector[c.index["mass"]] = vehicle.number(33)
     for i, name in enumerate(MOMENT_NAMES):
-        vector[c.place[name]] = subject.number(34 + i)
+        vector[c.index[name]] = vehicle.number(34 + i)
     for rotor in range(n):
-        place = c.rotor_number(rotor, "thrust_coefficient")
-        vector[c.rotor_error(rotor, "thrust_coefficient")] = subject.number(place)
+        index = c.rotor_number(rotor, "thrust_coefficient")
+        vector[c.rotor_error(rotor, "thrust_coefficient")] = vehicle.number(index)
 
-    def moved(z: Floats, step: float) -> Floats:
+    def transform(z: Floats, step: float) -> Floats:
         result = z.copy()
         result[33:37] *= 1.0 + step
         result[BASE + 6 * n : BASE + 7 * n] *= 1.0 + step
         return result
 
     text = "mass, inertia and all thrust coefficients scale together: only their ratios show"
-    return Symmetry("mass scale", text, vector, moved)
+    return Symmetry("mass scale", text, vector, transform)
 
 
-def _leverage_scale(subject: RationalVehicle) -> Symmetry:
-    c, vector = subject.coordinates, _zero(subject)
+def _leverage_scale(vehicle: RationalVehicle) -> Symmetry:
+    c, vector = vehicle.coordinates, _zero(vehicle)
     n = len(c.rotors)
     for i, name in enumerate(MOMENT_NAMES):
-        vector[c.place[name]] = subject.number(34 + i)
+        vector[c.index[name]] = vehicle.number(34 + i)
     for rotor in range(n):
         first = c.rotor_error(rotor, "position")
-        vector[first : first + 3] = subject.position(rotor)
+        vector[first : first + 3] = vehicle.position(rotor)
         ratio = c.rotor_number(rotor, "torque_ratio")
-        vector[c.rotor_error(rotor, "torque_ratio")] = subject.number(ratio)
+        vector[c.rotor_error(rotor, "torque_ratio")] = vehicle.number(ratio)
 
-    def moved(z: Floats, step: float) -> Floats:
+    def transform(z: Floats, step: float) -> Floats:
         result = z.copy()
         result[34:37] *= 1.0 + step
         result[BASE : BASE + 3 * n] *= 1.0 + step
@@ -116,32 +116,34 @@ def _leverage_scale(subject: RationalVehicle) -> Symmetry:
         return result
 
     text = "inertia, all rotor positions and all torque ratios scale together: levers against inertia"
-    return Symmetry("leverage scale", text, vector, moved)
+    return Symmetry("leverage scale", text, vector, transform)
 
 
-def _slide(subject: RationalVehicle, rotor: int) -> Symmetry:
-    c, vector = subject.coordinates, _zero(subject)
+def _slide(vehicle: RationalVehicle, rotor: int) -> Symmetry:
+    c, vector = vehicle.coordinates, _zero(vehicle)
     first = c.rotor_error(rotor, "position")
-    vector[first : first + 3] = subject.axis(rotor)
+    vector[first : first + 3] = vehicle.axis(rotor)
     position, axis = (c.rotor_number(rotor, part) for part in ("position", "axis"))
 
-    def moved(z: Floats, step: float) -> Floats:
+    def transform(z: Floats, step: float) -> Floats:
         result = z.copy()
         result[position : position + 3] += step * z[axis : axis + 3]
         return result
 
     name = c.rotors[rotor]
     text = f"rotor {name} slides along its axis: where along its line of action it pushes does not show"
-    return Symmetry("slide", text, vector, moved)
+    return Symmetry("slide", text, vector, transform)
 
 
 def _cross(a: Sequence[Fraction], b: Sequence[Fraction]) -> list[Fraction]:
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 
 
-def _turn_vector(subject: RationalVehicle, z: Sequence[Fraction], axis: int, T: Numbers) -> Numbers | None:
+def _rotation_vector(
+    vehicle: RationalVehicle, z: Sequence[Fraction], axis: int, T: Numbers
+) -> Numbers | None:
     """The direction of (4); None where the chart of an axis cannot follow."""
-    c, vector = subject.coordinates, _zero(subject)
+    c, vector = vehicle.coordinates, _zero(vehicle)
     unit = exact.identity(3)[axis]
 
     def follow(number: int, error: int) -> None:
@@ -152,7 +154,7 @@ def _turn_vector(subject: RationalVehicle, z: Sequence[Fraction], axis: int, T: 
         follow(number, error)
     for number, error in c.rotations[1:]:
         inverse = tuple(zip(*exact.rotation(z[number : number + 4]), strict=True))
-        vector[error : error + 3] = [-x for x in exact.turned(inverse, unit)]
+        vector[error : error + 3] = [-x for x in exact.rotate(inverse, unit)]
     for rotor in range(len(c.rotors)):
         follow(c.rotor_number(rotor, "position"), c.rotor_error(rotor, "position"))
         number, error = c.rotor_number(rotor, "axis"), c.rotor_error(rotor, "axis")
@@ -170,8 +172,8 @@ def _turn_vector(subject: RationalVehicle, z: Sequence[Fraction], axis: int, T: 
     return vector
 
 
-def _turned(axis: int, rotors: int) -> Callable[[Floats, float], Floats]:
-    def moved(z: Floats, step: float) -> Floats:
+def _rotate_axes(axis: int, rotors: int) -> Callable[[Floats, float], Floats]:
+    def transform(z: Floats, step: float) -> Floats:
         result = z.copy()
         q: Any = np.zeros(4)
         q[0], q[1 + axis] = np.cos(0.5 * step), np.sin(0.5 * step)
@@ -184,7 +186,7 @@ def _turned(axis: int, rotors: int) -> Callable[[Floats, float], Floats]:
             result[first : first + 4] = exact.multiplied(back, z[first : first + 4].tolist())
         return result
 
-    return moved
+    return transform
 
 
 _SHOWN = 1e-6
@@ -223,23 +225,23 @@ _ABSENT = {
 
 
 def named_directions(
-    subject: RationalVehicle,
-    matrix: ExactMatrix | FloatMatrix,
+    vehicle: RationalVehicle,
+    matrix: ObservabilityMatrix,
     axes: str,
     floating: FloatMatrix | None = None,
 ) -> list[Direction]:
     """As many independent directions as the null space has dimensions.
 
     Args:
-        subject: the vehicle.
+        vehicle: the vehicle.
         matrix: of the sensors alone.
         axes: `sphere` or `spherical`.
         floating: the floating-point matrix, for directions without a name.
     """
-    width = subject.coordinates.errors
+    width = vehicle.coordinates.errors
     found: list[Direction] = []
     space = _Span(modular.largest_primes(1)[0], width)
-    symmetries = candidates(subject, matrix.motion, chart(subject, matrix.motion, axes))
+    symmetries = candidates(vehicle, matrix.motion, error_jacobian(vehicle, matrix.motion, axes))
     symmetries = [symmetry for symmetry in symmetries if matrix.annihilates(symmetry.vector)]
     slid = {int(np.flatnonzero(s.vector)[0]) for s in symmetries if np.count_nonzero(s.vector) == 1}
     alone = matrix.blind()
@@ -247,22 +249,22 @@ def named_directions(
         unit = np.full(width, Fraction(0), object)
         unit[i] = Fraction(1)
         space.add(unit)
-        found.append(_absent(subject, i, unit, axes))
+        found.append(_absent(vehicle, i, unit, axes))
     for symmetry in symmetries:
         vector = symmetry.vector.copy()
         if np.count_nonzero(vector) > 1:
             vector[alone] = Fraction(0)  # what nobody sees moves or not
         if space.add(vector):
-            members = _members(subject, exact.floats(vector), axes)
+            members = _members(vehicle, exact.floats(vector), axes)
             found.append(Direction(symmetry.kind, members, symmetry.explanation, vector, symmetry))
     nullity = width - matrix.rank
     if len(found) < nullity and floating is not None:
-        found += _remaining(subject, floating, matrix.rank, found, axes)
+        found += _remaining(vehicle, floating, matrix.rank, found, axes)
     return found
 
 
 def respecting(
-    subject: RationalVehicle, directions: Sequence[Direction], known: Numbers, axes: str
+    vehicle: RationalVehicle, directions: Sequence[Direction], known: Numbers, axes: str
 ) -> list[Direction]:
     """Those directions, and combinations of them, along which the known quantities (m, 37 + 7N) do not change.
 
@@ -286,7 +288,7 @@ def respecting(
         vector = basis @ np.asarray(column, object)
         others = ", ".join(dict.fromkeys(_short(d) for d, _ in parts[:-1]))
         text = f"{main.explanation}; with what is known only together with {others}"
-        result.append(Direction(main.kind, _members(subject, exact.floats(vector), axes), text, vector))
+        result.append(Direction(main.kind, _members(vehicle, exact.floats(vector), axes), text, vector))
     return sorted(result, key=lambda d: _SHOWN_FIRST.get(d.kind, 9))
 
 
@@ -345,9 +347,9 @@ class _Span:
         return grown
 
 
-def _absent(subject: RationalVehicle, place: int, unit: Numbers, axes: str) -> Direction:
-    members = _members(subject, exact.floats(unit), axes)
-    name = members[0][0] if members else f"{subject.coordinates.entries[place][:-2]}.azimuth"
+def _absent(vehicle: RationalVehicle, index: int, unit: Numbers, axes: str) -> Direction:
+    members = _members(vehicle, exact.floats(unit), axes)
+    name = members[0][0] if members else f"{vehicle.coordinates.entries[index][:-2]}.azimuth"
     group = name.rsplit(".", 1)[0]
     key = group if group in _ABSENT else group.rsplit(".", 1)[-1]
     key = "azimuth" if name.endswith("azimuth") else key
@@ -357,10 +359,10 @@ def _absent(subject: RationalVehicle, place: int, unit: Numbers, axes: str) -> D
     return Direction("absent", members or ((name, 1.0),), text, unit)
 
 
-def _members(subject: RationalVehicle, vector: Numbers, axes: str) -> tuple[tuple[str, float], ...]:
+def _members(vehicle: RationalVehicle, vector: Numbers, axes: str) -> tuple[tuple[str, float], ...]:
     """Names and shares of all that moves, in the vehicle's own units."""
-    c = subject.coordinates
-    units = np.asarray(c.error_units(*subject.units()))
+    c = vehicle.coordinates
+    units = np.asarray(c.error_units(*vehicle.units()))
     changes: list[tuple[str, float]] = []
     for i, name in enumerate(c.entries):
         if ".axis." not in name:
@@ -369,7 +371,7 @@ def _members(subject: RationalVehicle, vector: Numbers, axes: str) -> tuple[tupl
             rotor = (i - c.rotor_error(0, "axis")) // 7
             stem, two = name[:-2], vector[i : i + 2]
             if axes == "sphere":
-                moves = exact.floats(exact.tangent(subject.axis(rotor))) @ two
+                moves = exact.floats(exact.tangent(vehicle.axis(rotor))) @ two
                 changes += [(f"{stem}.{axis}", float(x)) for axis, x in zip(XYZ, moves, strict=True)]
             else:
                 changes += [(f"{stem}.azimuth", float(two[0])), (f"{stem}.inclination", float(two[1]))]
@@ -380,10 +382,10 @@ def _members(subject: RationalVehicle, vector: Numbers, axes: str) -> tuple[tupl
 
 
 def _remaining(
-    subject: RationalVehicle, floating: FloatMatrix, rank: int, found: Sequence[Direction], axes: str
+    vehicle: RationalVehicle, floating: FloatMatrix, rank: int, found: Sequence[Direction], axes: str
 ) -> list[Direction]:
     """A sparse basis of what the null space has beyond the directions found, in floating-point numbers."""
-    units = np.asarray(subject.coordinates.error_units(*subject.units()))
+    units = np.asarray(vehicle.coordinates.error_units(*vehicle.units()))
     space = floating.null_space(rank) / units[:, None]
     if found:
         named = np.stack([exact.floats(d.vector) / units for d in found], axis=1)
@@ -393,7 +395,7 @@ def _remaining(
     count = space.shape[1] - len(found)
     directions = []
     for column in sparse_basis(left[:, np.argsort(-values)[:count]]).T:
-        members = _members(subject, column * units, axes)
+        members = _members(vehicle, column * units, axes)
         largest = sorted(members, key=lambda item: -abs(item[1]))
         text = "moves together: " + ", ".join(f"{name} {share:+.3g}" for name, share in largest[:8])
         more = f" and {len(largest) - 8} more" if len(largest) > 8 else ""

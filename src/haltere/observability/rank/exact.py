@@ -70,7 +70,7 @@ def rotation(q: Sequence[Fraction]) -> Matrix:
     return tuple(zip(*columns, strict=True))
 
 
-def turned(R: Matrix, v: Sequence[Fraction]) -> Vector:
+def rotate(R: Matrix, v: Sequence[Fraction]) -> Vector:
     """R v."""
     return tuple(sum((a * b for a, b in zip(row, v, strict=True)), Fraction(0)) for row in R)
 

@@ -7,7 +7,7 @@ become rows of the observability matrix; a parameter is
     unobservable    if its own entries alone can move without a trace
     combination     otherwise: it moves together with others
 
-`Menu` computes which hand measurements make the rest observable.
+`HandMeasurementChoices` computes which hand measurements make the rest observable.
 """
 
 import fnmatch
@@ -23,8 +23,8 @@ from haltere.airframe.errors import closest
 from haltere.foundation.numbers import Numbers
 from haltere.observability.rank import exact
 from haltere.observability.rank.directions import Direction
-from haltere.observability.rank.rank import ExactMatrix, FloatMatrix, chart
-from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
+from haltere.observability.rank.rank import ObservabilityMatrix, error_jacobian
+from haltere.observability.rank.rational_vehicle import ObservabilityError, RationalVehicle
 from haltere.observability.rank.system import XYZ
 
 
@@ -37,7 +37,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Parameter:
+class VehicleParameter:
     """A named scalar.
 
     Attributes:
@@ -53,57 +53,57 @@ class Parameter:
     reported: bool = True
 
 
-class Parameters:
+class VehicleParameters:
     """All parameters of a vehicle by name."""
 
-    def __init__(self, subject: RationalVehicle, motion: Sequence[Fraction], axes: str) -> None:
-        self.subject = subject
-        c = subject.coordinates
+    def __init__(self, vehicle: RationalVehicle, motion: Sequence[Fraction], axes: str) -> None:
+        self.vehicle = vehicle
+        c = vehicle.coordinates
         self._width = c.errors
         found = [self._unit(name, i) for i, name in enumerate(c.entries) if ".axis." not in name]
-        T = chart(subject, tuple(motion), axes)
+        T = error_jacobian(vehicle, tuple(motion), axes)
         for i, rotor in enumerate(c.rotors):
             number, error = c.rotor_number(i, "axis"), c.rotor_error(i, "axis")
             own = (error, error + 1)
             found += [
-                Parameter(f"rotors.{rotor}.axis.{axis}", T[number + k], own, axes == "sphere")
+                VehicleParameter(f"rotors.{rotor}.axis.{axis}", T[number + k], own, axes == "sphere")
                 for k, axis in enumerate(XYZ)
             ]
             for k, angle in enumerate(("azimuth", "inclination")):
                 one = self._unit(f"rotors.{rotor}.axis.{angle}", error + k)
-                found.append(Parameter(one.name, one.row, one.own, axes == "spherical"))
+                found.append(VehicleParameter(one.name, one.row, one.own, axes == "spherical"))
         for a, b in combinations(range(len(c.rotors)), 2):
             for first, second in ((a, b), (b, a)):
                 name = f"distance.{c.rotors[first]}.{c.rotors[second]}"
-                found.append(Parameter(name, self._distance(a, b), (), reported=False))
+                found.append(VehicleParameter(name, self._distance(a, b), (), reported=False))
         self.by_name = {parameter.name: parameter for parameter in found}
 
-    def _unit(self, name: str, place: int) -> Parameter:
+    def _unit(self, name: str, index: int) -> VehicleParameter:
         row = np.full(self._width, Fraction(0), object)
-        row[place] = Fraction(1)
-        return Parameter(name, row, (place,))
+        row[index] = Fraction(1)
+        return VehicleParameter(name, row, (index,))
 
     def _distance(self, a: int, b: int) -> Numbers:
         """Half the gradient of the squared distance of two rotors."""
-        c = self.subject.coordinates
+        c = self.vehicle.coordinates
         row = np.full(self._width, Fraction(0), object)
-        apart = [p - q for p, q in zip(self.subject.position(a), self.subject.position(b), strict=True)]
+        apart = [p - q for p, q in zip(self.vehicle.position(a), self.vehicle.position(b), strict=True)]
         for sign, rotor in ((1, a), (-1, b)):
             first = c.rotor_error(rotor, "position")
             row[first : first + 3] = [sign * x for x in apart]
         return row
 
     @property
-    def reported(self) -> list[Parameter]:
+    def reported(self) -> list[VehicleParameter]:
         """Those that have a verdict of their own, without the moving state."""
         return [p for p in self.by_name.values() if p.reported and not p.name.startswith("state.")]
 
     @property
-    def motion(self) -> list[Parameter]:
+    def motion(self) -> list[VehicleParameter]:
         """The moving state."""
         return [p for p in self.by_name.values() if p.name.startswith("state.")]
 
-    def named(self, pattern: str) -> list[Parameter]:
+    def named(self, pattern: str) -> list[VehicleParameter]:
         """What a name, a prefix of names or a pattern with `*` stands for; unknown names are an error."""
         parts = pattern.split(".")
         matching = [
@@ -118,7 +118,7 @@ class Parameters:
         hint = closest(pattern, sorted(heads))
         if hint.startswith("known are"):
             hint = "known are mass, inertia, gravity, pose, imu, rotors.<name> and distance.<a>.<b>"
-        raise ObservabilityError(f"parameter {pattern!r} is not known for {self.subject.name!r}; {hint}")
+        raise ObservabilityError(f"parameter {pattern!r} is not known for {self.vehicle.name!r}; {hint}")
 
     def rows(self, patterns: Iterable[str]) -> tuple[Numbers, list[str]]:
         """The rows (m, 37 + 7N) and names of all that the patterns stand for."""
@@ -127,7 +127,7 @@ class Parameters:
         return (np.stack(list(found.values())) if found else empty), list(found)
 
 
-def verdict(parameter: Parameter, matrix: ExactMatrix | FloatMatrix) -> Verdict:
+def verdict(parameter: VehicleParameter, matrix: ObservabilityMatrix) -> Verdict:
     """Equation (1)."""
     if matrix.contains(parameter.row):
         return Verdict.OBSERVABLE
@@ -140,7 +140,7 @@ _SMALL = 1e-9
 
 
 @dataclass(frozen=True)
-class Menu:
+class HandMeasurementChoices:
     """Measurements that can be made by hand, the easiest first, and what they say about the directions.
 
     With the unobservable directions as columns D and the rows G of the menu, a set S of measurements restores
@@ -164,18 +164,20 @@ class Menu:
     units: Numbers
 
     @classmethod
-    def of(cls, subject: RationalVehicle, parameters: Parameters, directions: Sequence[Direction]) -> "Menu":
+    def of(
+        cls, vehicle: RationalVehicle, parameters: VehicleParameters, directions: Sequence[Direction]
+    ) -> "HandMeasurementChoices":
         """The menu of this vehicle; measurements that say nothing about the directions are left out."""
-        units = np.asarray(subject.coordinates.error_units(*subject.units()))
+        units = np.asarray(vehicle.coordinates.error_units(*vehicle.units()))
         basis = np.stack([exact.floats(d.vector) / units for d in directions], axis=1)
         basis = basis / np.linalg.norm(basis, axis=0)
         menu = cls((), np.zeros((0, len(directions))), basis, units)
-        changes = {p.name: menu.change(p) for p in _measurable(subject, parameters)}
+        changes = {p.name: menu.change(p) for p in _measurable(vehicle, parameters)}
         telling = {name: row / np.linalg.norm(row) for name, row in changes.items() if np.any(row)}
         rows = np.asarray(list(telling.values())).reshape(len(telling), len(directions))
         return cls(tuple(telling), rows, basis, units)
 
-    def change(self, parameter: Parameter) -> Numbers:
+    def change(self, parameter: VehicleParameter) -> Numbers:
         """(directions,) how much a quantity changes along each direction; zero where that is rounding."""
         row = exact.floats(parameter.row) * self.units
         effect = row / (np.linalg.norm(row) or 1.0) @ self.basis
@@ -247,9 +249,9 @@ def _spans(rows: Numbers, wanted: Numbers) -> bool:
     return bool(np.linalg.norm(rows.T @ weights - wanted) < 1e-7)
 
 
-def _measurable(subject: RationalVehicle, parameters: Parameters) -> list[Parameter]:
+def _measurable(vehicle: RationalVehicle, parameters: VehicleParameters) -> list[VehicleParameter]:
     """What a user can measure with scales, ruler and spirit level, the easiest first."""
-    c = subject.coordinates
+    c = vehicle.coordinates
     names = ["mass"]
     names += [f"distance.{a}.{b}" for a, b in combinations(c.rotors, 2)]
     names += [f"{sensor}.rotation.{axis}" for sensor in (c.sensor, "imu") for axis in "zxy"]

@@ -30,12 +30,12 @@ from haltere.algebra import modular
 from haltere.algebra.series import Field, Reals, Residues, SingularPointError, Tape
 from haltere.foundation.numbers import Numbers
 from haltere.observability.rank import exact, system
-from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
+from haltere.observability.rank.rational_vehicle import ObservabilityError, RationalVehicle
 from haltere.observability.rank.system import MOTION
 
 
 @dataclass(frozen=True)
-class Excitation:
+class RandomMotion:
     """Where the vehicle is and how its rotors turn: the random part of the analysis.
 
     Attributes:
@@ -46,42 +46,42 @@ class Excitation:
 
     motion: exact.Vector
     inputs: Numbers
-    held: Numbers
+    imu_inputs: Numbers
 
     @classmethod
-    def drawn(
-        cls, subject: RationalVehicle, field: Field, points: int, order: int, rng: np.random.Generator
-    ) -> "Excitation":
+    def sample(
+        cls, vehicle: RationalVehicle, field: Field, points: int, order: int, rng: np.random.Generator
+    ) -> "RandomMotion":
         """Random motion and inputs, all of order one: give real numbers a vehicle in its own units."""
-        n = len(subject.spin)
+        n = len(vehicle.spin)
         signed = [exact.random_signed(rng) for _ in range(13)]
         motion = (*signed[:6], *exact.squared(signed[6:10]), *signed[10:])
         if isinstance(field, Residues):
             whole = rng.integers(1, field.prime, (order + 1, n, points))
-            held = np.repeat(rng.integers(1, field.prime, (n, 1)), points, 1)
-            return cls(motion, whole, held)
+            imu_inputs = np.repeat(rng.integers(1, field.prime, (n, 1)), points, 1)
+            return cls(motion, whole, imu_inputs)
         draws = rng.uniform(-1.0, 1.0, (order + 1, n, points))
         draws[0] = rng.uniform(0.5, 1.5, (n, points))
         return cls(motion, draws, np.repeat(rng.uniform(0.5, 1.5, (n, 1)), points, 1))
 
 
 def output_jacobian(
-    subject: RationalVehicle, field: Field, excitation: Excitation, *, frozen: bool = False
+    vehicle: RationalVehicle, field: Field, excitation: RandomMotion, *, frozen: bool = False
 ) -> Numbers:
     """(order + 1, points, 13, 40 + 8N) of equation (2), by the numbers z, before constraints.
 
     Args:
-        subject: the vehicle.
+        vehicle: the vehicle.
         field: residues modulo a prime, or real numbers.
         excitation: start and inputs.
         frozen: hold the rotor speed fixed inside the specific force, as [Boehm2022] Table I has it.
     """
-    n, numbers = len(subject.spin), subject.coordinates.numbers
+    n, numbers = len(vehicle.spin), vehicle.coordinates.numbers
     order, points = excitation.inputs.shape[0] - 1, excitation.inputs.shape[2]
     tape = Tape(system.program(n), field, points, order)
-    start = np.asarray([field.number(x) for x in (*excitation.motion, *subject.constants)], field.dtype)
+    start = np.asarray([field.number(x) for x in (*excitation.motion, *vehicle.constants)], field.dtype)
     still = np.zeros(system.WRENCH, field.dtype)
-    spin = np.asarray([field.number(x) for x in subject.spin], field.dtype)
+    spin = np.asarray([field.number(x) for x in vehicle.spin], field.dtype)
     state = np.repeat(start[:MOTION, None], points, 1)
     variation = [np.zeros((points, MOTION, numbers), field.dtype)]
     variation[0][:, range(MOTION), range(MOTION)] = 1
@@ -90,12 +90,12 @@ def output_jacobian(
     results: list[Numbers] = []
     for k in range(order + 1):
         constant = np.zeros((numbers - MOTION + system.WRENCH + n, points), field.dtype)
-        held = np.zeros((n, points), field.dtype)
+        imu_inputs = np.zeros((n, points), field.dtype)
         if k == 0:
             constant[:] = np.concatenate([start[MOTION:], still, spin])[:, None]
-            held = excitation.held
+            imu_inputs = excitation.imu_inputs
         u = excitation.inputs[k]
-        tape.advance(k, np.concatenate([state, constant, u, held if frozen else u]))
+        tape.advance(k, np.concatenate([state, constant, u, imu_inputs if frozen else u]))
         slopes.append(tape.jacobian(k, system.slope_rows(), numbers))
         rows.append(tape.jacobian(k, system.output_rows(), numbers))
         results.append(_through(rows, variation, field))
@@ -116,25 +116,25 @@ def _through(outer: Sequence[Numbers], inner: Sequence[Numbers], field: Field) -
     return field.reduced(total)
 
 
-def in_own_units(subject: RationalVehicle) -> RationalVehicle:
+def in_own_units(vehicle: RationalVehicle) -> RationalVehicle:
     """The vehicle in units of its own, so that floating-point numbers of one computation are of one size."""
-    units = subject.coordinates.number_units(*subject.units())[MOTION:]
-    constants = (x / Fraction(unit) for x, unit in zip(subject.constants, units, strict=True))
-    return replace(subject, constants=tuple(constants))
+    units = vehicle.coordinates.number_units(*vehicle.units())[MOTION:]
+    constants = (x / Fraction(unit) for x, unit in zip(vehicle.constants, units, strict=True))
+    return replace(vehicle, constants=tuple(constants))
 
 
-def chart(subject: RationalVehicle, motion: exact.Vector, axes: str) -> Numbers:
+def error_jacobian(vehicle: RationalVehicle, motion: exact.Vector, axes: str) -> Numbers:
     """(40 + 8N, 37 + 7N) rational derivatives of z by the error state.
 
     Rotations are perturbed on the right, q exp(d / 2). An axis has its tangent's two directions (`sphere`) or the
     paper's azimuth and inclination (`spherical`), of which the first moves nothing at the pole; lengths of the
     directions are as in `haltere.observability.rank.exact.tangent`.
     """
-    c = subject.coordinates
+    c = vehicle.coordinates
     T = np.full((c.numbers, c.errors), Fraction(0), object)
     for number, error in c.straight:
         T[number, error] = Fraction(1)
-    z = (*motion, *subject.constants)
+    z = (*motion, *vehicle.constants)
     half = Fraction(1, 2)
     for number, error in c.rotations:
         for k, unit in enumerate(exact.identity(3)):
@@ -142,7 +142,7 @@ def chart(subject: RationalVehicle, motion: exact.Vector, axes: str) -> Numbers:
             T[number : number + 4, error + k] = [half * x for x in turned]
     for i in range(len(c.rotors)):
         number, error = c.rotor_number(i, "axis"), c.rotor_error(i, "axis")
-        n = subject.axis(i)
+        n = vehicle.axis(i)
         T[number : number + 3, error : error + 2] = np.asarray(exact.tangent(n), object)
         if axes == "spherical" and n[0] == 0 and n[1] == 0:
             T[number : number + 3, error] = Fraction(0)
@@ -182,7 +182,7 @@ class Question:
 
     Attributes:
         sensors: of `pose`, `position`, `imu`.
-        axes: `sphere` or `spherical`, see `chart`.
+        axes: `sphere` or `spherical`, see `error_jacobian`.
         frozen: hold the rotor speed fixed inside the specific force, as [Boehm2022] Table I has it.
         order: of the power series in time.
     """
@@ -225,7 +225,7 @@ class ExactMatrix:
 
     @property
     def rank(self) -> int:
-        """Of the error state."""
+        """Rows of the echelon form."""
         return len(self.pivots)
 
     def extended(self, rows: Numbers) -> "ExactMatrix":
@@ -268,7 +268,7 @@ def points_for(rotors: int) -> int:
 
 
 def exact_matrices(
-    subject: RationalVehicle, questions: Sequence[Question], rng: np.random.Generator
+    vehicle: RationalVehicle, questions: Sequence[Question], rng: np.random.Generator
 ) -> list[ExactMatrix]:
     """The best of several independent draws for each question; questions share what they can."""
     best: list[ExactMatrix | None] = [None] * len(questions)
@@ -277,10 +277,10 @@ def exact_matrices(
     order = max(question.order for question in questions)
     for prime in primes:
         try:
-            drawn = _draw(subject, questions, Residues(prime), order, rng)
+            sample = _draw(vehicle, questions, Residues(prime), order, rng)
         except (SingularPointError, ValueError):
             continue
-        for i, found in enumerate(drawn):
+        for i, found in enumerate(sample):
             known = best[i]
             if known is None or found.rank > known.rank:
                 best[i], times[i] = found, 1
@@ -289,34 +289,34 @@ def exact_matrices(
         if min(times) >= _AGREE:
             return [matrix for matrix in best if matrix is not None]
     raise ObservabilityError(
-        f"the rank of {subject.name!r} differs between all {_MOST} draws; try another seed and report it"
+        f"the rank of {vehicle.name!r} differs between all {_MOST} draws; try another seed and report it"
     )
 
 
 def _draw(
-    subject: RationalVehicle,
+    vehicle: RationalVehicle,
     questions: Sequence[Question],
     field: Residues,
     order: int,
     rng: np.random.Generator,
 ) -> list[ExactMatrix]:
-    excitation = Excitation.drawn(subject, field, points_for(len(subject.spin)), order, rng)
+    excitation = RandomMotion.sample(vehicle, field, points_for(len(vehicle.spin)), order, rng)
     jacobians = {
-        frozen: output_jacobian(subject, field, excitation, frozen=frozen)
+        frozen: output_jacobian(vehicle, field, excitation, frozen=frozen)
         for frozen in {question.frozen for question in questions}
     }
-    charts = {axes: chart(subject, excitation.motion, axes) for axes in {q.axes for q in questions}}
+    by_axes = {axes: error_jacobian(vehicle, excitation.motion, axes) for axes in {q.axes for q in questions}}
     matrices = []
     for question in questions:
         jacobian = jacobians[question.frozen][: question.order + 1]
-        rows = observability_matrix(jacobian, charts[question.axes], question.sensors, field)
+        rows = observability_matrix(jacobian, by_axes[question.axes], question.sensors, field)
         matrices.append(ExactMatrix(field.prime, excitation.motion, *modular.echelon(rows, field.prime)))
     return matrices
 
 
 @dataclass(frozen=True)
 class FloatMatrix:
-    """The same in floating-point numbers, rows and columns of like size.
+    """The same in floating-point numbers, rows and columns of like size; answers hold within rounding.
 
     Attributes:
         motion: (13) the moving state at the start.
@@ -369,25 +369,28 @@ class FloatMatrix:
         return bool(np.any(np.abs(gradient @ free) > _TRACE * np.linalg.norm(gradient)))
 
     def annihilates(self, vector: Numbers) -> bool:
-        """Whether a vector (37 + 7N,) is an unobservable direction, within rounding."""
+        """Whether a rational vector (37 + 7N,) is an unobservable direction."""
         scaled = exact.floats(vector) / self.scale
         return bool(np.linalg.norm(self.matrix @ scaled) <= _TRACE * np.linalg.norm(scaled))
 
     def contains(self, row: Numbers) -> bool:
-        """Whether a row (37 + 7N,) is a combination of the rows, within rounding."""
+        """Whether a rational row (37 + 7N,) is a combination of the rows: the quantity is observable."""
         scaled = exact.floats(row) * self.scale
         return bool(np.linalg.norm(scaled @ self.basis[:, self.rank :]) <= _TRACE * np.linalg.norm(scaled))
 
 
+ObservabilityMatrix = ExactMatrix | FloatMatrix
+
+
 def float_matrix(
-    subject: RationalVehicle, question: Question, rng: np.random.Generator, rows: Numbers | None = None
+    vehicle: RationalVehicle, question: Question, rng: np.random.Generator, rows: Numbers | None = None
 ) -> FloatMatrix:
     """The observability matrix in 64-bit numbers, with rational rows (m, 37 + 7N) for what is known."""
-    field, scaled = Reals(), in_own_units(subject)
-    units = np.asarray(subject.coordinates.error_units(*subject.units()))
-    excitation = Excitation.drawn(scaled, field, points_for(len(subject.spin)), question.order, rng)
+    field, scaled = Reals(), in_own_units(vehicle)
+    units = np.asarray(vehicle.coordinates.error_units(*vehicle.units()))
+    excitation = RandomMotion.sample(scaled, field, points_for(len(vehicle.spin)), question.order, rng)
     jacobian = output_jacobian(scaled, field, excitation, frozen=question.frozen)
-    T = chart(scaled, excitation.motion, question.axes)
+    T = error_jacobian(scaled, excitation.motion, question.axes)
     matrix = observability_matrix(jacobian, T, question.sensors, field)
     if rows is not None and len(rows):
         matrix = np.concatenate([matrix, exact.floats(rows) * units])
@@ -412,14 +415,14 @@ def equilibrated(motion: exact.Vector, matrix: Numbers, units: Numbers) -> Float
     return FloatMatrix(motion, matrix, scale, values, basis.T)
 
 
-def determined_quaternions(matrix: ExactMatrix | FloatMatrix, subject: RationalVehicle) -> int:
+def determined_quaternions(matrix: ObservabilityMatrix, vehicle: RationalVehicle) -> int:
     """How many of the three quaternions the sensors determine at least in part."""
     blind = set(matrix.blind())
-    return sum(not {error, error + 1, error + 2} <= blind for _, error in subject.coordinates.rotations)
+    return sum(not {error, error + 1, error + 2} <= blind for _, error in vehicle.coordinates.rotations)
 
 
-def counted(matrix: ExactMatrix | FloatMatrix, subject: RationalVehicle, norms: str) -> int:
+def counted(matrix: ObservabilityMatrix, vehicle: RationalVehicle, norms: str) -> int:
     """The rank among 40 + 7N states: equation (1)."""
     if norms not in NORMS:
         raise ObservabilityError(f"norms {norms!r} are not known; choose from {', '.join(NORMS)}")
-    return matrix.rank + (3 if norms == "all" else determined_quaternions(matrix, subject))
+    return matrix.rank + (3 if norms == "all" else determined_quaternions(matrix, vehicle))

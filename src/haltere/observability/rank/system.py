@@ -81,7 +81,7 @@ class Coordinates:
         return ERRORS + 7 * len(self.rotors)
 
     def rotor_number(self, rotor: int, part: str) -> int:
-        """Place in z of a rotor's first number of `position`, `axis`, `thrust_coefficient` or `torque_ratio`."""
+        """Index in z of a rotor's first number of `position`, `axis`, `thrust_coefficient` or `torque_ratio`."""
         n = len(self.rotors)
         offset, width = {
             "position": (0, 3), "axis": (3 * n, 3), "thrust_coefficient": (6 * n, 1), "torque_ratio": (7 * n, 1),
@@ -89,7 +89,7 @@ class Coordinates:
         return BASE + offset + width * rotor
 
     def rotor_error(self, rotor: int, part: str) -> int:
-        """Place in the error state of a rotor's first entry of `part`."""
+        """Index in the error state of a rotor's first entry of `part`."""
         offset = {"position": 0, "axis": 3, "thrust_coefficient": 5, "torque_ratio": 6}[part]
         return ERRORS + 7 * rotor + offset
 
@@ -107,13 +107,13 @@ class Coordinates:
         return group.replace("pose.", f"{self.sensor}.", 1) if group.startswith("pose.") else group
 
     @cached_property
-    def place(self) -> dict[str, int]:
-        """The place of each entry of the error state by its name."""
+    def index(self) -> dict[str, int]:
+        """The index of each entry of the error state by its name."""
         return {name: i for i, name in enumerate(self.entries)}
 
     @cached_property
     def straight(self) -> tuple[tuple[int, int], ...]:
-        """Pairs (place in z, place in the error state) of all that is neither rotation nor axis."""
+        """Pairs (index in z, index in the error state) of all that is neither rotation nor axis."""
         pairs, error = [], 0
         for _, parts, number in _FIRST:
             if number is not None:
@@ -127,7 +127,7 @@ class Coordinates:
 
     @cached_property
     def rotations(self) -> tuple[tuple[int, int], ...]:
-        """Pairs (place in z, place in the error state) of the three quaternions."""
+        """Pairs (index in z, index in the error state) of the three quaternions."""
         return tuple(zip(QUATERNIONS, (6, 15, 21), strict=True))
 
     def number_units(self, mass: float, length: float, time: float, square: float) -> list[float]:

@@ -28,12 +28,12 @@ from haltere.observability.rank import exact, system
 from haltere.observability.rank.rank import (
     FloatMatrix,
     Question,
-    chart,
     equilibrated,
+    error_jacobian,
     points_for,
     sensor_rows,
 )
-from haltere.observability.rank.subject import ObservabilityError, RationalVehicle
+from haltere.observability.rank.rational_vehicle import ObservabilityError, RationalVehicle
 from haltere.observability.rank.system import MOTION
 
 _STEPS, _SAMPLES_EVERY, _PIECES = 40, 4, 5
@@ -109,19 +109,19 @@ def _wrench(airframe: Airframe, wxyz_BM: exact.Vector, com_B: exact.Vector) -> C
 
 
 def winged_matrix(
-    subject: RationalVehicle, airframe: Airframe, question: Question, rng: np.random.Generator
+    vehicle: RationalVehicle, airframe: Airframe, question: Question, rng: np.random.Generator
 ) -> FloatMatrix:
     """The observability matrix of a vehicle with wings, in floating-point numbers alone."""
-    air = _air(airframe, subject.wxyz_BM, subject.com_B)
-    own = subject.units()
-    units = np.asarray(subject.coordinates.number_units(*own))
-    points, n = points_for(len(subject.spin)), len(subject.spin)
+    air = _air(airframe, vehicle.wxyz_BM, vehicle.com_B)
+    own = vehicle.units()
+    units = np.asarray(vehicle.coordinates.number_units(*own))
+    points, n = points_for(len(vehicle.spin)), len(vehicle.spin)
     signed = [exact.random_signed(rng) for _ in range(MOTION)]
     motion = (*signed[:6], *exact.squared(signed[6:10]), *signed[10:])
-    start = np.concatenate([exact.floats(motion) * units[:MOTION], exact.floats(subject.constants)])
+    start = np.concatenate([exact.floats(motion) * units[:MOTION], exact.floats(vehicle.constants)])
     held = np.repeat(own[3] * rng.uniform(0.5, 1.5, (n, 1)), points, 1)
     u = own[3] * rng.uniform(0.3, 1.7, (_PIECES, n, points))
-    spin = np.repeat(np.asarray(subject.spin, float)[:, None], points, 1)
+    spin = np.repeat(np.asarray(vehicle.spin, float)[:, None], points, 1)
     constants = np.repeat(start[MOTION:, None], points, 1)
     numbers = len(start)
 
@@ -153,8 +153,8 @@ def winged_matrix(
         k4, d4, _ = rates(x + dt * k3, P + dt * d3, at)
         x = x + dt / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
         P = P + dt / 6.0 * (d1 + 2.0 * d2 + 2.0 * d3 + d4)
-    T = exact.floats(chart(subject, motion, question.axes))
-    scale = np.asarray(subject.coordinates.error_units(*own))
+    T = exact.floats(error_jacobian(vehicle, motion, question.axes))
+    scale = np.asarray(vehicle.coordinates.error_units(*own))
     return equilibrated(_physical(motion, units), np.concatenate(rows) @ T * scale, scale)
 
 
@@ -163,8 +163,8 @@ def _physical(motion: exact.Vector, units: Numbers) -> exact.Vector:
     return tuple(x * exact.decimal(unit) for x, unit in zip(motion, units[:MOTION], strict=True))
 
 
-def winged(subject: RationalVehicle) -> Callable[[Question, np.random.Generator], FloatMatrix] | None:
+def matrix_builder(vehicle: RationalVehicle) -> Callable[[Question, np.random.Generator], FloatMatrix] | None:
     """The way to the matrix of this vehicle, or None if it has neither wings nor drag."""
-    if subject.airframe is None or not has_wings(subject.airframe):
+    if vehicle.airframe is None or not has_wings(vehicle.airframe):
         return None
-    return partial(winged_matrix, subject, subject.airframe)
+    return partial(winged_matrix, vehicle, vehicle.airframe)

@@ -9,7 +9,7 @@ import numpy as np
 from haltere.airframe import Airframe, from_catalogue
 from haltere.observability import Question, RationalVehicle, analyse, counted, exact_matrices
 from haltere.observability.answer import Observability
-from haltere.observability.rank.parameters import Parameters, Verdict
+from haltere.observability.rank.parameters import VehicleParameters, Verdict
 from haltere.papers.tables import PaperRow, PaperTable
 
 #: Name, sensors, whether rotor speed is held fixed inside the IMU, and the paper's rank a + b N as (a, b).
@@ -60,18 +60,18 @@ def rank_rows(seed: int = 0) -> list[PaperRow]:
     """Ranks of vehicles without symmetry, for all sensor sets and 1, 4, 6 and 8 rotors."""
     rows = []
     for n in ROTORS:
-        subject = RationalVehicle.generic(n, np.random.default_rng([seed, n]))
+        vehicle = RationalVehicle.generic(n, np.random.default_rng([seed, n]))
         questions = [Question(sensors, frozen=frozen) for _, sensors, frozen, _ in SETS]
         questions.append(Question(("imu",)))
-        matrices = exact_matrices(subject, questions, np.random.default_rng([seed, n, 1]))
+        matrices = exact_matrices(vehicle, questions, np.random.default_rng([seed, n, 1]))
         for (name, _, frozen, (a, b)), matrix in zip(SETS, matrices, strict=False):
-            both = {norms: counted(matrix, subject, norms) for norms in ("determined", "all")}
+            both = {norms: counted(matrix, vehicle, norms) for norms in ("determined", "all")}
             note = f"unit lengths of determined quaternions only; with all three it is {both['all']}"
             if frozen:
                 note += "; rotor speed held fixed inside h, an artefact"
             rows.append(_row(f"{name}, N = {n}", a + b * n, both["determined"], a + b * n, note))
-        free = counted(matrices[-1], subject, "determined")
-        note = f"rotor speed varies inside h: 18 + 6N (with all unit lengths {counted(matrices[-1], subject, 'all')})"
+        free = counted(matrices[-1], vehicle, "determined")
+        note = f"rotor speed varies inside h: 18 + 6N (with all unit lengths {counted(matrices[-1], vehicle, 'all')})"
         rows.append(_row(f"IMU, u varying, N = {n}", 18 + 3 * n, free, 18 + 6 * n, note))
     return rows
 
@@ -79,18 +79,18 @@ def rank_rows(seed: int = 0) -> list[PaperRow]:
 def hummingbird_rows(seed: int = 0) -> list[PaperRow]:
     """Ranks of the Hummingbird: as printed, with the sphere's tangent, and the chain of hand measurements."""
     airframe = from_catalogue("hummingbird")
-    subject = RationalVehicle.from_airframe(airframe)
+    vehicle = RationalVehicle.from_airframe(airframe)
     both = ("pose", "imu")
     rows = []
     known: list[str] = []
     for (name, measured, printed), expected in zip(CHAIN, EXPECTED_CHAIN, strict=True):
         known += [measured] if measured else []
-        rank = analyse(subject, Question(both, "spherical"), known, rng=np.random.default_rng(seed)).rank
+        rank = analyse(vehicle, Question(both, "spherical"), known, rng=np.random.default_rng(seed)).rank
         note = "the paper's angles, as printed" if printed else "between the two numbers that the paper gives"
         rows.append(
             _row(f"known so far: {name}" if measured else "nothing known", printed, rank, expected, note)
         )
-    sphere = analyse(subject, Question(both), rng=np.random.default_rng(seed)).rank
+    sphere = analyse(vehicle, Question(both), rng=np.random.default_rng(seed)).rank
     rows.append(
         _row(
             "axis as 2-D tangent",
@@ -100,7 +100,7 @@ def hummingbird_rows(seed: int = 0) -> list[PaperRow]:
             "upright axes have no azimuth; a tangent of the sphere has no hole",
         )
     )
-    uneven = subject.with_numbers({35: subject.number(35) * 2})
+    uneven = vehicle.with_numbers({35: vehicle.number(35) * 2})
     rows.append(
         _row(
             "inertia xx not yy",
@@ -140,9 +140,9 @@ def short_rows(seed: int = 0) -> list[PaperRow]:
     """What mass and all distances between rotors leave open, for few rotors."""
     rows = []
     for n, left in ((1, 2), (2, 2), (3, 1), (4, 0)):
-        subject = RationalVehicle.generic(n, np.random.default_rng([seed, n]))
+        vehicle = RationalVehicle.generic(n, np.random.default_rng([seed, n]))
         known = ["mass", *(["distance"] if n > 1 else [])]
-        result = analyse(subject, Question(("pose", "imu")), known, rng=np.random.default_rng(seed))
+        result = analyse(vehicle, Question(("pose", "imu")), known, rng=np.random.default_rng(seed))
         note = f"N + 1 = {n + 1} lengths are open, {n * (n - 1) // 2} distances exist"
         open_directions = len(result.directions)
         rows.append(_row(f"unobservable with mass and distances, N = {n}", None, open_directions, left, note))
@@ -155,10 +155,10 @@ def label_rows(seed: int = 0) -> list[PaperRow]:
     rows = []
     for name, sensors, frozen, _ in SETS:
         question = Question(sensors, "spherical", frozen)
-        subject = RationalVehicle.generic(
+        vehicle = RationalVehicle.generic(
             4, np.random.default_rng(subject_seed.integers(2**32)), question.exteroceptive
         )
-        result = analyse(subject, question, rng=np.random.default_rng(seed))
+        result = analyse(vehicle, question, rng=np.random.default_rng(seed))
         for (symbol, _), printed, ours in zip(GROUPS, TABLE_1[name], labels(result), strict=True):
             note = "as printed" if ours == printed else _difference(symbol)
             rows.append(PaperRow(f"{name}: {symbol}", "label", ours, None, printed, {"note": note}))
@@ -167,12 +167,12 @@ def label_rows(seed: int = 0) -> list[PaperRow]:
 
 def labels(result: Observability) -> list[str]:
     """A label for each of `GROUPS`: ok, unobs., or the joint subspaces whose directions move it."""
-    parameters = Parameters(result.subject, result.matrix.motion, result.question.axes)
+    parameters = VehicleParameters(result.vehicle, result.matrix.motion, result.question.axes)
     verdicts = {f.name: f.verdict for f in (*result.parameters, *result.motion)}
     merged = any(d.kind == "combination" for d in result.directions)  # the paper's J1 holds J2 and J3
     found = []
     for _, pattern in GROUPS:
-        names = [p.name for p in parameters.named(pattern.format(result.subject.coordinates.sensor))]
+        names = [p.name for p in parameters.named(pattern.format(result.vehicle.coordinates.sensor))]
         kinds = {verdicts[name] for name in names}
         if kinds == {Verdict.OBSERVABLE}:
             found.append(_OK)

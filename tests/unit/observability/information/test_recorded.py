@@ -9,7 +9,13 @@ from haltere.airframe.equipment import equip
 from haltere.flight import Channel, Flight
 from haltere.foundation import HaltereError
 from haltere.observability import Question, RationalVehicle, analyse, observe_flight
-from haltere.observability.information.excitation import UNITS, WEAK, excitation, excitation_of, missing
+from haltere.observability.information.excitation import (
+    UNITS,
+    WEAK,
+    describe_missing,
+    excitation_kind,
+    measure_excitation,
+)
 from haltere.observability.information.filter_flight import prepare_flight
 
 
@@ -146,13 +152,13 @@ def test_what_the_file_leaves_out_is_assumed_and_said():
 
 
 def test_excitation_is_named_and_measured():
-    assert excitation("inertia.zz") == excitation("rotors.front.torque_ratio") == "yaw acceleration"
-    assert excitation("rotors.front.position.x") == "pitch acceleration"
-    assert excitation("rotors.front.axis.x") == excitation("mass") == "change of thrust"
-    assert excitation("imu.position.z") == "turning"
+    assert excitation_kind("inertia.zz") == excitation_kind("rotors.front.torque_ratio") == "yaw acceleration"
+    assert excitation_kind("rotors.front.position.x") == "pitch acceleration"
+    assert excitation_kind("rotors.front.axis.x") == excitation_kind("mass") == "change of thrust"
+    assert excitation_kind("imu.position.z") == "turning"
     rates = np.zeros((100, 3))
     rates[:, 2] = np.arange(100) / 50.0
-    measured_ = excitation_of(rates, np.ones((100, 4)), 0.02)
+    measured_ = measure_excitation(rates, np.ones((100, 4)), 0.02)
     assert measured_["yaw acceleration"] == pytest.approx(1.0)
     assert measured_["change of thrust"] == 0.0
     assert set(measured_) == set(UNITS)
@@ -160,8 +166,8 @@ def test_excitation_is_named_and_measured():
 
 def test_the_sentence_about_what_is_missing():
     measured_ = dict.fromkeys(UNITS, 0.3)
-    assert missing("inertia.zz", 0.4, 1.0, measured_) == (
+    assert describe_missing("inertia.zz", 0.4, 1.0, measured_) == (
         "yaw acceleration too small for inertia.zz: sigma 40 % at 0.3 rad/s2 rms"
     )
-    assert missing("inertia.zz", 0.99 * WEAK, 1.0, measured_) is None
+    assert describe_missing("inertia.zz", 0.99 * WEAK, 1.0, measured_) is None
     assert pytest.approx(0.5, rel=1e-4) == 2 * 1.96 * WEAK  # of the value: the whole 95 % interval

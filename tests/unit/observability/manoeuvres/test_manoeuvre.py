@@ -6,7 +6,7 @@ import pytest
 
 from haltere.airframe import from_catalogue, load
 from haltere.observability import ObservabilityError, Question, RationalVehicle, analyse
-from haltere.observability.information.fisher import Information, Noise
+from haltere.observability.information.fisher import Information, ReadingNoise
 from haltere.observability.manoeuvres.flat_flight import Limits, Pilot
 from haltere.observability.manoeuvres.manoeuvre import design
 from haltere.observability.manoeuvres.search import Designer
@@ -17,10 +17,10 @@ from haltere.trajectory import TrajectoryError
 @pytest.fixture(scope="module")
 def designer():
     airframe = from_catalogue("hummingbird")
-    subject = RationalVehicle.from_airframe(airframe)
-    known = analyse(subject, Question(("pose", "imu"))).restore_all[0]
-    information = Information(subject, Noise.of(airframe, ("pose", "imu")), known)
-    pilot = Pilot.of(airframe, subject, Limits())
+    vehicle = RationalVehicle.from_airframe(airframe)
+    known = analyse(vehicle, Question(("pose", "imu"))).restore_all[0]
+    information = Information(vehicle, ReadingNoise.of(airframe, ("pose", "imu")), known)
+    pilot = Pilot.of(airframe, vehicle, Limits())
     return Designer(information, pilot, ("inertia.zz",), seconds=15.0, period=5.0, harmonics=5)
 
 
@@ -36,14 +36,15 @@ def test_gradient_is_exact(designer):
 
 def test_random_manoeuvres_reach_a_limit_and_keep_all(designer):
     for seed in range(3):
-        judged = designer.judged(designer.random(np.random.default_rng(seed)))
-        assert 0.9 < judged.use <= 1.0
+        found = designer.evaluate(designer.random(np.random.default_rng(seed)))
+        assert 0.9 < found.use <= 1.0
 
 
 def test_a_search_improves_and_keeps_the_limits(designer):
     rng = np.random.default_rng(0)
     start = min(
-        (designer.judged(designer.random(np.random.default_rng(s))) for s in range(3)), key=lambda m: m.value
+        (designer.evaluate(designer.random(np.random.default_rng(s))) for s in range(3)),
+        key=lambda m: m.value,
     )
     found = designer.search(rng, starts=2, iterations=12)
     assert found.use <= 1.0
@@ -56,8 +57,8 @@ def test_three_flights_of_one_period_are_root_three_better(designer):
     from dataclasses import replace
 
     at = designer.random(np.random.default_rng(5))
-    once = replace(designer, seconds=5.0).judged(at).sigma["inertia.zz"]
-    assert once / designer.judged(at).sigma["inertia.zz"] == pytest.approx(np.sqrt(3.0), rel=1e-6)
+    once = replace(designer, seconds=5.0).evaluate(at).sigma["inertia.zz"]
+    assert once / designer.evaluate(at).sigma["inertia.zz"] == pytest.approx(np.sqrt(3.0), rel=1e-6)
 
 
 @pytest.mark.parametrize(

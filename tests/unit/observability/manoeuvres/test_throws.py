@@ -5,7 +5,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.observability import ObservabilityError
-from haltere.observability.information.fisher import RATE, Noise
+from haltere.observability.information.fisher import RATE, ReadingNoise
 from haltere.observability.manoeuvres.throws import design_throws, judge_throws
 
 
@@ -24,7 +24,7 @@ def test_more_throws_are_better_and_tumble(plans):
 def test_a_constant_spin_by_hand():
     """About z: r_x and r_y are seen with gain w^2 and r_z not at all."""
     thrown = judge_throws(from_catalogue("hummingbird"), ("z", "z"), 12.0)
-    sigma = Noise.of(from_catalogue("hummingbird"), ("imu",)).sigma[7]
+    sigma = ReadingNoise.of(from_catalogue("hummingbird"), ("imu",)).sigma[7]
     expected = sigma / 12.0**2 / np.sqrt(2 * 0.8 * RATE)
     assert thrown.sigma["imu.position.x"] == pytest.approx(expected, rel=0.03)
     assert thrown.sigma["imu.position.y"] == pytest.approx(expected, rel=0.03)

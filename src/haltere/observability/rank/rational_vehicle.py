@@ -35,7 +35,7 @@ class RationalVehicle:
 
     Attributes:
         name: of the vehicle.
-        coordinates: names and places.
+        coordinates: names and indices.
         constants: (27 + 8N) the numbers of z after the moving state.
         spin: (N) +1 or -1.
         wxyz_BM: rotation of the principal axes in the body frame, and com_B their origin there.
@@ -87,7 +87,7 @@ class RationalVehicle:
 
         def placed(position: Sequence[float], link: str) -> exact.Vector:
             p = _plus(origins[link], exact.vector(position))
-            return exact.turned(R_MB, _minus(p, com))
+            return exact.rotate(R_MB, _minus(p, com))
 
         zero = (0.0, 0.0, 0.0)
         groups = {"pose": airframe.pose or airframe.position, "position": airframe.position or airframe.pose}
@@ -108,7 +108,7 @@ class RationalVehicle:
             *moments,
             *exact.vector((0.0, 0.0, gravity)),
             *(x for r in rotors for x in placed(r.position, r.link)),
-            *(x for r in rotors for x in exact.turned(R_MB, exact.direction(r.axis))),
+            *(x for r in rotors for x in exact.rotate(R_MB, exact.direction(r.axis))),
             *(exact.decimal(r.thrust_coefficient) for r in rotors),
             *(exact.decimal(r.torque_ratio) for r in rotors),
         )
@@ -116,9 +116,9 @@ class RationalVehicle:
         coordinates = Coordinates(tuple(r.name for r in rotors), sensor)
         return cls(airframe.name, coordinates, constants, spin, q_BM, com, notes, airframe)
 
-    def number(self, place: int) -> Fraction:
-        """The constant at a place of z."""
-        return self.constants[place - MOTION]
+    def number(self, index: int) -> Fraction:
+        """The constant at an index of z."""
+        return self.constants[index - MOTION]
 
     def axis(self, rotor: int) -> exact.Vector:
         """Unit thrust axis of a rotor in principal axes."""
@@ -126,7 +126,7 @@ class RationalVehicle:
         return tuple(self.number(first + i) for i in range(3))
 
     def position(self, rotor: int) -> exact.Vector:
-        """Place of a rotor against the centre of mass in principal axes, m."""
+        """Position of a rotor against the centre of mass in principal axes, m."""
         first = self.coordinates.rotor_number(rotor, "position")
         return tuple(self.number(first + i) for i in range(3))
 
@@ -147,10 +147,10 @@ class RationalVehicle:
         return mass, length, float(np.sqrt(moment / (mass * gravity * length))), mass * gravity / n / strength
 
     def with_numbers(self, changes: dict[int, Fraction]) -> "RationalVehicle":
-        """The same with other constants, by their places in z."""
+        """The same with other constants, by their indices in z."""
         constants = list(self.constants)
-        for place, value in changes.items():
-            constants[place - MOTION] = value
+        for index, value in changes.items():
+            constants[index - MOTION] = value
         return replace(self, constants=tuple(constants))
 
 
