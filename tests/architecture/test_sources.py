@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,20 @@ def test_files_hold_one_noun():
 
 def test_modules_say_their_duty(trees):
     assert [name for name, tree in of_source(trees).items() if not ast.get_docstring(tree)] == []
+
+
+TWICE = {"Limits", "Servos"}
+"""Names that two classes still share."""
+
+
+def test_no_class_name_exists_twice(trees):
+    names = Counter(
+        node.name
+        for tree in of_source(trees).values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, count in names.items() if count > 1} <= TWICE
 
 
 NAMED = re.compile(r"haltere(?:\.\w+)+(?::\w+)?")

@@ -1,6 +1,7 @@
 """A result is written as JSON and read back the same."""
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -158,3 +159,7 @@ def test_a_data_frame_has_a_row_for_each_parameter(monkeypatch: pytest.MonkeyPat
         "partners": (),
         "fix": "",
     }
+
+
+def test_a_result_travels_between_processes() -> None:
+    assert pickle.loads(pickle.dumps(RESULT)) == RESULT

@@ -12,7 +12,7 @@ from haltere.estimation.core.consistency import Fit
 from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.estimation.vehicle.steps import VehicleBelief
-from haltere.estimation.vehicle.verdicts import ParameterVerdict, judge, sentences
+from haltere.estimation.vehicle.verdicts import EstimateVerdict, judge, sentences
 from haltere.foundation.arrays import Array, double_precision, to_numpy
 from haltere.foundation.programs import CachedProgram, program_by_kind
 from haltere.foundation.verdict import Verdict
@@ -87,7 +87,7 @@ class VehicleEstimate:
         row[self.chart.printed.slices["inertia"]] = signs
         return row, float(signs @ moments)
 
-    def judged(self) -> list[ParameterVerdict]:
+    def judged(self) -> list[EstimateVerdict]:
         """Whether each printed number was identified."""
         return judge(self.chart, self.printed, self.printed_cov, np.asarray(self.prior_sigma))
 

@@ -27,7 +27,7 @@ WIDE = 0.5
 POSITIVE = ("mass", "inertia", "thrust_coefficient", "torque_ratio", "spin_inertia", "time_constant")
 
 
-class ParameterVerdict(NamedTuple):
+class EstimateVerdict(NamedTuple):
     """What is known of one number."""
 
     verdict: Verdict
@@ -37,7 +37,7 @@ class ParameterVerdict(NamedTuple):
 
 def judge(
     chart: VehicleCoordinates, printed: Mean, cov: np.ndarray, prior_sigma: np.ndarray
-) -> list[ParameterVerdict]:
+) -> list[EstimateVerdict]:
     """A judgement of every printed number.
 
     Args:
@@ -56,14 +56,14 @@ def judge(
     share = lengths**2 / np.maximum(sigma[doubtful] ** 2, 1e-300)
     direction = parts / np.maximum(lengths, 1e-300)[:, None]
     likeness = np.abs(direction @ direction.T)
-    judged = [ParameterVerdict("identified", ())] * len(names)
+    judged = [EstimateVerdict("identified", ())] * len(names)
     for row, place in enumerate(doubtful.tolist()):
         if share[row] > OPEN:
             like = np.flatnonzero((likeness[row] > TOGETHER) & (share > OPEN))
             partners = tuple(names[doubtful[other]] for other in like if other != row)
-            judged[place] = ParameterVerdict("combination" if partners else "unobservable", partners)
+            judged[place] = EstimateVerdict("combination" if partners else "unobservable", partners)
         elif _wide(chart, printed, place, sigma[place]) or sigma[place] > np.sqrt(OPEN) * prior_sigma[place]:
-            judged[place] = ParameterVerdict("weak", ())
+            judged[place] = EstimateVerdict("weak", ())
     return judged
 
 
@@ -79,7 +79,7 @@ def _wide(chart: VehicleCoordinates, printed: Mean, place: int, sigma: float) ->
     return False
 
 
-def sentences(names: tuple[str, ...], judged: list[ParameterVerdict]) -> list[str]:
+def sentences(names: tuple[str, ...], judged: list[EstimateVerdict]) -> list[str]:
     """What stays open, one line for each group of numbers."""
     groups: dict[frozenset[str], None] = {}
     for name, judgement in zip(names, judged, strict=True):
