@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import load_airframe
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.scenarios.scenario_flight import simulate
 from haltere.simulation.scenario import load_scenario
 from haltere.trajectory import can_hover
@@ -23,7 +23,7 @@ def test_there_are_examples():
 def test_an_example_can_be_flown_by_its_vehicle(file):
     scenario, text = load_scenario(file)
     assert text.startswith("# ")
-    assert can_hover(VehicleNumbers.from_airframe(load_airframe(scenario.airframe)))
+    assert can_hover(RigidVehicle.from_airframe(load_airframe(scenario.airframe)))
 
 
 def fly(name):

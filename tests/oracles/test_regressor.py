@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from haltere.dynamics import Model, regressor, regressor_names
+from haltere.dynamics import Model, compute_regressor, regressor_names
 
 from .comparison import relative_error
 from .loads import Load, spin_axis, unit
@@ -83,7 +83,7 @@ def _parameters(vehicle: PinocchioVehicle) -> dict[str, float]:
 def _compare(seed: int, features: Features | None = None) -> None:
     batch = random_batch(seed, features, wrenches=False)
     given = arguments(batch)
-    matrices = batched(regressor, given.model, given.state, *given.accelerations, given.environment)
+    matrices = batched(compute_regressor, given.model, given.state, *given.accelerations, given.environment)
     matrices = given.order.to_file(matrices, axis=1)
     names = list(regressor_names(Model.from_airframe(batch.airframes[0])))
     for airframe, draw, ours in zip(batch.airframes, batch.draws, matrices, strict=True):

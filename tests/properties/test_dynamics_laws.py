@@ -149,10 +149,10 @@ def test_power_balance(name: str) -> None:
         motion = _forward(model, state, drive, environment, wrenches)
         flow = _power(model, state, motion, environment, wrenches)
         scale = float(jnp.abs(flow.external).sum() + jnp.abs(flow.joint).sum() + jnp.abs(flow.gravity).sum())
-        np.testing.assert_allclose(flow.received - flow.given, flow.joint, atol=1e-10 * scale)
+        np.testing.assert_allclose(flow.received - flow.passed_on, flow.joint, atol=1e-10 * scale)
         parents = (-1, *model.topology.link_parents[1:], *model.topology.rotor_links)
         onward = np.array(
-            [sum(flow.given[c] for c, p in enumerate(parents) if p == i) for i in range(len(parents))]
+            [sum(flow.passed_on[c] for c, p in enumerate(parents) if p == i) for i in range(len(parents))]
         )
         np.testing.assert_allclose(
             flow.kinetic_rate, flow.gravity + flow.external + flow.received - onward, atol=1e-10 * scale

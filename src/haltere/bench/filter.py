@@ -13,8 +13,7 @@ import numpy as np
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from haltere.airframe import from_catalogue
-from haltere.control import GeometricController
-from haltere.control import start as on_path
+from haltere.control import GeometricController, start_on_trajectory
 from haltere.control.geometric import command
 from haltere.control.trim import SelfTrim, Trimmed
 from haltere.dynamics import Model, State
@@ -183,7 +182,7 @@ def flat_tick(name: str = "neo") -> FlatStep:
     airframe = from_catalogue(name)
     filter_, controller = CogCore.from_airframe(airframe), GeometricController.from_airframe(airframe)
     path = hover((0.0, 0.0, 2.0), 0.0, 1.0)
-    state = on_path(Model.from_airframe(airframe), controller, path)
+    state = start_on_trajectory(Model.from_airframe(airframe), controller, path)
     beside, reference = SelfTrim(filter_, controller.vehicle), path.at(0.0)
 
     def tick(last: Trimmed, given: tuple[CogReading, State]) -> tuple[Trimmed, TickOutput]:

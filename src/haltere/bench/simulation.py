@@ -34,7 +34,7 @@ from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 from haltere.papers.blaha.timings import timing_row
 from haltere.papers.tables import Progress, silent
-from haltere.simulation import Rollout, Servos, Vehicle, rollout
+from haltere.simulation import Rollout, TiltServos, Vehicle, rollout
 
 Rates = Mapping[str, float | str]
 
@@ -105,7 +105,7 @@ def rigid_vehicle(dtype: Any) -> Vehicle:
     """The vehicle of the benchmark: one rigid body with lagging motors."""
     airframe = from_catalogue(VEHICLE)
     body = locked_rotors(Model.from_airframe(airframe, dtype))
-    return Vehicle(body, Motors.from_airframe(airframe), Servos.from_airframe(airframe))
+    return Vehicle(body, Motors.from_airframe(airframe), TiltServos.from_airframe(airframe))
 
 
 def flights(vehicle: Vehicle, batch: int, seed: int = 0) -> tuple[State, Array, Array]:

@@ -4,8 +4,8 @@ from haltere.control.allocation import Allocation, allocate_bounded, allocate_pi
 from haltere.control.controller import GeometricController, Integral
 from haltere.control.errors import ControlError
 from haltere.control.gains import Bandwidths, Gains
-from haltere.control.geometric import allocate, command, step, wrench
-from haltere.control.start import start
+from haltere.control.geometric import allocate, command, control_step, wrench
+from haltere.control.pilot import start_on_trajectory, track
 
 __all__ = [
     "Allocation",
@@ -18,8 +18,9 @@ __all__ = [
     "allocate_bounded",
     "allocate_pinv",
     "command",
+    "control_step",
     "priority_weights",
-    "start",
-    "step",
+    "start_on_trajectory",
+    "track",
     "wrench",
 ]

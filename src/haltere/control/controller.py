@@ -10,7 +10,7 @@ from haltere.airframe import Airframe
 from haltere.control.errors import ControlError
 from haltere.control.gains import Bandwidths, Gains, check_bandwidths, lead_ratio
 from haltere.dynamics import Model
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.trajectory import HoverPoint, TrajectoryError, hover_fault, hover_point
 
@@ -37,9 +37,9 @@ class Integral:
 @pytree
 @dataclass(frozen=True)
 class GeometricController:
-    """What a controller knows; see `command` and `step`."""
+    """What a controller knows; see `command` and `control_step`."""
 
-    vehicle: VehicleNumbers
+    vehicle: RigidVehicle
     hover: HoverPoint
     gains: Gains
     lead: Array
@@ -52,7 +52,7 @@ class GeometricController:
     @classmethod
     def from_vehicle(
         cls,
-        vehicle: VehicleNumbers,
+        vehicle: RigidVehicle,
         bandwidths: Bandwidths | None = None,
         lag: ArrayLike = 0.0,
         delay: ArrayLike = 0.0,
@@ -88,7 +88,7 @@ class GeometricController:
         Raises:
             ControlError: the vehicle cannot hover, or a bandwidth is not above zero.
         """
-        vehicle = VehicleNumbers.from_model(model, speed_limits, joint_angles)
+        vehicle = RigidVehicle.from_model(model, speed_limits, joint_angles)
         return cls._checked(vehicle, bandwidths, lag, 0.0)
 
     @classmethod
@@ -104,7 +104,7 @@ class GeometricController:
             ControlError: the vehicle cannot hover, or a bandwidth is not above zero.
         """
         try:
-            vehicle = VehicleNumbers.from_airframe(airframe, joint_angles)
+            vehicle = RigidVehicle.from_airframe(airframe, joint_angles)
         except TrajectoryError as error:
             raise ControlError(str(error)) from error
         lag = max(rotor.time_constant or 0.0 for rotor in airframe.rotors)
@@ -114,7 +114,7 @@ class GeometricController:
     @classmethod
     def _checked(
         cls,
-        vehicle: VehicleNumbers,
+        vehicle: RigidVehicle,
         bandwidths: Bandwidths | None,
         lag: ArrayLike,
         delay: float,
@@ -127,18 +127,18 @@ class GeometricController:
             check_bandwidths(bandwidths)
         return cls.from_vehicle(vehicle, bandwidths, lag, delay)
 
-    def with_vehicle(self, vehicle: VehicleNumbers) -> "GeometricController":
+    def with_vehicle(self, vehicle: RigidVehicle) -> "GeometricController":
         """The same gains with other beliefs, for instance an allocation identified in flight."""
         hover = hover_point(vehicle)
         limit = turn_limit(vehicle, hover, self.gains, self.lead)
         return replace(self, vehicle=vehicle, hover=hover, turn_limit=limit)
 
     def perturbed(self, key: Array, relative: ArrayLike = 0.10) -> "GeometricController":
-        """Wrong beliefs, see `VehicleNumbers.perturbed`."""
+        """Wrong beliefs, see `RigidVehicle.perturbed`."""
         return self.with_vehicle(self.vehicle.perturbed(key, relative))
 
 
-def turn_limit(vehicle: VehicleNumbers, hover: HoverPoint, gains: Gains, lead: Array) -> Array:
+def turn_limit(vehicle: RigidVehicle, hover: HoverPoint, gains: Gains, lead: Array) -> Array:
     """(3,) rad/s: a turn that the rate feedback starts and stops with the torques there are at hover.
 
     Faster ones make slow motors swing between their limits: the lead works only while they are inside.

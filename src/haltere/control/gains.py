@@ -26,7 +26,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from haltere.control.errors import ControlError
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 MOST_LEAD = 4.0
@@ -35,19 +35,19 @@ SHORTEST_LAG = 1e-3
 """s."""
 
 
-def _by_size(vehicle: VehicleNumbers) -> Array:
+def _by_size(vehicle: RigidVehicle) -> Array:
     """() bandwidth of the attitude of a vehicle of this size with fast motors, rad/s."""
     return 2.0 * jnp.sqrt(vehicle.gravity / vehicle.lever)
 
 
-def _yaw_share(vehicle: VehicleNumbers) -> Array:
+def _yaw_share(vehicle: RigidVehicle) -> Array:
     """() y of equation (2), taken about the axes of the body."""
     torque = vehicle.allocation_at_com[3:] * (vehicle.high - vehicle.low)
     turning = jnp.sqrt(jnp.sum(torque**2, axis=1)) / jnp.diagonal(vehicle.inertia)
     return jnp.sqrt(2.0 * turning[2] / (turning[0] + turning[1]))
 
 
-def lead_ratio(vehicle: VehicleNumbers, lag: ArrayLike) -> Array:
+def lead_ratio(vehicle: RigidVehicle, lag: ArrayLike) -> Array:
     """() r of equation (3) that makes motors of time constant `lag` (s) quick enough for the vehicle's size."""
     slow = jnp.maximum(jnp.asarray(lag, vehicle.mass.dtype), SHORTEST_LAG)
     return jnp.clip(slow * 4.0 * _by_size(vehicle), 1.0, MOST_LEAD)
@@ -67,7 +67,7 @@ class Bandwidths:
     """Ratio a of equation (1); zero switches the integral part off."""
 
     @classmethod
-    def for_vehicle(cls, vehicle: VehicleNumbers, lag: ArrayLike = 0.0) -> "Bandwidths":
+    def for_vehicle(cls, vehicle: RigidVehicle, lag: ArrayLike = 0.0) -> "Bandwidths":
         """Equation (2), for motors with the time constant `lag` (s), led or not."""
         by_lag = 0.5 / jnp.maximum(jnp.asarray(lag, vehicle.mass.dtype), SHORTEST_LAG)
         attitude = jnp.minimum(_by_size(vehicle), by_lag)

@@ -145,7 +145,7 @@ def command(controller: GeometricController, state: State, reference: Reference)
     return led(controller, allocate(controller, wanted).u, state.rotor_rates)
 
 
-def step(
+def control_step(
     controller: GeometricController, integral: Integral, state: State, reference: Reference, dt: ArrayLike
 ) -> tuple[Array, Integral]:
     """(R,) squared rotor speeds, (rad/s)^2, inside the limits, and the integral parts after `dt` s.

@@ -1,16 +1,18 @@
-"""Pilots for the simulator: functions (memory, time, state) -> (memory, `Command`) that a closed loop calls."""
+"""Pilots for the simulator, functions (memory, time, state) -> (memory, `Command`), and the state they begin in."""
 
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 
 from haltere.control.controller import GeometricController, Integral
-from haltere.control.geometric import step as control_step
-from haltere.dynamics import State
+from haltere.control.geometric import allocate, control_step
+from haltere.dynamics import Model, State
 from haltere.dynamics.motors import Motors
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, ArrayLike
+from haltere.lie import so3
 from haltere.simulation.closed_loop import Command, Controller
-from haltere.trajectory import Trajectory
+from haltere.trajectory import Reference, Trajectory, flat_motion, flat_wrench
 
 JointAngles = Array | Callable[[Array], Array]
 """(J,) rad to command: always the same, or at a time in s."""
@@ -42,7 +44,7 @@ def track(
     return pilot, Integral.zero()
 
 
-def rest(rotors: int, joints: JointAngles) -> tuple[Controller[Integral], Integral]:
+def stay_at_rest(rotors: int, joints: JointAngles) -> tuple[Controller[Integral], Integral]:
     """The pilot that commands nothing to so many rotors, and its memory."""
     angles = _at_time(joints)
 
@@ -55,3 +57,38 @@ def rest(rotors: int, joints: JointAngles) -> tuple[Controller[Integral], Integr
 
 def _at_time(joints: JointAngles) -> Callable[[Array], Array]:
     return joints if callable(joints) else lambda time: joints
+
+
+def start_on_trajectory(
+    model: Model,
+    controller: GeometricController,
+    trajectory: Trajectory,
+    t: ArrayLike = 0.0,
+    joint_angles: ArrayLike | None = None,
+) -> State:
+    """The state at time `t` (s) of a vehicle that flies `trajectory` exactly.
+
+    Attitude, angular rates and rotor speeds follow by flatness from the numbers of `controller`, which should be
+    the true ones.
+
+    Args:
+        model: the vehicle.
+        controller: its numbers.
+        trajectory: what it flies.
+        t: when, s.
+        joint_angles: (J,) rad of its joints; zero where not given.
+    """
+    rest = State.rest(model)
+    held = rest.joint_angles if joint_angles is None else jnp.asarray(joint_angles, model.dtype)
+    position, wxyz, twist, speeds = _state_on(controller, trajectory.at(t))
+    return State(position, wxyz, twist, held, rest.joint_rates, rest.rotor_angles, speeds)
+
+
+@jax.jit
+def _state_on(controller: GeometricController, reference: Reference) -> tuple[Array, Array, Array, Array]:
+    vehicle, hover = controller.vehicle, controller.hover
+    motion = flat_motion(vehicle, hover, reference)
+    R_WB = motion.R_WH @ hover.frame.T
+    twist = jnp.concatenate([R_WB.T @ reference.velocity, hover.frame @ motion.rate])
+    u = allocate(controller, flat_wrench(vehicle, hover, motion)).u
+    return reference.position, so3.to_wxyz(R_WB), twist, jnp.sqrt(jnp.maximum(u, 0.0))

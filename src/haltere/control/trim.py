@@ -8,7 +8,7 @@ The allocation about the centre of mass, with its hover point, is made anew from
 Only all three together are what the flight has shown: at hover their shares cannot be told apart, their sum can. An
 estimate reaches the mixer only if it is finite, sure enough, near enough to the nominal one and leaves the vehicle
 able to hover; otherwise the last good one stays and a `Reason` is raised. The centre that the mixer uses follows the
-estimate no faster than `Limits.speed`.
+estimate no faster than `TrimLimits.speed`.
 
 The estimate is that of the centre-of-gravity filter, which `SelfTrim` runs beside the controller. For a vehicle that
 carries something, `carried` fuses it with what the servos tell and `trim_of` hands both to the controller.
@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.control.controller import GeometricController
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.estimation.cog.belief import MASS, THRUST, CogBelief, CogEstimate, CogReading
 from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.payload import TOLD, as_told
@@ -31,7 +31,7 @@ from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 
 @dataclass(frozen=True)
-class Limits:
+class TrimLimits:
     """What counts as plausible; lengths in levers of the vehicle."""
 
     offset: float = 0.5
@@ -90,7 +90,7 @@ class Trim:
 
 
 def renewed(
-    last: Compensation, nominal: VehicleNumbers, said: Trim, dt: float, limits: Limits | None = None
+    last: Compensation, nominal: RigidVehicle, said: Trim, dt: float, limits: TrimLimits | None = None
 ) -> Compensation:
     """The controller after an estimate.
 
@@ -101,7 +101,7 @@ def renewed(
         dt: time since the last estimate, s.
         limits: what counts as plausible.
     """
-    bound, before = limits or Limits(), last.controller.vehicle
+    bound, before = limits or TrimLimits(), last.controller.vehicle
     lever = nominal.lever
     finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(said)]))
     com, mass = jnp.where(finite, said.com, before.com), jnp.where(finite, said.mass, before.mass)
@@ -211,8 +211,8 @@ class SelfTrim:
     """
 
     filter: CogCore
-    nominal: VehicleNumbers
-    limits: Limits = field(default_factory=Limits)
+    nominal: RigidVehicle
+    limits: TrimLimits = field(default_factory=TrimLimits)
 
     def begin(
         self, controller: GeometricController, speeds: Array | None = None, offset: ArrayLike = 0.0

@@ -3,7 +3,7 @@
 from haltere.dynamics.derivatives import Derivatives, acceleration_derivatives
 from haltere.dynamics.energy import PowerFlow, kinetic_energy, momentum, power_flow
 from haltere.dynamics.model import Model, Topology
-from haltere.dynamics.regressor import BaseParameters, base_parameters, regressor, regressor_names
+from haltere.dynamics.regressor import BaseParameters, base_parameters, compute_regressor, regressor_names
 from haltere.dynamics.rigid import Compact, allocation_matrix
 from haltere.dynamics.solve import core_dynamics, forward_dynamics, inverse_dynamics
 from haltere.dynamics.state import Drive, Environment, Motion, State
@@ -23,6 +23,7 @@ __all__ = [
     "acceleration_derivatives",
     "allocation_matrix",
     "base_parameters",
+    "compute_regressor",
     "core_dynamics",
     "forward_dynamics",
     "inverse_dynamics",
@@ -30,6 +31,5 @@ __all__ = [
     "momentum",
     "power_flow",
     "rate_warnings",
-    "regressor",
     "regressor_names",
 ]

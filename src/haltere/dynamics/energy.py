@@ -63,7 +63,7 @@ class PowerFlow:
     gravity: Array
     external: Array
     received: Array
-    given: Array
+    passed_on: Array
     joint: Array
 
 
@@ -102,6 +102,6 @@ def power_flow(
         gravity=power(weight, nodes.twists),
         external=power(wrenches, nodes.twists),
         received=power(through, nodes.twists),
-        given=power(through, upstream),
+        passed_on=power(through, upstream),
         joint=torques * rates,
     )

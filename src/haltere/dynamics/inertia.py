@@ -66,7 +66,7 @@ def generalized_inertia(parameters: Array) -> Array:
     return jnp.concatenate([upper, jnp.concatenate([coupling, inertia_matrix(parameters)], axis=1)])
 
 
-def moved(parameters: Array, R: Array, p: Array) -> Array:
+def transform_inertia(parameters: Array, R: Array, p: Array) -> Array:
     """(10,) of the same body seen from a frame in which the body frame stands at rotation R, position p: (3)."""
     mass, moment = parameters[0], R @ parameters[1:4]
     lever, first = so3.hat(p), so3.hat(moment)

@@ -15,7 +15,7 @@ import numpy as np
 
 from haltere.airframe import Airframe, Body, Joint, Link, Rotor, Wing
 from haltere.airframe.fields import tensor
-from haltere.dynamics.inertia import inertial_parameters, moved, unpacked
+from haltere.dynamics.inertia import inertial_parameters, transform_inertia, unpacked
 from haltere.foundation.arrays import Array, has_double_precision, pytree
 from haltere.foundation.errors import PrecisionError
 from haltere.lie import so3
@@ -261,7 +261,7 @@ def locked_rotors(model: Model) -> Model:
     links, rotors = model.links, model.rotors
     own = jax.vmap(inertial_parameters)(links.mass, links.com, links.inertia)
     at_rest = jnp.broadcast_to(jnp.asarray(np.eye(3), model.dtype), (len(rotors.mass), 3, 3))
-    carried = jax.vmap(moved)(model.bodies[len(own) :], at_rest, rotors.position)
+    carried = jax.vmap(transform_inertia)(model.bodies[len(own) :], at_rest, rotors.position)
     mass, com, inertia = jax.vmap(unpacked)(own.at[jnp.asarray(model.topology.rotor_links, int)].add(carried))
     still = {name: jnp.zeros_like(getattr(rotors, name)) for name in ("mass", "com", "inertia")}
     return replace(

@@ -42,7 +42,7 @@ def regressor_names(model: Model) -> tuple[str, ...]:
 
 
 @compiled
-def regressor(
+def compute_regressor(
     model: Model,
     state: State,
     acceleration: Array,
@@ -94,7 +94,7 @@ def base_parameters(
     def one(draw: Array) -> Array:
         position, wxyz, *rest = jnp.split(draw, np.cumsum(sizes)[:-1])
         state = State(position, wxyz / jnp.linalg.norm(wxyz), *rest[:5])
-        return regressor(model, state, rest[5], rest[6], rest[7], environment)
+        return compute_regressor(model, state, rest[5], rest[6], rest[7], environment)
 
     stacked = np.asarray(jax.jit(partial(jax.lax.map, one))(draws)).reshape(-1, len(names))
     lengths = np.linalg.norm(stacked, axis=0)

@@ -1,7 +1,7 @@
 """The vehicle as one rigid body, its joints held: compact model, mass properties, allocation and rotor limits.
 
 `Compact` is the equation of motion of a vehicle whose rotors do not tilt; `at_rest` and `MassProperties` are mass,
-centre of mass and inertia of a vehicle at one posture; `VehicleNumbers` is what a controller believes of it.
+centre of mass and inertia of a vehicle at one posture; `RigidVehicle` is what a controller believes of it.
 """
 
 from collections.abc import Sequence
@@ -160,7 +160,7 @@ class VehicleError(HaltereError):
 
 @pytree
 @dataclass(frozen=True)
-class VehicleNumbers:
+class RigidVehicle:
     """One rigid vehicle with R rotors, its joints held, as plain numbers.
 
     This is what a controller believes and what limits a trajectory; every number is a leaf, so wrong beliefs and
@@ -237,7 +237,7 @@ class VehicleNumbers:
         table = self.allocation_at_com
         return jnp.sqrt(jnp.sum(table[3:5] ** 2) / jnp.sum(table[:3] ** 2))
 
-    def perturbed(self, key: Array, relative: ArrayLike = 0.10) -> "VehicleNumbers":
+    def perturbed(self, key: Array, relative: ArrayLike = 0.10) -> "RigidVehicle":
         """Wrong numbers: mass, com, inertia and every entry of the allocation off by up to `relative`.
 
         Each number gets a factor of its own, drawn evenly from 1 - relative to 1 + relative. The inertia I

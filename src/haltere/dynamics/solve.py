@@ -123,8 +123,8 @@ def solve_forward(
 ) -> Motion:
     """Equations (3) and (4); the polynomial core, in which only + - * / and fixed places occur."""
     topology = model.topology
-    given = _flags(drive, model)
-    driven = by_node(topology, drive.joints, drive.rotors)
+    torque_given = _flags(drive, model)
+    drive_value = by_node(topology, drive.joints, drive.rotors)
     inertias = jax.vmap(generalized_inertia)(inertias_in_body(nodes, bodies))
     biases = jax.vmap(newton_euler)(inertias, nodes.twists, jnp.zeros_like(nodes.twists), wrenches)
 
@@ -135,7 +135,7 @@ def solve_forward(
         if carried is not None and below is not None:
             J = J + put(carried[0], below.parents, len(level.nodes))
             z = z + put(carried[1], below.parents, len(level.nodes))
-        rows = (nodes.screws, nodes.biases, driven, given)
+        rows = (nodes.screws, nodes.biases, drive_value, torque_given)
         joint = tuple(take(values, level.nodes) for values in rows)
         inner.append((J, z, *joint))
         if level.parents:
@@ -161,22 +161,24 @@ def _flags(drive: Drive, model: Model) -> Array:
     return by_node(model.topology, *flags)
 
 
-def _carry(J: Array, z: Array, S: Array, b: Array, driven: Array, given: Array) -> tuple[Array, Array]:
-    """What a node hands to its parent: equation (3) where `given` is 1, (4) where it is 0."""
+def _carry(
+    J: Array, z: Array, S: Array, b: Array, drive_value: Array, torque_given: Array
+) -> tuple[Array, Array]:
+    """What a node hands to its parent: equation (3) where `torque_given` is 1, (4) where it is 0."""
     U = J @ S
-    gain = given / (S @ U + (1.0 - given))
-    along = gain * (driven - S @ z - U @ b) + (1.0 - given) * driven
+    gain = torque_given / (S @ U + (1.0 - torque_given))
+    along = gain * (drive_value - S @ z - U @ b) + (1.0 - torque_given) * drive_value
     return J - gain * U[:, None] * U[None, :], z + J @ b + U * along
 
 
 def _release(
-    above: Array, J: Array, z: Array, S: Array, b: Array, driven: Array, given: Array
+    above: Array, J: Array, z: Array, S: Array, b: Array, drive_value: Array, torque_given: Array
 ) -> tuple[Array, Array, Array]:
     """A node's spatial acceleration, its joint's acceleration and its joint's torque."""
     U = J @ S
-    gain = given / (S @ U + (1.0 - given))
+    gain = torque_given / (S @ U + (1.0 - torque_given))
     fall = above + b
-    joint = gain * (driven - S @ z - U @ fall) + (1.0 - given) * driven
+    joint = gain * (drive_value - S @ z - U @ fall) + (1.0 - torque_given) * drive_value
     acceleration = fall + S * joint
     return acceleration, joint, U @ acceleration + S @ z
 

@@ -75,21 +75,21 @@ class Drive:
     @classmethod
     def accelerations(cls, model: Model, joints: ArrayLike = 0.0, rotors: ArrayLike = 0.0) -> Self:
         """All joints and rotors follow the accelerations given (one number holds for all)."""
-        return cls._uniform(model, joints, rotors, given=False)
+        return cls._uniform(model, joints, rotors, torque_given=False)
 
     @classmethod
     def torques(cls, model: Model, joints: ArrayLike = 0.0, rotors: ArrayLike = 0.0) -> Self:
         """All joints and rotors are driven by the torques given."""
-        return cls._uniform(model, joints, rotors, given=True)
+        return cls._uniform(model, joints, rotors, torque_given=True)
 
     @classmethod
-    def _uniform(cls, model: Model, joints: ArrayLike, rotors: ArrayLike, *, given: bool) -> Self:
+    def _uniform(cls, model: Model, joints: ArrayLike, rotors: ArrayLike, *, torque_given: bool) -> Self:
         n_joints, n_rotors = model.topology.joints, model.topology.rotors
         return cls(
             jnp.broadcast_to(jnp.asarray(joints, model.dtype), (n_joints,)),
             jnp.broadcast_to(jnp.asarray(rotors, model.dtype), (n_rotors,)),
-            (given,) * n_joints,
-            (given,) * n_rotors,
+            (torque_given,) * n_joints,
+            (torque_given,) * n_rotors,
         )
 
 

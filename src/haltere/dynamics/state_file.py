@@ -134,8 +134,8 @@ class _Reader:
             raise self.fault(field, f"got {_short(value)}, expected a JSON object {{...}}")
         return value
 
-    def known(self, prefix: str, given: Iterable[str], names: tuple[str, ...], kind: str) -> None:
-        for name in given:
+    def known(self, prefix: str, names_there: Iterable[str], names: tuple[str, ...], kind: str) -> None:
+        for name in names_there:
             if name in names:
                 continue
             close = difflib.get_close_matches(name, names, n=1)
@@ -194,7 +194,7 @@ class _Reader:
     ) -> tuple[np.ndarray[Any, np.dtype[np.float64]], tuple[bool, ...]]:
         """Angles, rates and drives (3, n) in the model's order, and which of the drives are torques."""
         values = np.zeros((3, len(names)))
-        given = [False] * len(names)
+        by_torque = [False] * len(names)
         parts = self.mapping(entries.get(field, {}), field)
         if field == "joints":
             for name in parts:
@@ -210,12 +210,12 @@ class _Reader:
                 raise self.fault(where, "got torque and acceleration; give one, the other is computed")
             drive = "torque" if "torque" in part else "acceleration"
             column = names.index(name)
-            given[column] = drive == "torque"
+            by_torque[column] = drive == "torque"
             for row, key in enumerate(("angle", "rate", drive)):
                 values[row, column] = self.number(part.get(key, 0.0), f"{where}.{key}")
-        return values, tuple(given)
+        return values, tuple(by_torque)
 
-    def can_be_driven(self, given: tuple[bool, ...]) -> None:
+    def can_be_driven(self, by_torque: tuple[bool, ...]) -> None:
         """Refuse a torque on a rotor without inertia about its axis: its acceleration would be infinite."""
         rotors = self.model.rotors
         axis, com, inertia, mass = (
@@ -223,10 +223,10 @@ class _Reader:
         )
         about_axis = np.einsum("ri,rij,rj->r", axis, inertia, axis)
         about_axis += mass * np.sum(np.cross(axis, com) ** 2, axis=-1)
-        for name, is_given, inertia_about_axis in zip(
-            self.model.topology.rotor_names, given, about_axis, strict=True
+        for name, driven_by_torque, inertia_about_axis in zip(
+            self.model.topology.rotor_names, by_torque, about_axis, strict=True
         ):
-            if is_given and inertia_about_axis <= 0.0:
+            if driven_by_torque and inertia_about_axis <= 0.0:
                 remedy = "give an acceleration, or mass and inertia of the rotor in the airframe"
                 raise self.fault(f"rotors.{name}", f"got a torque, but the rotor has no inertia; {remedy}")
 

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.dynamics.inertia import moved
+from haltere.dynamics.inertia import transform_inertia
 from haltere.dynamics.model import Model, Topology
 from haltere.dynamics.state import State
 from haltere.foundation.arrays import Array, pytree
@@ -117,7 +117,7 @@ def _child(R: Array, p: Array, V: Array, origin: Array, axis: Array, angle: Arra
 
 def inertias_in_body(nodes: Nodes, bodies: Array) -> Array:
     """(N, 10) inertial parameters about the body origin in body axes, from those in each node's own frame."""
-    return jax.vmap(moved)(bodies, nodes.rotations, nodes.positions)
+    return jax.vmap(transform_inertia)(bodies, nodes.rotations, nodes.positions)
 
 
 def wrench_in_body(R: Array, p: Array, wrench: Array) -> Array:

@@ -24,7 +24,7 @@ import numpy as np
 from haltere.airframe import Airframe, dumps, loads
 from haltere.campaign.runner import CampaignCase, CampaignResult, run_campaign, summarise, whole_batch
 from haltere.control import GeometricController
-from haltere.control.pilot import rest, track
+from haltere.control.pilot import stay_at_rest, track
 from haltere.dynamics import Environment
 from haltere.dynamics.model import locked_rotors
 from haltere.flight.mcap import write_mcap
@@ -290,7 +290,7 @@ def _compiled(
             believed = controller.perturbed(keys[1], error)
 
         if believed is None or path is None:
-            pilot, first = rest(vehicle.model.topology.rotors, angles)
+            pilot, first = stay_at_rest(vehicle.model.topology.rotors, angles)
         else:
             pilot, first = track(believed, path, vehicle.motors, angles, period=1.0 / timing.control_rate)
         start = first_state(scenario, vehicle, path, believed, angles)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from haltere.airframe import Airframe, load_airframe
 from haltere.airframe.errors import closest
 from haltere.control import GeometricController
-from haltere.control.pilot import JointAngles, rest, track
+from haltere.control.pilot import JointAngles, stay_at_rest, track
 from haltere.dynamics import Environment, State
 from haltere.dynamics.model import locked_rotors
 from haltere.dynamics.sensors.imu import ImuErrors
@@ -25,7 +25,15 @@ from haltere.simulation.closed_loop import Controller
 from haltere.simulation.payload import Payload, hung, loading, loose
 from haltere.simulation.recording import Sensing, record
 from haltere.simulation.scenario import Scenario, ScenarioError, make_scenario
-from haltere.trajectory import Throw, Trajectory, bounded, hover, hover_point, throw, trajectory_from_table
+from haltere.trajectory import (
+    ThrowRelease,
+    Trajectory,
+    bounded,
+    hover,
+    hover_point,
+    throw,
+    trajectory_from_table,
+)
 from haltere.trajectory.table import KINDS
 
 Progress = Callable[[str], None]
@@ -112,7 +120,7 @@ def _fly(
         if own is not None:
             pilot, first = own_pilot(own, begun, vehicle.model.topology.rotors, joints), begun
         elif controller is None or path is None:
-            pilot, first = rest(vehicle.model.topology.rotors, angles)
+            pilot, first = stay_at_rest(vehicle.model.topology.rotors, angles)
         elif trimmed:
             pilot, first = trim_pilot(
                 bare, vehicle, controller, path, begin, timing, environment, keys[3], joints, change
@@ -259,10 +267,10 @@ def plan_flight(
     """What is flown, by whom, and what had to be changed for it."""
     path = make_trajectory(scenario, path_key)
     if scenario.controller.kind == "none":
-        return None if isinstance(path, Throw) else path, None, []
+        return None if isinstance(path, ThrowRelease) else path, None, []
     controller = GeometricController.from_airframe(airframe, angles)
     notes = []
-    if isinstance(path, Throw):
+    if isinstance(path, ThrowRelease):
         path = hover(scenario.trajectory.centre, scenario.trajectory.yaw, scenario.duration)
     else:
         path, note = bounded(controller.vehicle, path)
@@ -272,7 +280,7 @@ def plan_flight(
     return path, controller, notes
 
 
-def make_trajectory(scenario: Scenario, key: Array) -> Trajectory | Throw:
+def make_trajectory(scenario: Scenario, key: Array) -> Trajectory | ThrowRelease:
     """What the scenario asks to fly; `key` draws what a Lissajous figure leaves open."""
     part = scenario.trajectory
     values: dict[str, Any] = {

@@ -17,7 +17,7 @@ from haltere.control import GeometricController, Integral
 from haltere.control.pilot import track
 from haltere.control.trim import SelfTrim
 from haltere.dynamics import Environment, State
-from haltere.dynamics.sensors.imu import felt
+from haltere.dynamics.sensors.imu import sense_motion
 from haltere.estimation.cog.belief import CogReading
 from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.settings import CogSettings
@@ -70,7 +70,9 @@ def trim_pilot(
         now = vehicle if change is None else change(vehicle, time)
         target = motors.target(last.rotors)
         motion = motion_now(now, state, target, last.joints, environment)
-        force, rate = felt(now.model, state, motion, gravity, 0, numbers.imu_position, numbers.imu_rotation)
+        force, rate = sense_motion(
+            now.model, state, motion, gravity, 0, numbers.imu_position, numbers.imu_rotation
+        )
         noise = settings.speed_sigma * numbers.top_speed
         reading = CogReading(
             rate + numbers.sigma_gyro * jax.random.normal(a, (3,)),

@@ -2,7 +2,7 @@
 
 from haltere.simulation.closed_loop import Command, Controller, Timing, Trace, crash_time, fly
 from haltere.simulation.gusts import Gusts, along_wind
-from haltere.simulation.plant import Servos, Vehicle, step
+from haltere.simulation.plant import TiltServos, Vehicle, step_vehicle
 from haltere.simulation.rollouts import Rollout, rollout
 
 __all__ = [
@@ -10,7 +10,7 @@ __all__ = [
     "Controller",
     "Gusts",
     "Rollout",
-    "Servos",
+    "TiltServos",
     "Timing",
     "Trace",
     "Vehicle",
@@ -18,5 +18,5 @@ __all__ = [
     "crash_time",
     "fly",
     "rollout",
-    "step",
+    "step_vehicle",
 ]

@@ -15,7 +15,7 @@ import numpy as np
 
 from haltere.dynamics import Environment, Motion, State
 from haltere.foundation.arrays import Array, pytree
-from haltere.simulation.plant import Vehicle, step
+from haltere.simulation.plant import Vehicle, step_vehicle
 
 C = TypeVar("C")
 
@@ -122,7 +122,7 @@ def fly(
         here = Environment(environment.gravity, steady + air, environment.air_density)
         now = vehicle if change is None else change(vehicle, clock)
         wrenches = None if push is None else push(clock, state)
-        later, motion = step(now, state, reached, command.joints, here, timing.dt, wrenches)
+        later, motion = step_vehicle(now, state, reached, command.joints, here, timing.dt, wrenches)
         if ground is not None:
             alive = alive & (state.position[2] > ground)
             later = jax.tree.map(lambda new, old: jnp.where(alive, new, old), later, state)

@@ -17,7 +17,7 @@ from haltere.airframe import Airframe, Joint, Link
 from haltere.dynamics.inertia import inertial_parameters, unpacked
 from haltere.foundation.arrays import Array, ArrayLike
 from haltere.simulation.closed_loop import Change
-from haltere.simulation.plant import Servos, Vehicle
+from haltere.simulation.plant import TiltServos, Vehicle
 
 GONE = 1e-9
 """Share of the mass of a swinging payload that stays after it was dropped."""
@@ -72,7 +72,7 @@ def loose(vehicle: Vehicle, payloads: tuple[Payload, ...]) -> Vehicle:
     names = vehicle.model.topology.joint_names
     if not damping:
         return vehicle
-    servos: Servos = replace(
+    servos: TiltServos = replace(
         vehicle.servos,
         damping=jnp.asarray([damping.get(name, 0.0) for name in names]),
         passive=tuple(name in damping for name in names),

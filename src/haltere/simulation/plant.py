@@ -22,7 +22,7 @@ from haltere.foundation.arrays import Array, pytree
 
 @pytree(static=("passive",))
 @dataclass(frozen=True)
-class Servos:
+class TiltServos:
     """The servos of all moving joints; shapes (J,), see equation (1). Passive joints swing freely instead."""
 
     time_constant: Array
@@ -61,13 +61,13 @@ class Vehicle:
 
     model: Model
     motors: Motors
-    servos: Servos
+    servos: TiltServos
 
     @classmethod
     def from_airframe(cls, airframe: Airframe) -> Self:
         """Everything that the airframe file says."""
         return cls(
-            Model.from_airframe(airframe), Motors.from_airframe(airframe), Servos.from_airframe(airframe)
+            Model.from_airframe(airframe), Motors.from_airframe(airframe), TiltServos.from_airframe(airframe)
         )
 
 
@@ -93,7 +93,7 @@ def accelerations(
     return forward_dynamics(model, state, drive, environment, link_wrenches)
 
 
-def step(
+def step_vehicle(
     vehicle: Vehicle,
     state: State,
     speed_target: Array,
@@ -134,7 +134,7 @@ def motion_now(
     environment: Environment,
     link_wrenches: Array | None = None,
 ) -> Motion:
-    """`accelerations` as `step` evaluates it, scalar by scalar."""
+    """`accelerations` as `step_vehicle` evaluates it, scalar by scalar."""
     held = (state, speed_target, joint_target, environment)
     given = split_single(held if link_wrenches is None else (*held, link_wrenches))
     motion: Motion = join_single(soa(accelerations)(vehicle, *given))

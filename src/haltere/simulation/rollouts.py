@@ -26,7 +26,7 @@ from haltere.dynamics import Environment, Model, State
 from haltere.dynamics.integrator import STAGES
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
-from haltere.simulation.plant import Vehicle, accelerations_and_slope, step
+from haltere.simulation.plant import Vehicle, accelerations_and_slope, step_vehicle
 
 WIDEST = 128
 """Vehicles of a batch that fly together: enough to fill the vector registers, few enough for the cache."""
@@ -59,7 +59,7 @@ def rollout(vehicle: Vehicle, dt: float, steps: int, environment: Environment | 
     def later(state: State, speed_target: Array, joint_target: Array) -> State:
         if rigid:
             return _unrolled(known, state, speed_target, joint_target, surroundings, dt)
-        return step(known, state, speed_target, joint_target, surroundings, dt)[0]
+        return step_vehicle(known, state, speed_target, joint_target, surroundings, dt)[0]
 
     def flown(one: Rollout, state: State, *targets: Array) -> State:
         return jax.lax.scan(lambda now, _: (one(now, *targets), None), state, None, length=steps)[0]
@@ -93,7 +93,7 @@ def _unrolled(
     environment: Environment,
     dt: float,
 ) -> State:
-    """The state `dt` seconds later, as `step` computes it, with all stages in one expression."""
+    """The state `dt` seconds later, as `step_vehicle` computes it, with all stages in one expression."""
 
     def stages(state: State, speed_target: Array, joint_target: Array) -> State:
         slope = total = jax.tree.map(jnp.zeros_like, state)

@@ -4,7 +4,7 @@ from haltere.trajectory.flatness import FlatMotion, attitude, flat_motion, flat_
 from haltere.trajectory.harmonic import Harmonic, circle, lissajous, multisine, periodic, random_lissajous
 from haltere.trajectory.hovering import HoverPoint, can_hover, hover_fault, hover_point, lift_share
 from haltere.trajectory.limits import Needs, bounded, needs
-from haltere.trajectory.manoeuvres import Chirp, Step, Throw, chirp, hover, step, throw
+from haltere.trajectory.manoeuvres import Chirp, StepTrajectory, ThrowRelease, chirp, hover, step, throw
 from haltere.trajectory.pace import Holding, Paced, paced
 from haltere.trajectory.reference import Reference, Trajectory, TrajectoryError
 from haltere.trajectory.spline import Spline, minimum_snap
@@ -20,8 +20,8 @@ __all__ = [
     "Paced",
     "Reference",
     "Spline",
-    "Step",
-    "Throw",
+    "StepTrajectory",
+    "ThrowRelease",
     "Trajectory",
     "TrajectoryError",
     "attitude",

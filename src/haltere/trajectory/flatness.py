@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 from haltere.trajectory.hovering import HoverPoint
@@ -93,7 +93,7 @@ def attitude(force: Array, yaw: Array, tilt: Array, lateral: Array, weight: Arra
     return jnp.stack([x_h, so3.hat(z_h) @ x_h, z_h], axis=1)
 
 
-def flat_motion(vehicle: VehicleNumbers, hover: HoverPoint, reference: Reference) -> FlatMotion:
+def flat_motion(vehicle: RigidVehicle, hover: HoverPoint, reference: Reference) -> FlatMotion:
     """Equations (1) to (5) along a reference; the force is taken from the acceleration of the body origin."""
     up = jnp.asarray([0.0, 0.0, 1.0], vehicle.mass.dtype) * vehicle.gravity
     tilt = reference_tilt(reference, hover)
@@ -121,7 +121,7 @@ def flat_motion(vehicle: VehicleNumbers, hover: HoverPoint, reference: Reference
     )
 
 
-def flat_wrench(vehicle: VehicleNumbers, hover: HoverPoint, motion: FlatMotion) -> Array:
+def flat_wrench(vehicle: RigidVehicle, hover: HoverPoint, motion: FlatMotion) -> Array:
     """(6,) force and torque about the centre of mass, hover axes, that the motion needs, N and N m."""
     up = jnp.asarray([0.0, 0.0, 1.0], vehicle.mass.dtype) * vehicle.gravity
     inertia = hover.frame.T @ vehicle.inertia @ hover.frame

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import linprog
 
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.foundation.arrays import Array, pytree
 
 DIRECTIONS = 24
@@ -56,14 +56,14 @@ class HoverPoint:
         """(3,) direction of the body that points up at hover."""
         return self.frame[:, 2]
 
-    def allocation(self, vehicle: VehicleNumbers) -> Array:
+    def allocation(self, vehicle: RigidVehicle) -> Array:
         """(6, R) wrench about the centre of mass in hover axes, force first, per squared speed."""
         table = vehicle.allocation_at_com
         return jnp.concatenate([self.frame.T @ table[:3], self.frame.T @ table[3:]])
 
 
 @jax.jit
-def hover_point(vehicle: VehicleNumbers) -> HoverPoint:
+def hover_point(vehicle: RigidVehicle) -> HoverPoint:
     """Equations (1) and (2)."""
     table = vehicle.allocation_at_com
     frame = _frame(_axis(table * vehicle.high, vehicle.lever))
@@ -98,7 +98,7 @@ def _frame(axis: Array) -> Array:
     return jnp.stack([jnp.cross(left, axis), left, axis], axis=1)
 
 
-def _lateral(vehicle: VehicleNumbers, rows: Array, inverse: Array, command: Array) -> Array:
+def _lateral(vehicle: RigidVehicle, rows: Array, inverse: Array, command: Array) -> Array:
     """() lateral force over weight that fits in all directions, already reduced by `SHARE`."""
     angles = np.linspace(0.0, 2.0 * np.pi, DIRECTIONS, endpoint=False)
     wishes = jnp.asarray(np.stack([np.cos(angles), np.sin(angles), *np.zeros((4, DIRECTIONS))]), rows.dtype)
@@ -112,7 +112,7 @@ def _lateral(vehicle: VehicleNumbers, rows: Array, inverse: Array, command: Arra
     return jnp.where(met & (usable > LEAST_LATERAL), usable, 0.0)
 
 
-def lift_share(vehicle: VehicleNumbers) -> float:
+def lift_share(vehicle: RigidVehicle) -> float:
     """The largest s with which the vehicle gives the force s m g along its hover axis and no torque."""
     table, low, high = (np.asarray(x, float) for x in (vehicle.allocation_at_com, vehicle.low, vehicle.high))
     if not all(np.all(np.isfinite(x)) for x in (table, low, high)) or not np.any(table):
@@ -133,12 +133,12 @@ def lift_share(vehicle: VehicleNumbers) -> float:
     return float(-solution.fun) if solution.success else 0.0
 
 
-def can_hover(vehicle: VehicleNumbers, margin: float = MARGIN) -> bool:
+def can_hover(vehicle: RigidVehicle, margin: float = MARGIN) -> bool:
     """Whether the limits allow (1 + margin) times the weight without torque."""
     return lift_share(vehicle) >= 1.0 + margin
 
 
-def hover_fault(vehicle: VehicleNumbers, margin: float = MARGIN) -> str | None:
+def hover_fault(vehicle: RigidVehicle, margin: float = MARGIN) -> str | None:
     """Why the vehicle cannot hover, in one line, or None where it can."""
     share = lift_share(vehicle)
     if share >= 1.0 + margin:

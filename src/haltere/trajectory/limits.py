@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.foundation.arrays import Array, pytree
 from haltere.trajectory.flatness import flat_motion, flat_wrench
 from haltere.trajectory.hovering import HoverPoint, hover_fault, hover_point
@@ -54,7 +54,7 @@ class Needs:
 
 @jax.jit
 def _needs(
-    vehicle: VehicleNumbers, hover: HoverPoint, derivatives: Array, tilts: Array | None, factor: Array
+    vehicle: RigidVehicle, hover: HoverPoint, derivatives: Array, tilts: Array | None, factor: Array
 ) -> Needs:
     table = hover.allocation(vehicle)
     scale = jnp.sqrt(jnp.sum(table**2, axis=1, keepdims=True))
@@ -88,7 +88,7 @@ def _sampled(trajectory: Trajectory) -> tuple[Array, Array | None]:
     return derivatives, tilts
 
 
-def needs(vehicle: VehicleNumbers, trajectory: Trajectory) -> Needs:
+def needs(vehicle: RigidVehicle, trajectory: Trajectory) -> Needs:
     """What the trajectory asks of the vehicle, at `SAMPLES` instants from start to end."""
     derivatives, tilts = _sampled(trajectory)
     one = jnp.ones((), vehicle.mass.dtype)
@@ -97,7 +97,7 @@ def needs(vehicle: VehicleNumbers, trajectory: Trajectory) -> Needs:
 
 
 def bounded(
-    vehicle: VehicleNumbers, trajectory: Trajectory, margin: float = MARGIN, tilt_limit: float = TILT_LIMIT
+    vehicle: RigidVehicle, trajectory: Trajectory, margin: float = MARGIN, tilt_limit: float = TILT_LIMIT
 ) -> tuple[Trajectory, str | None]:
     """The trajectory, slowed by the least factor with which the vehicle can fly it, and a sentence if it was.
 
@@ -153,7 +153,7 @@ def bounded(
     return Paced(trajectory, rate, jnp.zeros_like(rate)), sentence
 
 
-def _reason(vehicle: VehicleNumbers, needed: Needs, margin: float, tilt_limit: float) -> str:
+def _reason(vehicle: RigidVehicle, needed: Needs, margin: float, tilt_limit: float) -> str:
     """What the limit was: the rotor that was short, or the tilt."""
     use, command = np.asarray(needed.use), np.asarray(needed.command)
     if float(np.max(use)) <= 1.0 - margin:

@@ -13,7 +13,7 @@ from haltere.trajectory.reference import ORDER, Trajectory, Values, four, number
 
 @pytree
 @dataclass(frozen=True)
-class Step(Trajectory):
+class StepTrajectory(Trajectory):
     """The flat outputs jump from `before` to `after` (4,) at `time` (s); all derivatives are zero."""
 
     before: Array
@@ -27,10 +27,10 @@ class Step(Trajectory):
         return jnp.concatenate([here[None], jnp.zeros((ORDER, 4), here.dtype)])
 
 
-def hover(position: Values = CENTRE, yaw: Values = 0.0, duration: Values = 10.0) -> Step:
+def hover(position: Values = CENTRE, yaw: Values = 0.0, duration: Values = 10.0) -> StepTrajectory:
     """Standing still at `position` (3,) m with `yaw` rad for `duration` s."""
     place = four(position, yaw)
-    return Step(place, place, jnp.zeros((), place.dtype), numbers(duration))
+    return StepTrajectory(place, place, jnp.zeros((), place.dtype), numbers(duration))
 
 
 def step(
@@ -40,10 +40,10 @@ def step(
     duration: Values = 10.0,
     position: Values = CENTRE,
     yaw: Values = 0.0,
-) -> Step:
+) -> StepTrajectory:
     """A jump by `offset` (3,) m and `yaw_offset` rad at `time` s, from `position` (3,) m and `yaw` rad."""
     before = four(position, yaw)
-    return Step(before, before + four(offset, yaw_offset), numbers(time), numbers(duration))
+    return StepTrajectory(before, before + four(offset, yaw_offset), numbers(time), numbers(duration))
 
 
 @pytree
@@ -89,7 +89,7 @@ def chirp(
 
 @pytree
 @dataclass(frozen=True)
-class Throw:
+class ThrowRelease:
     """Where, how fast and how a vehicle turns when the hand lets go: an initial condition and no reference."""
 
     position: Array
@@ -127,6 +127,6 @@ def throw(
     spin: Values = (1.0, 2.0, 0.5),
     wxyz: Values = (1.0, 0.0, 0.0, 0.0),
     duration: Values = 3.0,
-) -> Throw:
-    """A throw from plain numbers; see `Throw` for frames and units."""
-    return Throw(*(numbers(x) for x in (position, velocity, spin, wxyz, duration)))
+) -> ThrowRelease:
+    """A throw from plain numbers; see `ThrowRelease` for frames and units."""
+    return ThrowRelease(*(numbers(x) for x in (position, velocity, spin, wxyz, duration)))

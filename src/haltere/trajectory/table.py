@@ -16,7 +16,7 @@ import numpy as np
 
 from haltere.foundation.arrays import Array
 from haltere.trajectory.harmonic import circle, lissajous, multisine, periodic, random_lissajous
-from haltere.trajectory.manoeuvres import Throw, chirp, hover, step, throw
+from haltere.trajectory.manoeuvres import ThrowRelease, chirp, hover, step, throw
 from haltere.trajectory.pace import Holding, paced
 from haltere.trajectory.reference import Trajectory, TrajectoryError
 from haltere.trajectory.spline import minimum_snap
@@ -56,7 +56,7 @@ _WITH_ALL: dict[str, Shape] = {"ease": (), "hold": (4,)}
 _EXAMPLES = {(): "1.0", (2,): "[0.1, 1.0]", (3,): "[0, 0, 1.5]", (4,): "[1, 1, 1, 1]", (None,): "[0, 1]"}
 
 
-def trajectory_from_table(table: Mapping[str, Any], key: Array | None = None) -> Trajectory | Throw:
+def trajectory_from_table(table: Mapping[str, Any], key: Array | None = None) -> Trajectory | ThrowRelease:
     """The trajectory that a table describes; `key` draws what a Lissajous figure leaves open.
 
     Raises:
@@ -93,10 +93,10 @@ def trajectory_from_table(table: Mapping[str, Any], key: Array | None = None) ->
         if key is None:
             msg = "trajectory lissajous: cycles is missing; give cycles = [3, 4, 5, 6] or a seed to draw them"
             raise TrajectoryError(msg)
-        made: Trajectory | Throw = random_lissajous(key, **values)
+        made: Trajectory | ThrowRelease = random_lissajous(key, **values)
     else:
         made = make(**values)
-    if isinstance(made, Throw):
+    if isinstance(made, ThrowRelease):
         return made
     if hold is not None:
         made = Holding(made, jnp.asarray(hold) / np.linalg.norm(hold))

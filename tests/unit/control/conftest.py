@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from haltere.control import Integral, start, step
+from haltere.control import Integral, control_step, start_on_trajectory
 from haltere.dynamics import Drive, Model, State, forward_dynamics
 from haltere.lie import so3
 
@@ -42,7 +42,7 @@ def _advance(model, state, target, lag, dt):
 def _fly(model, controller, path, state, lag, steps, dt):
     def period(carry, k):
         state, integral = carry
-        u, integral = step(controller, integral, state, path.at(k * dt), dt)
+        u, integral = control_step(controller, integral, state, path.at(k * dt), dt)
         return (_advance(model, state, jnp.sqrt(u), lag, dt), integral), (state, u)
 
     return jax.lax.scan(period, (state, Integral.zero()), jnp.arange(steps))[1]
@@ -67,7 +67,9 @@ class ClosedLoop:
         models = [Model.from_airframe(airframe) for airframe in airframes]
         models = [replace(model, topology=models[0].topology) for model in models]
         if states is None:
-            states = [start(*each) for each in zip(models, truths or controllers, paths, strict=True)]
+            states = [
+                start_on_trajectory(*each) for each in zip(models, truths or controllers, paths, strict=True)
+            ]
         lags = [jnp.asarray([rotor.time_constant for rotor in airframe.rotors]) for airframe in airframes]
         stacked = (_stack(trees) for trees in (models, controllers, paths, states, lags))
         return _fly_all(*stacked, round(seconds / self.dt), self.dt)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from haltere.airframe import from_catalogue
 from haltere.control import GeometricController, allocate, allocate_bounded, allocate_pinv, priority_weights
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.trajectory import hover_point
 
 NUMBERS = st.floats(-1e6, 1e6) | st.sampled_from([0.0, np.nan, np.inf, -np.inf, 1e300, -1e-300])
@@ -24,7 +24,7 @@ def bounded():
 
 @cache
 def numbers(name):
-    vehicle = VehicleNumbers.from_airframe(from_catalogue(name))
+    vehicle = RigidVehicle.from_airframe(from_catalogue(name))
     return vehicle, np.asarray(hover_point(vehicle).allocation(vehicle))
 
 

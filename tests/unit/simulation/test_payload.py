@@ -9,7 +9,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Environment, State
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.foundation import HaltereError
 from haltere.scenarios.flights import simulate_many
 from haltere.scenarios.scenario_flight import payload_notes, simulate
@@ -27,7 +27,7 @@ TABLE_II = (Payload(0.053, (0.610, -0.279, 0.0)), Payload(0.036, (0.905, -0.386,
 )
 def test_table_two_of_the_paper(time, mass, com):
     vehicle = loading(TABLE_II)(Vehicle.from_airframe(NEO), jnp.asarray(time))
-    numbers = VehicleNumbers.from_model(vehicle.model, [(0.0, 1.0)] * 6)
+    numbers = RigidVehicle.from_model(vehicle.model, [(0.0, 1.0)] * 6)
     assert numbers.mass == pytest.approx(mass)
     assert numbers.com == pytest.approx(com, abs=6e-5)
     lever = np.asarray(numbers.com)

@@ -11,7 +11,7 @@ from haltere.dynamics import Environment, Model
 from haltere.dynamics.model import locked_rotors
 from haltere.dynamics.motors import Motors
 from haltere.foundation import HaltereError
-from haltere.simulation import Servos, Vehicle, rollout, step
+from haltere.simulation import TiltServos, Vehicle, rollout, step_vehicle
 from haltere.simulation.rollouts import WIDEST, _is_rigid
 
 DT = 2e-3
@@ -24,14 +24,14 @@ def vehicle_of(name: str, dtype=jnp.float64) -> Vehicle:
     airframe = from_catalogue(name)
     model = Model.from_airframe(airframe, dtype)
     body = locked_rotors(model) if name == "crazyflie" else model
-    return Vehicle(body, Motors.from_airframe(airframe), Servos.from_airframe(airframe))
+    return Vehicle(body, Motors.from_airframe(airframe), TiltServos.from_airframe(airframe))
 
 
 def stepped(vehicle: Vehicle, start, steps: int):
-    """The same flights by a loop over `step`."""
+    """The same flights by a loop over `step_vehicle`."""
 
     def one(state, speed, joint):
-        for_each = lambda now, _: (step(vehicle, now, speed, joint, WINDY, DT)[0], None)  # noqa: E731
+        for_each = lambda now, _: (step_vehicle(vehicle, now, speed, joint, WINDY, DT)[0], None)  # noqa: E731
         return jax.lax.scan(for_each, state, None, length=steps)[0]
 
     batched = start[0].position.ndim == 2

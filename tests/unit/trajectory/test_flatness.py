@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.lie import so3
 from haltere.trajectory import Holding, attitude, flat_motion, flat_wrench, hover_point, lissajous
 
@@ -20,7 +20,7 @@ H = 1e-4
 
 @cache
 def believed(name):
-    vehicle = VehicleNumbers.from_airframe(from_catalogue(name))
+    vehicle = RigidVehicle.from_airframe(from_catalogue(name))
     if name == "hummingbird":  # a thrust axis and a centre of mass of its own
         turn = so3.exp(jnp.asarray([0.2, -0.3, 0.0]))
         allocation = jnp.kron(jnp.eye(2), turn) @ vehicle.allocation

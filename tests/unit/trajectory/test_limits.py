@@ -10,7 +10,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Compact, Model
-from haltere.dynamics.rigid import VehicleNumbers, speed_limits
+from haltere.dynamics.rigid import RigidVehicle, speed_limits
 from haltere.lie import so3
 from haltere.trajectory import (
     Holding,
@@ -31,7 +31,7 @@ FAST = lissajous((8.0, 7.0, 6.0, 5.0), 12.0)
 
 @cache
 def vehicle(name="hummingbird"):
-    return VehicleNumbers.from_airframe(from_catalogue(name))
+    return RigidVehicle.from_airframe(from_catalogue(name))
 
 
 def test_what_fits_is_left_alone():
@@ -104,7 +104,7 @@ def test_rotors_that_point_anywhere_hover_off_the_vertical():
             k = rotor.thrust_coefficient * rng.uniform(0.8, 1.2)
             axis /= np.linalg.norm(axis)
             rotors.append(rotor.model_copy(update={"axis": tuple(axis), "thrust_coefficient": k}))
-        v = VehicleNumbers.from_airframe(bird.model_copy(update={"rotors": tuple(rotors)}))
+        v = RigidVehicle.from_airframe(bird.model_copy(update={"rotors": tuple(rotors)}))
         table = np.asarray(v.allocation_at_com)
         mix = np.linalg.svd(table[3:])[2][-1]
         mix = mix * np.sign(mix.sum())
@@ -116,7 +116,7 @@ def test_numbers_are_those_of_the_model():
     airframe = from_catalogue("quad-arm")
     model = Model.from_airframe(airframe)
     angles = jnp.asarray([0.7, -0.4])
-    v = VehicleNumbers.from_model(model, speed_limits(airframe), angles)
+    v = RigidVehicle.from_model(model, speed_limits(airframe), angles)
     compact = Compact.from_model(model, angles)
     assert float(v.mass) == pytest.approx(airframe.total_mass)
     moment = np.asarray(v.mass * v.com)
@@ -130,7 +130,7 @@ def test_numbers_are_those_of_the_model():
 
 def test_hover_balances_the_centre_of_mass():
     airframe = from_catalogue("quad-arm")
-    v = VehicleNumbers.from_airframe(airframe, jnp.asarray([1.2, 0.3]))
+    v = RigidVehicle.from_airframe(airframe, jnp.asarray([1.2, 0.3]))
     point = hover_point(v)
     wrench = np.asarray(v.allocation_at_com @ point.command)
     np.testing.assert_allclose(wrench, [0.0, 0.0, float(v.weight), 0.0, 0.0, 0.0], atol=1e-9)

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from haltere.trajectory import Throw, TrajectoryError, circle, trajectory_from_table
+from haltere.trajectory import ThrowRelease, TrajectoryError, circle, trajectory_from_table
 
 GOOD = [
     {"kind": "hover", "position": [0, 0, 2]},
@@ -32,7 +32,7 @@ def test_a_table_is_the_call_it_names():
 
 
 def test_a_throw_is_made_too():
-    assert isinstance(trajectory_from_table({"kind": "throw", "spin": [1, 2, 3]}), Throw)
+    assert isinstance(trajectory_from_table({"kind": "throw", "spin": [1, 2, 3]}), ThrowRelease)
 
 
 BAD = [

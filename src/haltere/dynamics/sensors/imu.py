@@ -68,12 +68,12 @@ def specific_force_and_rate(
     """(T, 3) specific force in m/s2 and (T, 3) angular rate in rad/s in sensor axes, at T instants."""
 
     def one(state: State, motion: Motion) -> tuple[Array, Array]:
-        return felt(model, state, motion, gravity, link, position, rotation)
+        return sense_motion(model, state, motion, gravity, link, position, rotation)
 
     return jax.vmap(one)(states, motions)
 
 
-def felt(
+def sense_motion(
     model: Model, state: State, motion: Motion, gravity: Array, link: int, position: Array, rotation: Array
 ) -> tuple[Array, Array]:
     """(3,) specific force in m/s2 and (3,) angular rate in rad/s at one instant."""

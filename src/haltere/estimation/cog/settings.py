@@ -1,6 +1,6 @@
 """The one tuning of the centre-of-gravity filter, in units of the vehicle's own size, and the reasons it can raise.
 
-Lengths count in l = `VehicleNumbers.lever`, angular accelerations of a disturbance in g m / I l, what an offset of one
+Lengths count in l = `RigidVehicle.lever`, angular accelerations of a disturbance in g m / I l, what an offset of one
 lever would do: so one set of numbers serves a Crazyflie and a Neo.
 """
 

@@ -21,7 +21,7 @@ from haltere.airframe import Airframe, Imu
 from haltere.dynamics import Compact, Environment, Model, State
 from haltere.dynamics.inertia import generalized_inertia, inertial_parameters
 from haltere.dynamics.motors import Motors
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.dynamics.sensors.imu import specific_force_at
 from haltere.dynamics.sensors.noise import sample_sigma
 from haltere.foundation import HaltereError
@@ -44,7 +44,7 @@ class CogError(HaltereError):
 class CogNumbers:
     """A vehicle whose links are held, with its motors and one IMU."""
 
-    vehicle: VehicleNumbers
+    vehicle: RigidVehicle
     spin: Array
     """(6, R) momentum per rotor speed about the body origin."""
     lag: Array
@@ -80,7 +80,7 @@ class CogNumbers:
         model, motors = Model.from_airframe(airframe), Motors.from_airframe(airframe)
         angles = None if joint_angles is None else jnp.asarray(joint_angles, float)
         return cls(
-            vehicle=VehicleNumbers.from_airframe(airframe, angles),
+            vehicle=RigidVehicle.from_airframe(airframe, angles),
             spin=Compact.from_model(model, angles).spin,
             lag=motors.time_constant,
             top_speed=motors.max_speed,

@@ -24,7 +24,7 @@ import numpy as np
 from haltere.airframe import Airframe, Link, load_airframe
 from haltere.airframe.errors import closest
 from haltere.dynamics import Model, State
-from haltere.dynamics.regressor import regressor, regressor_names
+from haltere.dynamics.regressor import compute_regressor, regressor_names
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
 from haltere.foundation.tables import TextTable, html_lines
@@ -206,7 +206,7 @@ def grid_of_poses(
 
     def rows(angles: Any) -> Any:
         state = replace(rest, joint_angles=rest.joint_angles.at[jnp.asarray(places)].set(angles))
-        return regressor(model, state, *still)[6 + jnp.asarray(places)][:, jnp.asarray(columns)]
+        return compute_regressor(model, state, *still)[6 + jnp.asarray(places)][:, jnp.asarray(columns)]
 
     Y = np.array(jax.jit(jax.vmap(rows))(jnp.asarray(poses)))
     Y[:, :, 0] += Y[:, :, 1:] @ point

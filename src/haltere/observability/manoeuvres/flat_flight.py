@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.foundation.arrays import Array, pytree
 from haltere.lie import so3
 from haltere.observability.information.fisher import RATE
@@ -76,7 +76,7 @@ class FlatFlight:
 class Pilot:
     """From flat outputs to a `FlatFlight`, for one vehicle."""
 
-    vehicle: VehicleNumbers
+    vehicle: RigidVehicle
     hover: HoverPoint
     limits: Limits
     R_BM: Any
@@ -86,7 +86,7 @@ class Pilot:
     @classmethod
     def of(cls, airframe: Airframe, rational: RationalVehicle, limits: Limits) -> "Pilot":
         """The pilot of a vehicle that can hover."""
-        vehicle = VehicleNumbers.from_airframe(airframe)
+        vehicle = RigidVehicle.from_airframe(airframe)
         fault = hover_fault(vehicle)
         if fault is not None:
             raise TrajectoryError(f"{airframe.name}: {fault}")

@@ -22,7 +22,7 @@ from haltere.dynamics import Drive, Environment, Model, Motion, State, Topology
 from haltere.dynamics.integrator import rate_of_change
 from haltere.dynamics.loads import rotor_wrenches
 from haltere.dynamics.model import DragNumbers, Links, Rotors
-from haltere.dynamics.sensors.imu import felt, sensor_frame
+from haltere.dynamics.sensors.imu import sense_motion, sensor_frame
 from haltere.dynamics.solve import gravity_in_body, solve_forward
 from haltere.dynamics.tree import kinematics
 from haltere.foundation.arrays import Array, double_precision
@@ -217,7 +217,7 @@ def equations(z: Array, wrench: Array, spin: Array, u: Array, u_imu: Array) -> A
     slope = rate_of_change(state, motion(model, state, u, gravity, wrench))
     _, p_MP = sensor_frame(model, state, 0, z[13:16], so3.from_wxyz(z[16:20]))
     sensed = motion(model, state, u_imu, gravity, wrench)
-    force, rate = felt(model, state, sensed, gravity, 0, z[20:23], so3.from_wxyz(z[23:27]))
+    force, rate = sense_motion(model, state, sensed, gravity, 0, z[20:23], so3.from_wxyz(z[23:27]))
     return jnp.concatenate(
         [
             slope.position,

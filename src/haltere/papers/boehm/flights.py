@@ -27,15 +27,14 @@ import numpy as np
 from haltere.airframe import Airframe, from_catalogue
 from haltere.airframe.airframe import Drag
 from haltere.airframe.rotor import Inflow
-from haltere.control import GeometricController, Integral
-from haltere.control import step as control_step
+from haltere.control import GeometricController, Integral, control_step
 from haltere.dynamics import Environment, State
 from haltere.dynamics.sensors.imu import specific_force_and_rate
 from haltere.dynamics.sensors.noise import walk, white
 from haltere.foundation.arrays import Array, pytree
 from haltere.foundation.constants import GRAVITY
 from haltere.lie import so3
-from haltere.simulation import Gusts, Vehicle, along_wind, step
+from haltere.simulation import Gusts, Vehicle, along_wind, step_vehicle
 from haltere.simulation.plant import accelerations
 from haltere.trajectory import Paced, Trajectory, bounded, random_lissajous
 
@@ -173,7 +172,7 @@ def _one(
         motion = accelerations(now_flown, state, target, still, environment)
 
         def substep(state: State, _: None) -> tuple[State, Array]:
-            later = step(now_flown, state, target, still, environment, dt)[0]
+            later = step_vehicle(now_flown, state, target, still, environment, dt)[0]
             return later, 0.5 * (state.rotor_rates + later.rotor_rates)
 
         later, speeds = jax.lax.scan(substep, state, None, length=wanted.substeps)

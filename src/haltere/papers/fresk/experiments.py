@@ -29,8 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, Joint, Link, from_catalogue
-from haltere.control import Bandwidths, GeometricController
-from haltere.control import start as on_path
+from haltere.control import Bandwidths, GeometricController, start_on_trajectory
 from haltere.control.dither import Dither
 from haltere.dynamics import State
 from haltere.estimation.cog.core import CogCore
@@ -126,7 +125,7 @@ def step_case(
         jnp.asarray(int(source)),
         flying,
         path,
-        on_path(model, balanced, path),
+        start_on_trajectory(model, balanced, path),
         known,
         jnp.asarray(noise, float),
         jnp.zeros(()),
@@ -268,7 +267,7 @@ def sweep_case(
         jnp.asarray(int(source)),
         flying,
         path,
-        on_path(loop.vehicle.model, balanced, path, joint_angles=first),
+        start_on_trajectory(loop.vehicle.model, balanced, path, joint_angles=first),
         0.0 * com if source is CogSource.NOTHING else com - nominal,
         jnp.asarray(noise, float),
         jnp.asarray(strength, float),

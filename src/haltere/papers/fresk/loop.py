@@ -25,8 +25,8 @@ from haltere.control.dither import Dither, dithered
 from haltere.control.geometric import allocate, led, wrench
 from haltere.control.trim import Compensation, Trim, renewed
 from haltere.dynamics import Environment, State
-from haltere.dynamics.rigid import VehicleNumbers
-from haltere.dynamics.sensors.imu import felt
+from haltere.dynamics.rigid import RigidVehicle
+from haltere.dynamics.sensors.imu import sense_motion
 from haltere.estimation.cog.belief import CogEstimate, CogReading
 from haltere.estimation.cog.core import CogCore
 from haltere.foundation.arrays import Array, pytree
@@ -252,7 +252,9 @@ class CogLoop:
         faults: Array,
     ) -> CogReading:
         numbers = self.filter.numbers
-        force, rate = felt(now.model, state, motion, gravity, 0, numbers.imu_position, numbers.imu_rotation)
+        force, rate = sense_motion(
+            now.model, state, motion, gravity, 0, numbers.imu_position, numbers.imu_rotation
+        )
         draws = jax.random.split(key, 3)
         gyro = rate + numbers.sigma_gyro * jax.random.normal(draws[0], (3,))
         accel = force + numbers.sigma_accel * jax.random.normal(draws[1], (3,))
@@ -271,7 +273,7 @@ class CogLoop:
 def _update_compensation(
     case: CogCase,
     used: Compensation,
-    nominal: VehicleNumbers,
+    nominal: RigidVehicle,
     estimate: CogEstimate,
     paper: PaperBelief,
     reference: ReferenceCog,

@@ -1,7 +1,7 @@
 """The estimators of [Fresk2017] as printed, for any airframe: its centre-of-gravity filter, and its "ground truth".
 
 `PaperCogFilter` is the filter of Section III. State x = (w, Omega, Delta l), 6 + R numbers, Omega in units of top
-speed. With the mapping of [Fresk2017] eq. (10), taken from `VehicleNumbers.allocation_at_com` of a vehicle whose
+speed. With the mapping of [Fresk2017] eq. (10), taken from `RigidVehicle.allocation_at_com` of a vehicle whose
 centre of mass stands at c = c_0 - Delta l (the sign of [Fresk2017] eq. (9)):
 
     w_k = w + dt I^-1 K_t(Delta l) Omega^2                    `rate`     [Fresk2017] eq. (12)             (1)

@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import from_catalogue
-from haltere.control import Bandwidths, GeometricController
-from haltere.control import start as on_path
+from haltere.control import Bandwidths, GeometricController, start_on_trajectory
 from haltere.control.dither import Dither
 from haltere.foundation.arrays import Array
 from haltere.papers.fresk.loop import TORQUE_NOISE, CogCase, CogLog, CogLoop, CogSource
@@ -69,7 +68,7 @@ def shape_case(name: str, key: Array) -> CogCase:
         jnp.asarray(int(CogSource.OURS)),
         flying,
         path,
-        on_path(loop.vehicle.model, balanced, path),
+        start_on_trajectory(loop.vehicle.model, balanced, path),
         offset,
         jnp.asarray(TORQUE_NOISE),
         jnp.zeros(()),

@@ -9,7 +9,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.dynamics import Drive, Environment, Model, State, forward_dynamics
-from haltere.dynamics.sensors.imu import felt
+from haltere.dynamics.sensors.imu import sense_motion
 from haltere.estimation.cog.bank import linearised
 from haltere.estimation.cog.vehicle import CogError, CogNumbers, answer
 
@@ -54,7 +54,7 @@ def test_the_expected_motion_is_that_of_the_changed_vehicle(name):
     numbers = CogNumbers.from_airframe(airframe)
     motion = forward_dynamics(model, state, Drive.accelerations(model, 0.0, spin_up), Environment())
     gravity = jnp.asarray(Environment().gravity)
-    f, _ = felt(model, state, motion, gravity, 0, numbers.imu_position, jnp.eye(3))
+    f, _ = sense_motion(model, state, motion, gravity, 0, numbers.imu_position, jnp.eye(3))
     alpha, force = answer(numbers, rate, shift, jnp.zeros(()), jnp.zeros(3), scale, speeds, spin_up)
     assert alpha == pytest.approx(np.asarray(motion.acceleration[3:]), rel=1e-9, abs=1e-9)
     assert force == pytest.approx(np.asarray(f), rel=1e-9, abs=1e-9)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.dynamics.rigid import VehicleNumbers
+from haltere.dynamics.rigid import RigidVehicle
 from haltere.estimation.payload.fusion import (
     MassSource,
     centre_filter,
@@ -20,7 +20,7 @@ from haltere.estimation.payload.record import PayloadError
 
 
 def test_the_whole_is_that_of_the_dynamics_with_a_heavier_forearm():
-    """`VehicleNumbers` adds the same masses by another way: a forearm that has the payload in it."""
+    """`RigidVehicle` adds the same masses by another way: a forearm that has the payload in it."""
     airframe = from_catalogue("quad-arm")
     belief = ArmBelief.from_airframe(airframe)
     angle, mass = np.asarray([0.6, 0.9]), 0.25
@@ -32,7 +32,7 @@ def test_the_whole_is_that_of_the_dynamics_with_a_heavier_forearm():
     com = (forearm.mass * np.asarray(forearm.com) + mass * place) / total
     heavier = forearm.model_copy(update={"mass": total, "com": tuple(com)})
     loaded = airframe.model_copy(update={"links": (airframe.links[0], heavier)})
-    theirs = VehicleNumbers.from_airframe(loaded, jnp.asarray(angle))
+    theirs = RigidVehicle.from_airframe(loaded, jnp.asarray(angle))
     assert ours[0] == pytest.approx(float(theirs.mass), rel=1e-9)
     assert np.allclose(ours[1:], theirs.com, atol=1e-7)
 

@@ -15,7 +15,7 @@ from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.effects import advance, imu_reading
 from haltere.estimation.vehicle.model import linear_imu, linear_step
 from haltere.lie import so3
-from haltere.simulation import Vehicle, step
+from haltere.simulation import Vehicle, step_vehicle
 from haltere.simulation.plant import accelerations
 
 SPEEDS = jnp.asarray([430.0, 470.0, 455.0, 500.0])
@@ -75,7 +75,7 @@ def test_air_and_momentum_are_the_simulators(all_effects) -> None:
         State.rest(vehicle.model), position=place, wxyz=mean["attitude"], twist=twist, rotor_rates=SPEEDS
     )
     environment = Environment(jnp.asarray([0.0, 0.0, -9.81]), mean["wind"])
-    end, _ = step(vehicle, state, command, jnp.zeros(0), environment, dt)
+    end, _ = step_vehicle(vehicle, state, command, jnp.zeros(0), environment, dt)
     later = advance(chart, mean, command, jnp.zeros(4), jnp.asarray(dt))
     np.testing.assert_allclose(later["rates"], end.twist[3:], atol=3e-9)
     np.testing.assert_allclose(later["velocity"] - jnp.cross(later["rates"], com), end.twist[:3], atol=3e-9)

@@ -12,7 +12,7 @@ from haltere.estimation.vehicle import model as vehicle_model
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.model import linear_imu, linear_pose, linear_step
 from haltere.lie import so3
-from haltere.simulation import Vehicle, step
+from haltere.simulation import Vehicle, step_vehicle
 
 SPEEDS = jnp.asarray([430.0, 470.0, 455.0, 500.0])
 STEADY = jnp.zeros(4)
@@ -55,7 +55,7 @@ def test_step_is_the_simulators(case) -> None:
     rest = State.rest(vehicle.model)
     twist = jnp.concatenate([mean["velocity"], mean["rates"]])
     state = State(mean["position"], mean["attitude"], twist, *jax.tree.leaves(rest)[3:-1], SPEEDS)
-    end, _ = step(vehicle, state, SPEEDS, jnp.zeros(0), Environment(), 0.005)
+    end, _ = step_vehicle(vehicle, state, SPEEDS, jnp.zeros(0), Environment(), 0.005)
     np.testing.assert_allclose(later["position"], end.position, atol=1e-13)
     np.testing.assert_allclose(later["attitude"], end.wxyz, atol=1e-13)
     np.testing.assert_allclose(later["velocity"], end.twist[:3], atol=1e-12)
