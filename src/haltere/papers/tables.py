@@ -118,10 +118,10 @@ def named_tables(rows: Mapping[str, Sequence[PaperRow]]) -> tuple[PaperTable, ..
     return tuple(PaperTable(name, found) for name, found in rows.items() if found)
 
 
-def check_runs(runs: int, least: int, usual: int) -> None:
+def check_runs(runs: int, minimum: int, usual: int) -> None:
     """Raise a `HaltereError` for fewer runs than a paper's rows need."""
-    if runs < least:
-        words = {1: "one", 2: "two"}[least]
+    if runs < minimum:
+        words = {1: "one", 2: "two"}[minimum]
         raise HaltereError(f"got {runs} runs, expected {words} or more; try {usual}")
 
 

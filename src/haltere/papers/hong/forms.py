@@ -107,7 +107,7 @@ def _parent_pose(parent: HongWing | None) -> Floats:
     return np.eye(4) if parent is None else parent.pose_in_parent
 
 
-def screws(s: Sample, *, at_zero: bool) -> Blocks:
+def child_screws(s: Sample, *, at_zero: bool) -> Blocks:
     """(27): the screw in the child's frame, brought back to the body frame."""
     found = []
     for child, parent in _chain(s):

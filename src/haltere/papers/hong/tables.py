@@ -173,8 +173,8 @@ RIGHT = (
         "tilt-rotor",
         "T at angle zero serves at every angle, as turning leaves the screw as it is",
         forms.SCREWS,
-        partial(forms.screws, at_zero=True),
-        partial(forms.screws, at_zero=False),
+        partial(forms.child_screws, at_zero=True),
+        partial(forms.child_screws, at_zero=False),
     ),
     EquationRow(
         "eq. (33)",

@@ -55,7 +55,7 @@ class GripPlant:
     """(10,) of what is gripped, in the frame of the last link."""
     strength: Array
     """(R,) s of equation (1)."""
-    loaded: Array
+    thrust_change: Array
     """() d of equation (1)."""
 
 
@@ -159,7 +159,9 @@ def compiled_flight() -> Any:
         later = servo_step(plant.servos, servo, goal, matrix, load, DT)
         joints = (later.rate - servo.rate) / DT
         rotors = motors.acceleration(state.rotor_rates, target)
-        loaded = _with_links_and_thrust(model, bodies, (1.0 + plant.strength) * (1.0 + plant.loaded * held))
+        loaded = _with_links_and_thrust(
+            model, bodies, (1.0 + plant.strength) * (1.0 + plant.thrust_change * held)
+        )
         motion = join_single(soa(accelerate)(loaded, *split_single((state, joints, rotors))))
         twist = state.twist + DT * motion.acceleration
         wxyz = so3.multiply_wxyz(state.wxyz, jnp.concatenate([jnp.ones(1), 0.5 * DT * twist[3:]]))

@@ -157,7 +157,7 @@ FAULTS = {
     "load-percent": "percent instead of share",
     "load-sign": "sign flipped",
 }
-GOOD = 120
+RUNS_WITHOUT_FAULT = 120
 """Readings without fault."""
 
 
@@ -214,7 +214,7 @@ def fault_rows(bench: Bench) -> list[PaperRow]:
         for run in range(bench.runs)
     ]
     rows.append(PaperRow("arm straight down: not named", "1", np.mean(missed), 0.0))
-    good = [run_of(record, run) for record in records for run in range(bench.runs)][:GOOD]
+    good = [run_of(record, run) for record in records for run in range(bench.runs)][:RUNS_WITHOUT_FAULT]
     alarms = [bool(payload_faults(belief, record)) for record in good]
     rows.append(PaperRow(f"alarms in {len(good)} good ones", "1", np.mean(alarms), 0.0))
     return rows

@@ -1,6 +1,6 @@
 """The series of the paper and ours, each for N arms at once: what was estimated, by both estimators.
 
-A run: the arm is empty, at `LOADED` the weight hangs fully, and with motion the joints sweep once to and fro from
+A run: the arm is empty, at `HANGS_AT` the weight hangs fully, and with motion the joints sweep once to and fro from
 `SWEEP` on, the measuring motion. Estimates are renewed every tenth of a second.
 """
 
@@ -32,7 +32,7 @@ from haltere.papers.schmitz.bench import (
 
 LOADING = 0.3
 """s from the first to the whole weight."""
-LOADED = 1.0
+HANGS_AT = 1.0
 FIRST = 1.05
 """s: from here on readings count; the filters have forgotten the loading."""
 SWEEP = 1.1
@@ -52,7 +52,7 @@ class MassHistory:
         last: the estimate at the end.
         mass: (N, K) kg, every tenth of a second.
         sigma: (N, K).
-        stale: (N, K).
+        stale: (N, K) whether the value is held from earlier readings.
         time: (K,) s.
         settled: (N,) s from loading until the mass stays within 5 % (or 2 g) of its last value.
     """
@@ -85,7 +85,7 @@ def calibrate_arms(bench: Bench, drift: DriftBudget | None = None) -> ArmBelief:
 def timeline(end: float = END) -> tuple[Numbers, Numbers]:
     """(T,) s and (T,) share of the weight that hangs."""
     time = np.arange(round(end * RATE)) / RATE
-    return time, np.clip((time - LOADED) / LOADING + 1.0, 0.0, 1.0)
+    return time, np.clip((time - HANGS_AT) / LOADING + 1.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def measure_record(
             np.stack([one.sigma for one in found], axis=-1),
             np.stack([one.stale for one in found], axis=-1),
             time,
-            (late + 1) * every / RATE + first - LOADED,
+            (late + 1) * every / RATE + first - HANGS_AT,
         ),
         belief,
     )

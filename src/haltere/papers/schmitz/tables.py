@@ -21,7 +21,7 @@ from haltere.papers.schmitz.runs import (
     fault_rows,
     measure_all,
 )
-from haltere.papers.schmitz.series import LOADED, STAGES, paper_masses
+from haltere.papers.schmitz.series import HANGS_AT, STAGES, paper_masses
 from haltere.papers.tables import PaperRow, Progress, Reproduction, named_tables
 
 ONE_SIDED = 2.326
@@ -89,7 +89,7 @@ def table_one_rows(runs: SchmitzRuns) -> list[PaperRow]:
 
 def _settled(running: Numbers, rate: float) -> float:
     """Median time from loading until the average reaches 95 % of where it ends, s."""
-    start = round(LOADED * rate)
+    start = round(HANGS_AT * rate)
     base, end = running[:, start - round(0.4 * rate) : start - round(0.35 * rate)].mean(-1), running[:, -1]
     share = (running[:, start:] - base[:, None]) / (end - base)[:, None]
     return float(np.median(np.argmax(share >= 0.95, axis=-1) / rate))

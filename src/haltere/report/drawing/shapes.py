@@ -60,7 +60,7 @@ def unit(vector: ArrayLike) -> Floats:
 
 
 def ring(centre: ArrayLike, axis: ArrayLike, radius: float, angles: ArrayLike) -> Floats:
-    """(n, 3) points on a circle about `axis`, at the angles `turns` (n,) in rad."""
+    """(n, 3) points on a circle about `axis`, at `angles` (n,) in rad."""
     first, second = perpendiculars(axis)
     angle = np.asarray(angles, float)[:, None]
     around: Floats = np.cos(angle) * first + np.sin(angle) * second
