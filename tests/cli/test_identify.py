@@ -10,6 +10,7 @@ from tests.unit.identification.made_vehicle import draw, record
 
 from haltere.cli.app import main
 from haltere.flight.mcap import write_mcap
+from haltere.foundation.verdict import VERDICTS
 from haltere.identification.result import read_result
 
 KEYS = {"parameters", "fit", "findings", "report", "file", "method", "notes", "steps"}
@@ -42,9 +43,10 @@ def test_json_and_files(folder, capsys, tmp_path):
     result = json.loads(text)
     assert set(result) >= KEYS
     for entry in result["parameters"]:
-        assert set(entry) >= {"name", "value", "sigma", "interval", "unit", "verdict"}
+        assert set(entry) >= {"name", "value", "sigma", "interval", "unit", "verdict", "scale", "source"}
         assert len(entry["interval"]) == 2
-        assert entry["verdict"] in ("identified", "weak", "combination", "unobservable")
+        assert entry["verdict"] in VERDICTS
+        assert entry["source"] == ("user" if entry["verdict"] == "given" else "data")
         assert entry["fix"] or entry["verdict"] == "identified" or entry["value"] is not None
     assert {"residuals"} <= set(result["fit"])
     assert all({"rms", "whiteness"} <= set(r) for r in result["fit"]["residuals"])

@@ -201,7 +201,7 @@ assert pathlib.Path("vehicle.madeup").read_text() == "name hummingbird"
 METHOD = '''
 """A made-up method: the mass is what the user says."""
 from haltere.identification.methods.base import Method, MethodResult
-from haltere.identification.result import Parameter
+from haltere.identification.parameters import Parameter
 def needs(data):
     return "" if "mass" in data.known else "give --known mass=..."
 def run(data):

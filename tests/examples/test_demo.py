@@ -8,6 +8,7 @@ from tests import browser
 
 from docs import pictures
 from haltere.foundation import HaltereError
+from haltere.foundation.verdict import KNOWN, limits
 from haltere.report.demo import write_demo
 from haltere.scenarios.demo import truth_of, unknown_vehicle
 
@@ -35,7 +36,11 @@ def test_the_truth_lies_inside_the_intervals(demo):
     assert np.mean(np.abs(errors) <= 1.96) >= 0.85
     assert result["findings"] == []
     names = {p["name"] for p in told if p["verdict"] == "identified"}
-    assert {"mass", "rotors.front.effectiveness.q", "rotors.left.effectiveness.p"} <= names
+    assert {"rotors.front.effectiveness.q", "rotors.left.effectiveness.p", "inertia.xx"} <= names
+    assert next(p for p in result["parameters"] if p["name"] == "mass")["verdict"] == "given"
+    wide = [p for p in told if p["verdict"] == "weak" and p["source"] == "data"]
+    limit = limits({p["name"]: p["value"] for p in result["parameters"] if p["verdict"] in KNOWN})
+    assert all(1.96 * p["sigma"] > limit[p["name"]].fraction * p["scale"] for p in wide)
     assert len(said) >= 3
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from tests import browser
 
-from haltere.identification.result import Identification, Parameter, Prediction
+from haltere.identification.parameters import Parameter
+from haltere.identification.result import Identification, Prediction
 from haltere.report import fits
 from haltere.report.fleet import fleet_page, outliers
 from haltere.report.identified import identification_page

@@ -161,7 +161,8 @@ def test_a_result_without_mass_is_refused_by_name():
     from dataclasses import replace as changed
 
     from haltere.exporters import ExportError
-    from haltere.identification.result import Identification, Parameter
+    from haltere.identification.parameters import Parameter
+    from haltere.identification.result import Identification
 
     airframe = from_catalogue("x500")
     mass = Parameter(

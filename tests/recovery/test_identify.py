@@ -121,9 +121,9 @@ def test_every_format(tmp_path):
     writers.ulog(full, tmp_path / "flight.ulg")
     writers.usd(full, tmp_path / "log00")
     for name in ("flight.mcap", "flight.csv", "flight.ulg", "log00"):
-        record = read(tmp_path / name)
+        log = read(tmp_path / name)
         for channel in ("pose.position", "pose.wxyz"):  # the pose is a dummy
-            record = record.without(channel) if channel in record else record
-        found = errors(identify(record, known=known(truth), method="effectiveness"), truth)
+            log = log.without(channel) if channel in log else log
+        found = errors(identify(log, known=known(truth), method="effectiveness"), truth)
         assert max(map(abs, found.values())) < 3.0, (name, found)
         assert len(found) > 60

@@ -59,6 +59,8 @@ class RigidAirframe:
     """(4,): of the pose sensor in the body."""
     lever: Floats
     """(3,): from the centre of mass to the IMU, m."""
+    positions: Floats
+    """(R, 3): of the rotors, in body axes from the airframe's origin, m."""
     names: tuple[str, ...]
 
     @classmethod
@@ -80,7 +82,8 @@ class RigidAirframe:
         k = np.array([r.thrust_coefficient for r in rotors])
         spin = np.array([r.spin_sign for r in rotors])
         ratio = np.array([r.torque_ratio for r in rotors])
-        arms = np.array(centres).reshape(-1, 3) - com
+        positions = np.array(centres).reshape(-1, 3)
+        arms = positions - com
         yaw = -(spin * ratio * k)[:, None] * axes
         torques = k[:, None] * np.cross(arms, axes) + yaw
         imu = airframe.imu[0] if airframe.imu else None
@@ -88,7 +91,9 @@ class RigidAirframe:
         turn = matrix_from_wxyz(imu.wxyz) if imu else np.eye(3)
         pose = np.array(airframe.pose[0].wxyz if airframe.pose else (1.0, 0.0, 0.0, 0.0), float)
         names = tuple(r.name for r in rotors)
-        return cls(mass, inertia, torques.T, yaw.T, (k[:, None] * axes).T, turn, pose, lever, names)
+        return cls(
+            mass, inertia, torques.T, yaw.T, (k[:, None] * axes).T, turn, pose, lever, positions, names
+        )
 
     def accelerations(self, squares: Floats) -> Floats:
         """(T, 3) angular acceleration in rad/s2, without eq. (2)'s w x I w, of squared speeds (T, R)."""

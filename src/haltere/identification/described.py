@@ -34,7 +34,8 @@ from haltere.dynamics.rigid import at_rest
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Floats
-from haltere.identification.result import Identification, Parameter, ResultError, read_result
+from haltere.identification.parameters import Parameter, ResultError
+from haltere.identification.result import Identification, read_result
 
 SIX = ("xx", "yy", "zz", "xy", "xz", "yz")
 XYZ = ("x", "y", "z")

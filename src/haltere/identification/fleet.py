@@ -20,8 +20,9 @@ from haltere.foundation.jsonable import to_jsonable
 from haltere.foundation.tables import TextTable, make_dataframe
 from haltere.identification.known import check_known
 from haltere.identification.methods.registry import method_names
+from haltere.identification.parameters import FRAME_COLUMNS, frame_row
 from haltere.identification.pipeline import identify
-from haltere.identification.result import FRAME_COLUMNS, RESULT_FILES, Identification, frame_row, read_result
+from haltere.identification.result import RESULT_FILES, Identification, read_result
 from haltere.logs import read
 from haltere.logs.mapping import Mapping as ChannelMapping
 from haltere.logs.mapping import load_mapping

@@ -11,14 +11,17 @@ from pathlib import Path
 import numpy as np
 
 from haltere.airframe import Airframe, load_airframe
+from haltere.airframe.rigid import RigidAirframe
 from haltere.doctor.diagnosis import diagnose
 from haltere.flight import Flight
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.jsonable import to_jsonable
+from haltere.foundation.verdict import arm_length
 from haltere.identification.known import Known, check_known, check_rotors
 from haltere.identification.methods.base import Method, MethodInput, MethodResult
 from haltere.identification.methods.registry import AUTO, choose_methods, method_names
-from haltere.identification.result import Identification, Parameter, Parameters
+from haltere.identification.parameters import Parameter, Parameters, judge_parameters
+from haltere.identification.result import Identification
 
 ORDER = ("mass", "payload", "com", "inertia", "thrust_to_weight", "imu", "pose", "gravity")
 """First words of parameter names, in the order of the result; all others come last."""
@@ -119,8 +122,14 @@ def _run(methods: list[Method], data: MethodInput, progress: Progress) -> tuple[
             notes.append(f"{method.title} could not be used: {error}")
             continue
         result.notes += notes
+        result.parameters = judge_parameters(result.parameters, _arm(data.airframe))
         return method, result
     raise AssertionError("`auto` finds a method for every window, or the window was refused")
+
+
+def _arm(airframe: Airframe | None) -> float | None:
+    """Largest distance of a rotor of the nominal vehicle from the middle of all, m."""
+    return None if airframe is None else arm_length(RigidAirframe.from_airframe(airframe).positions)
 
 
 def _rank(parameter: Parameter) -> int:

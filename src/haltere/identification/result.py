@@ -4,11 +4,9 @@ Names, units and verdicts are those of the command line's JSON. A result is writ
 so that export and report need no flight.
 """
 
-import difflib
 import importlib
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -17,174 +15,19 @@ from typing import Any, Self
 import numpy as np
 
 from haltere.airframe import Airframe, AirframeError, dumps
-from haltere.foundation import HaltereError
 from haltere.foundation.files import check_folder, write_folder
 from haltere.foundation.jsonable import fields_to_jsonable, to_jsonable
 from haltere.foundation.numbers import Floats
-from haltere.foundation.tables import TextTable, html_lines, make_dataframe
-from haltere.foundation.verdict import NORMAL, VERDICTS, Verdict, judge
-from haltere.identification.summary import COLUMNS, format_interval, result_lines, result_tables
+from haltere.foundation.tables import html_lines
+from haltere.foundation.verdict import SOURCES, VERDICTS
+from haltere.identification.parameters import Parameter, Parameters, ResultError
+from haltere.identification.summary import result_lines, result_tables
 
 FORMAT = "haltere-result-1"
 RESULT_FILES = ("result.json", "airframe.toml", "report.html")
 REPORT = "haltere.report.identified"
 PRINCIPAL = "principal_axes"
 """In `fit`: the principal axes in body axes, as columns, where positions and inertia refer to them."""
-FRAME_COLUMNS = ("name", "value", "sigma", "low", "high", "unit", "verdict", "partners", "fix")
-
-
-class ResultError(HaltereError):
-    """A file that is no result of `haltere identify`."""
-
-
-@dataclass(frozen=True, repr=False)
-class Parameter:
-    """One number of the vehicle.
-
-    Attributes:
-        name: Its path in the airframe, with component (`inertia.zz`, `rotors.m1.effectiveness.fz`).
-        value: In SI; None if nothing is known of it.
-        sigma: Standard deviation, systematic part included; None if nothing is known.
-        interval: At 95 %; None for an open side.
-        unit: Of all three.
-        verdict: Whether the log identifies it.
-        partners: The parameters that it forms a combination with, if only that is known.
-        fix: What to fly, measure or log instead; empty if it is identified.
-    """
-
-    name: str
-    value: float | None
-    sigma: float | None
-    interval: tuple[float | None, float | None]
-    unit: str
-    verdict: Verdict
-    partners: tuple[str, ...] = ()
-    fix: str = ""
-
-    @classmethod
-    def measured(
-        cls,
-        name: str,
-        value: float,
-        sigma: float,
-        unit: str,
-        fix: str = "",
-        positive: bool = False,
-        lower: float = 0.0,
-    ) -> Self:
-        """A number that the log identifies, or an unobservable one if it is not finite.
-
-        Args:
-            name: Of the number.
-            value: SI.
-            sigma: Its deviation, systematic part included.
-            unit: Of both.
-            fix: What would make it better, if it is weak.
-            positive: Whether it cannot be below `lower`: then its interval is cut there.
-            lower: Lowest value there can be, if `positive`.
-        """
-        if not (math.isfinite(value) and math.isfinite(sigma)) or sigma <= 0.0:
-            return cls.unobservable(name, unit, fix)
-        low, high = value - NORMAL * sigma, value + NORMAL * sigma
-        if positive and low < lower:
-            low = lower
-        verdict = judge(value, (low, high))
-        return cls(name, value, sigma, (low, high), unit, verdict, (), fix if verdict == "weak" else "")
-
-    def __repr__(self) -> str:
-        known = "-" if self.value is None else f"{self.value:.6g}"
-        known += "" if self.sigma is None else f" +- {self.sigma:.2g}"
-        fix = f"; {self.fix}" if self.fix else ""
-        return (
-            f"{self.name} = {known} {self.unit}, 95 % {format_interval(self.interval)}, {self.verdict}{fix}"
-        )
-
-    @classmethod
-    def given(cls, name: str, value: float, sigma: float, unit: str) -> Self:
-        """A number above zero that the user gave; one part in a thousand where no deviation was given."""
-        return cls.measured(name, value, sigma or 1e-3 * value, unit, positive=True)
-
-    @classmethod
-    def unobservable(cls, name: str, unit: str, fix: str) -> Self:
-        """A number that the log says nothing about."""
-        return cls(name, None, None, (None, None), unit, "unobservable", (), fix)
-
-    @classmethod
-    def combination(cls, name: str, unit: str, partners: tuple[str, ...], fix: str) -> Self:
-        """A number of which only a combination with others is known."""
-        return cls(name, None, None, (None, None), unit, "combination", partners, fix)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return fields_to_jsonable(self)
-
-
-class Parameters:
-    """The parameters of a result in their order; `parameters["mass"]` gives one, `for p in parameters` all."""
-
-    def __init__(self, parameters: Iterable[Parameter] = ()) -> None:
-        self._all = tuple(parameters)
-        self._by_name = {p.name: p for p in reversed(self._all)}
-
-    def __getitem__(self, name: str) -> Parameter:
-        if name in self._by_name:
-            return self._by_name[name]
-        near = difflib.get_close_matches(str(name), self.names, n=3, cutoff=0.5)
-        known = near or [*self.names[:5], *(["..."] if len(self) > 5 else [])]
-        raise ResultError(
-            f"no parameter is called {name!r}; {'did you mean' if near else 'there are'} {', '.join(known)}"
-            f"{'?' if near else ''}"
-        )
-
-    def get(self, name: str) -> Parameter | None:
-        """The parameter of this name, or None if the result does not have it."""
-        return self._by_name.get(name)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names, in order."""
-        return tuple(p.name for p in self._all)
-
-    def __iter__(self) -> Iterator[Parameter]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._by_name or name in self._all
-
-    def __eq__(self, other: object) -> bool:
-        return self._all == other._all if isinstance(other, Parameters) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._all)
-
-    def __repr__(self) -> str:
-        return self._table().text()
-
-    def _repr_html_(self) -> str:
-        return self._table().html()
-
-    def _table(self) -> TextTable:
-        rows = [
-            (p.name, p.value, p.sigma, format_interval(p.interval), p.unit, p.verdict, p.fix)
-            for p in self._all
-        ]
-        return TextTable(f"{len(self)} parameters", COLUMNS, rows)
-
-    def to_dataframe(self) -> Any:
-        """A pandas data frame with one row for each parameter, by name.
-
-        Raises:
-            HaltereError: pandas is not installed.
-        """
-        return make_dataframe(FRAME_COLUMNS, map(frame_row, self._all), "name")
-
-
-def frame_row(p: Parameter) -> tuple[Any, ...]:
-    """The cells of a parameter in a data frame, in the order of `FRAME_COLUMNS`."""
-    return (p.name, p.value, p.sigma, *p.interval, p.unit, p.verdict, p.partners, p.fix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,6 +243,9 @@ def _parameter(entry: Mapping[str, Any]) -> Parameter:
     verdict = entry["verdict"]
     if verdict not in VERDICTS:
         raise ResultError(f"verdict is {verdict!r}; expected one of {', '.join(VERDICTS)}")
+    source = entry.get("source", "data")
+    if source not in SOURCES:
+        raise ResultError(f"source is {source!r}; expected one of {', '.join(SOURCES)}")
     low, high = (None if side is None else float(side) for side in entry["interval"])
     value, sigma = (None if entry[key] is None else float(entry[key]) for key in ("value", "sigma"))
     return Parameter(
@@ -411,6 +257,8 @@ def _parameter(entry: Mapping[str, Any]) -> Parameter:
         verdict,
         tuple(entry.get("partners", ())),
         str(entry.get("fix", "")),
+        None if entry.get("scale") is None else float(entry["scale"]),
+        source,
     )
 
 

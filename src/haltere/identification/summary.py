@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING
 from haltere.foundation.tables import TextTable
 
 if TYPE_CHECKING:
-    from haltere.identification.result import Identification, Parameter
+    from haltere.identification.parameters import Parameter
+    from haltere.identification.result import Identification
 
-WORDS = {"identified": "", "weak": " weak", "combination": " combination", "unobservable": " not identified"}
+WORDS = {
+    "identified": "",
+    "given": " given",
+    "weak": " weak",
+    "combination": " combination",
+    "unobservable": " not identified",
+}
 COLUMNS = ("parameter", "value", "sigma", "95 %", "unit", "verdict", "what would help")
 MOST_STEPS = 4
 

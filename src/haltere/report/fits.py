@@ -23,6 +23,7 @@ LONGEST = 1.0
 MEASURED, PREDICTED = "#8d979f", "#2f6db5"
 VERDICTS = {
     "identified": "#2e8b57",
+    "given": "#6b7780",
     "weak": "#d9a02b",
     "combination": "#2f6db5",
     "unobservable": "#b23a48",

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from haltere.identification.result import Identification, Parameter
+from haltere.identification.parameters import Parameter
+from haltere.identification.result import Identification
 from haltere.report import fits
 from haltere.report.page import Fact, Mark, Page, Picture, Section, Table
 from haltere.report.tables import labelled, pair
@@ -55,12 +56,12 @@ def fleet_page(results: Sequence[Identification]) -> Page:
 def _row(result: Identification) -> tuple[str | Mark, ...]:
     verdicts = [p.verdict for p in result.parameters]
     mass = result.parameters.get("mass")
-    told = mass is not None and mass.value is not None and mass.verdict in ("identified", "weak")
+    told = mass is not None and mass.known
     return (
         result.source,
         result.method,
         f"{result.duration:.1f}",
-        Mark(str(verdicts.count("identified")), "identified"),
+        Mark(str(verdicts.count("identified") + verdicts.count("given")), "identified"),
         Mark(str(verdicts.count("weak")), "weak"),
         Mark(str(verdicts.count("combination") + verdicts.count("unobservable")), "unobservable"),
         str(len(result.findings)),
@@ -73,7 +74,7 @@ def _shared(results: Sequence[Identification]) -> dict[str, list[tuple[str, Para
     found: dict[str, list[tuple[str, Parameter]]] = {}
     for result in results:
         for p in result.parameters:
-            if p.value is not None and p.sigma and p.verdict in ("identified", "weak"):
+            if p.value is not None and p.sigma and p.known:
                 found.setdefault(p.name, []).append((result.source, p))
     return {name: entries for name, entries in found.items() if len(entries) > 1}
 

@@ -58,7 +58,7 @@ def _sentence(text: str) -> str:
 def _facts(result: Identification, counts: Counter[str]) -> list[Fact]:
     found = [Fact(f"{counts['identified']} of {len(result.parameters)}", "", "numbers identified")]
     mass = result.parameters.get("mass")
-    if mass is not None and mass.value is not None and mass.verdict in ("identified", "weak"):
+    if mass is not None and mass.value is not None and mass.known:
         doubt = "" if mass.sigma is None else f", ± {mass.sigma:.2g}"
         found.append(Fact(number(mass.value, mass.sigma), "kg", f"mass{doubt}"))
     rotors = {p.name.split(".")[1] for p in result.parameters if p.name.startswith("rotors.")}
@@ -156,7 +156,7 @@ def _truth(result: Identification, truth: Mapping[str, float]) -> Section | None
     """How far the numbers are from the simulated vehicle's own."""
     names, errors, colours = [], [], []
     for p in result.parameters:
-        if p.name in truth and p.value is not None and p.sigma and p.verdict in ("identified", "weak"):
+        if p.name in truth and p.value is not None and p.sigma and p.known:
             names.append(p.name.removeprefix("rotors."))
             errors.append((p.value - truth[p.name]) / p.sigma)
             colours.append(fits.VERDICTS[p.verdict])

@@ -4,7 +4,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from haltere.identification.result import Identification, Parameter
+from haltere.identification.parameters import Parameter
+from haltere.identification.result import Identification
 from haltere.identification.summary import rotor_quantities
 from haltere.report.page import Mark, Table
 
@@ -85,7 +86,7 @@ def _cell(p: Parameter | None) -> Mark:
 def _helps(parameters: Iterable[Parameter]) -> list[tuple[str | Mark, ...]]:
     groups: dict[tuple[str, str], list[Parameter]] = {}
     for p in parameters:
-        if p.verdict != "identified":
+        if p.verdict not in ("identified", "given"):
             groups.setdefault((p.verdict, _FIGURES.sub("#", p.fix)), []).append(p)
     rows: list[tuple[str | Mark, ...]] = []
     for (verdict, _), members in groups.items():

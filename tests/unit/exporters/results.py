@@ -6,7 +6,8 @@ import numpy as np
 
 from haltere.airframe import Airframe, from_catalogue
 from haltere.identification.described import DescribedVehicle, force_of, rotor_acceleration_of, torque_of
-from haltere.identification.result import Identification, Parameter, Prediction
+from haltere.identification.parameters import Parameter
+from haltere.identification.result import Identification, Prediction
 
 UNITS = {
     "mass": "kg",

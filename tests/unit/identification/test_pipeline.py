@@ -13,8 +13,8 @@ from haltere.flight.window import IdentifyError
 from haltere.identification.methods.absolute import enforce_triangle, inertia_coupling, moments_of
 from haltere.identification.methods.airframe import with_identified_numbers
 from haltere.identification.methods.throw.signals import find_throw
+from haltere.identification.parameters import Parameter
 from haltere.identification.pipeline import identify
-from haltere.identification.result import Parameter
 
 
 def test_verdicts_are_those_of_the_contract():

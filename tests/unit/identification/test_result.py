@@ -8,16 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import haltere.identification.result as result_module
+import haltere.identification.parameters as parameters_module
 from haltere.airframe import load_airframe
-from haltere.identification.result import (
-    Covariance,
-    Identification,
-    Parameter,
-    Prediction,
-    ResultError,
-    read_result,
-)
+from haltere.identification.parameters import Parameter, ResultError
+from haltere.identification.result import Covariance, Identification, Prediction, read_result
 
 RESULT = Identification(
     source="flight.bbl",
@@ -144,7 +138,7 @@ def test_a_result_is_saved_as_a_folder_that_is_not_overwritten_unasked(tmp_path:
 def test_a_data_frame_has_a_row_for_each_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {}
     monkeypatch.setattr(
-        result_module, "make_dataframe", lambda *a: seen.update(zip(("c", "r", "i"), a, strict=True))
+        parameters_module, "make_dataframe", lambda *a: seen.update(zip(("c", "r", "i"), a, strict=True))
     )
     RESULT.to_dataframe()
     assert seen["i"] == "name"
@@ -158,6 +152,8 @@ def test_a_data_frame_has_a_row_for_each_parameter(monkeypatch: pytest.MonkeyPat
         "verdict": "identified",
         "partners": (),
         "fix": "",
+        "scale": None,
+        "source": "data",
     }
 
 

@@ -16,15 +16,12 @@ import numpy as np
 
 from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.coordinates import VehicleCoordinates
-from haltere.foundation.verdict import Verdict
+from haltere.foundation.verdict import LEARNT, NORMAL, Verdict, limits
 
 OPEN = 0.5
 """Share of the prior's variance that is left along an open direction; and of a number's that makes it open."""
 TOGETHER = 0.7
 """Correlation along open directions from which numbers belong together."""
-WIDE = 0.5
-"""Of its value: a number above zero with a wider 95 % interval is weak."""
-POSITIVE = ("mass", "inertia", "thrust_coefficient", "torque_ratio", "spin_inertia", "time_constant")
 
 
 class EstimateVerdict(NamedTuple):
@@ -56,27 +53,29 @@ def judge(
     share = lengths**2 / np.maximum(sigma[doubtful] ** 2, 1e-300)
     direction = parts / np.maximum(lengths, 1e-300)[:, None]
     likeness = np.abs(direction @ direction.T)
+    narrow = limits(_values(chart, printed))
     judged = [EstimateVerdict("identified", ())] * len(names)
     for row, place in enumerate(doubtful.tolist()):
         if share[row] > OPEN:
             like = np.flatnonzero((likeness[row] > TOGETHER) & (share > OPEN))
             partners = tuple(names[doubtful[other]] for other in like if other != row)
             judged[place] = EstimateVerdict("combination" if partners else "unobservable", partners)
-        elif _wide(chart, printed, place, sigma[place]) or sigma[place] > np.sqrt(OPEN) * prior_sigma[place]:
+        elif (
+            not narrow[names[place]].allows(NORMAL * sigma[place])
+            or sigma[place] >= LEARNT * prior_sigma[place]
+        ):
             judged[place] = EstimateVerdict("weak", ())
     return judged
 
 
-def _wide(chart: VehicleCoordinates, printed: Mean, place: int, sigma: float) -> bool:
-    """Whether a number that must be above zero has an interval wider than `WIDE` times its value."""
+def _values(chart: VehicleCoordinates, printed: Mean) -> dict[str, float]:
+    """The numbers by name; zero for rotations, whose limit does not depend on them."""
+    values: list[float] = []
     for block in chart.printed.blocks:
-        span = chart.printed.slices[block.name]
-        if span.start <= place < span.stop:
-            if block.name not in POSITIVE:
-                return False
-            value = abs(float(np.asarray(printed[block.name]).reshape(-1)[place - span.start]))
-            return 2.0 * 1.96 * sigma > WIDE * value
-    return False
+        span, flat = chart.printed.slices[block.name], np.asarray(printed[block.name]).reshape(-1).tolist()
+        size = span.stop - span.start
+        values += flat if len(flat) == size else [0.0] * size
+    return dict(zip(chart.names, values, strict=True))
 
 
 def sentences(names: tuple[str, ...], judged: list[EstimateVerdict]) -> list[str]:

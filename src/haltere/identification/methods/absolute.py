@@ -24,8 +24,8 @@ from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known, of_rotors
 from haltere.identification.methods.effectiveness_fit import TELLING, EffectivenessFit
+from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law as laws
-from haltere.identification.result import Parameter
 
 FLOOR_REAL = 0.02
 """Relative, of a mass: scale of an accelerometer and of the thrust law in moving air."""

@@ -20,9 +20,11 @@ from haltere.airframe import Airframe, AirframeError, Body, Curve, Imu, Rotor
 from haltere.airframe.fields import Six, tensor
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.base import MethodInput, MethodResult
-from haltere.identification.result import Parameter
+from haltere.identification.parameters import Parameter
 
 MOMENTS = ("inertia.xx", "inertia.yy", "inertia.zz")
+TILTED = 8.0
+"""Force across the z axis over its sigma from which a rotor counts as tilted: smaller ones would tilt it by noise."""
 PRODUCTS = ("inertia.xy", "inertia.xz", "inertia.yz")
 
 
@@ -75,10 +77,12 @@ def airframe_from_parameters(
 ) -> Airframe | None:
     """The airframe of a log that told, or came with, mass, moments of inertia and every rotor's row; else None.
 
-    Thrust counts as along z unless the force across it is identified. `curves` are the kinds of curve by rotor.
+    Thrust counts as along z unless the force across it is more than `TILTED` sigmas. `curves` are the kinds of curve by
+    rotor.
     """
-    entries = [p for p in parameters if p.verdict in ("identified", "weak")]
-    sure = {p.name for p in entries if p.verdict == "identified"}
+    entries = [p for p in parameters if p.known]
+    sure = {p.name for p in entries if p.verdict != "weak"}
+    tilted = {p.name for p in entries if p.value and p.sigma and abs(p.value) > TILTED * p.sigma}
     known = {p.name: p.value for p in entries if p.value is not None}
     names = tuple(dict.fromkeys(n.split(".")[1] for n in known if n.startswith("rotors.")))
     rows = [f"rotors.{r}.effectiveness.{x}" for r in names for x in ("fz", "p", "q", "r")]
@@ -87,7 +91,7 @@ def airframe_from_parameters(
     rotors = []
     for rotor in names:
         head = f"rotors.{rotor}.effectiveness."
-        across = [known[head + x] if head + x in sure else 0.0 for x in ("fx", "fy")]
+        across = [known[head + x] if head + x in tilted else 0.0 for x in ("fx", "fy")]
         force, torque = np.array([*across, known[head + "fz"]]), np.array([known[head + x] for x in "pqr"])
         own = {n.split(".", 2)[2]: v for n, v in known.items() if n.startswith(f"rotors.{rotor}.")}
         rotors.append(Ratios(rotor, force, torque, own, curves.get(rotor, "kappa")))
@@ -132,9 +136,7 @@ def with_identified_numbers(
 
     `curves` are the kinds of curve by rotor, "kappa" where none is said.
     """
-    identified = {
-        p.name: p.value for p in parameters if p.value is not None and p.verdict in ("identified", "weak")
-    }
+    identified = {p.name: p.value for p in parameters if p.value is not None and p.known}
     if not any(name == "mass" or name.startswith(("inertia", "rotors")) for name in identified):
         return None
     rotors = []

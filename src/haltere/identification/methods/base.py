@@ -16,7 +16,8 @@ from haltere.flight.filters import low_pass
 from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.known import Known
-from haltere.identification.result import Covariance, Parameter, Prediction
+from haltere.identification.parameters import Parameter
+from haltere.identification.result import Covariance, Prediction
 
 AXES = ("roll", "pitch", "yaw")
 EXCITE_AXIS = "fly livelier about {}: sharp sticks or a chirp of 1 to 8 Hz for 20 s"

@@ -36,7 +36,8 @@ from haltere.identification.methods.command_fit import (
     predicted_force,
 )
 from haltere.identification.methods.effectiveness_fit import ROWS
-from haltere.identification.result import Parameter, Prediction
+from haltere.identification.parameters import Parameter
+from haltere.identification.result import Prediction
 
 LOG = (
     "log rotor speeds: bidirectional DShot (PX4 DSHOT_BIDIR_EN, ArduPilot SERVO_BLH_BDMASK) or ESC telemetry"

@@ -28,9 +28,10 @@ from haltere.identification.methods.effectiveness_fit import (
     EffectivenessFit,
     fit_effectiveness,
 )
+from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression.motors import MotorFit
-from haltere.identification.result import Covariance, Parameter, Prediction
+from haltere.identification.result import Covariance, Prediction
 
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 
@@ -123,7 +124,7 @@ def effectiveness_covariance(
     window: FlightWindow, rows: EffectivenessFit, result: list[Parameter]
 ) -> Covariance | None:
     """Of the rows fz, p, q and r that the log tells; errors of different rows are taken for independent."""
-    sure = {p.name for p in result if p.verdict in ("identified", "weak")}
+    sure = {p.name for p in result if p.known}
     names: list[str] = []
     blocks = []
     for row, cov in zip(("fz", "p", "q", "r"), (rows.force_cov, *rows.torque_cov), strict=True):

@@ -110,7 +110,7 @@ def identify_vehicle(
     grown = _grown(online)
     told.notes += [note for note in online.notes if note.startswith("model mismatch")]
     told.notes.append("places count from the centre of mass along the principal axes")
-    told.parameters += vehicle_parameters(final, grown, online.fit.mismatch)
+    told.parameters += vehicle_parameters(final, grown, online.fit.mismatch, hand_measurements)
     told.covariance = vehicle_covariance(final, told.parameters, grown)
     told.airframe = assembled(airframe, final, told.notes)
     told.fit[PRINCIPAL] = principal_frame(airframe, values_of(final))[0].tolist()

@@ -1,11 +1,14 @@
 """The numbers of the vehicle filter as parameters of a result: values, deviations, verdicts, and their covariance."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from haltere.estimation.vehicle.estimate import EstimatedParameter, VehicleEstimate
 from haltere.foundation.numbers import Floats
-from haltere.foundation.verdict import NORMAL, Verdict, judge
-from haltere.identification.result import Covariance, Parameter
+from haltere.foundation.verdict import LEARNT, NORMAL, Source, Verdict
+from haltere.identification.parameters import Parameter
+from haltere.identification.result import Covariance
 
 FLOOR = 0.02
 """Relative, added where the model does not fit."""
@@ -15,9 +18,29 @@ UNITS = {
 }  # fmt: skip
 
 
-def vehicle_parameters(estimate: VehicleEstimate, grown: float, misfit: bool) -> list[Parameter]:
-    """Every printed number; deviations grow by `grown`, and by `FLOOR` of the value if the model is a `misfit`."""
+def vehicle_parameters(
+    estimate: VehicleEstimate,
+    grown: float,
+    misfit: bool,
+    hand_measurements: Mapping[str, tuple[float, float]],
+) -> list[Parameter]:
+    """Every physical number, by name.
+
+    Args:
+        estimate: of the filter.
+        grown: by which deviations grow.
+        misfit: whether they also grow by `FLOOR` of the value, because the model does not fit.
+        hand_measurements: value and sigma of what was measured otherwise.
+    """
     found: list[Parameter] = []
+    origin: Source
+    before = dict(zip(estimate.chart.names, np.asarray(estimate.prior_sigma).tolist(), strict=True))
+
+    def source(name: str, sigma: float) -> Source:
+        if name in hand_measurements and sigma >= LEARNT * hand_measurements[name][1]:
+            return "user"
+        return "prior" if 0.0 < LEARNT * before[name] <= sigma else "data"
+
     tilts: dict[str, list[EstimatedParameter]] = {}
     for row in estimate.table():
         if ".axis." in row.name:
@@ -26,18 +49,20 @@ def vehicle_parameters(estimate: VehicleEstimate, grown: float, misfit: bool) ->
         sigma = grown * row.sigma
         if misfit:
             sigma = float(np.hypot(sigma, FLOOR * abs(row.value)))
-        found.append(_entry(row.name, row.value, sigma, row.verdict, row.partners))
+        origin = source(row.name, row.sigma)
+        found.append(_entry(row.name, row.value, sigma, row.verdict, row.partners, origin=origin))
     axes, covs = _axes(estimate)
     for axis, cov, (path, rows) in zip(axes, grown**2 * covs, tilts.items(), strict=True):
         spread = float(np.sqrt(np.trace(cov)))
         verdict = "identified" if all(r.verdict == "identified" for r in rows) else rows[0].verdict
+        origin = "prior" if any(source(r.name, r.sigma) == "prior" for r in rows) else "data"
         for i, component in enumerate("xyz"):
             # To second order: along itself an axis does not change to first.
             across = float(np.sqrt(cov[i, i] + 0.5 * axis[i] ** 2 * np.sum(cov**2)))
             found.append(
-                _entry(f"{path}.{component}", float(axis[i]), across, verdict, rows[0].partners, "1")
+                _entry(f"{path}.{component}", float(axis[i]), across, verdict, rows[0].partners, "1", origin)
             )
-        found.append(_entry(f"{path}.angle_sigma", spread, spread, verdict, rows[0].partners, "rad"))
+        found.append(_entry(f"{path}.angle_sigma", spread, spread, verdict, rows[0].partners, "rad", origin))
     return found
 
 
@@ -77,18 +102,20 @@ def _entry(
     verdict: Verdict,
     partners: tuple[str, ...],
     unit: str | None = None,
+    origin: Source = "data",
 ) -> Parameter:
     kind = next((part for part in reversed(name.split(".")) if part in UNITS), "position")
     low, high = value - NORMAL * sigma, value + NORMAL * sigma
     positive = kind in ("mass", "inertia", "thrust_coefficient", "torque_ratio", "time_constant")
-    if positive and verdict == "identified":
-        verdict = judge(value, (low, high))
+    livelier = "fly longer and livelier (haltere design)"
     fix = {
-        "identified": "",
-        "weak": "fly longer and livelier (haltere design)",
+        "identified": livelier,
+        "weak": livelier,
         "combination": "measure one of them by hand and give it with --known",
         "unobservable": "no such flight tells it: measure it by hand",
     }[verdict]
     if positive:
         low = max(low, 0.0)
-    return Parameter(name, value, sigma, (low, high), unit or UNITS[kind], verdict, partners, fix)
+    return Parameter(
+        name, value, sigma, (low, high), unit or UNITS[kind], verdict, partners, fix, None, origin
+    )

@@ -23,8 +23,8 @@ from haltere.estimation.payload.state import PayloadSettings
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.files import check_free, write_text
 from haltere.foundation.numbers import Numbers
-from haltere.foundation.verdict import NORMAL, Verdict, judge
-from haltere.identification.result import Parameter
+from haltere.foundation.verdict import LEARNT, NORMAL, Verdict, judge, limits
+from haltere.identification.parameters import Parameter
 
 EXACT = 1e-9
 """Variance of the voltage scale at calibration."""
@@ -160,13 +160,16 @@ def list_parameters(calibration: ServoCalibration) -> list[Parameter]:
         last = name.rsplit(".", 1)[-1]
         if last in {"voltage_scale", "rest"}:
             continue
-        value, told = float(calibration.belief.mean[i]), bool(sigma[i] < 0.5 * before[i])
+        value, told = float(calibration.belief.mean[i]), bool(sigma[i] < LEARNT * before[i])
         half = NORMAL * float(sigma[i])
         interval = (value - half, value + half)
-        verdict: Verdict = judge(value, interval) if told else "unobservable"
+        limit = limits({name: value})[name]
+        verdict: Verdict = judge(half, limit) if told else "unobservable"
         unit = "N m" if last == "coulomb" else "1"
         fix = "" if told else "heavier weights, or wider and faster sweeps; the airframe file's value is kept"
-        rows.append(Parameter(name, value, float(sigma[i]), interval, unit, verdict, fix=fix))
+        rows.append(
+            Parameter(name, value, float(sigma[i]), interval, unit, verdict, fix=fix, scale=limit.scale)
+        )
     return rows
 
 

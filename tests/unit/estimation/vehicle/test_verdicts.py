@@ -55,9 +55,10 @@ def test_scales_are_combinations_and_a_slide_stands_alone(bird) -> None:
 
 
 def test_a_wide_interval_is_weak(bird) -> None:
-    cov, sigma = after(bird, [{"inertia.zz": 0.05 * float(bird.printed["inertia"][2])}])
+    cov, sigma = after(bird, [{"inertia.zz": 0.04 * float(bird.printed["inertia"][2])}])
     place = bird.chart.names.index("inertia.zz")
     assert judge(bird.chart, bird.printed, cov, sigma)[place].verdict == "identified"
+    assert judge(bird.chart, bird.printed, cov, 0.7 * sigma)[place].verdict == "weak"  # a prior as narrow
     cov[place, place] = (0.14 * float(bird.printed["inertia"][2])) ** 2
     assert judge(bird.chart, bird.printed, cov, 3.0 * sigma)[place].verdict == "weak"
 

@@ -5,7 +5,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.identification.methods.airframe import airframe_from_parameters
-from haltere.identification.result import Parameter
+from haltere.identification.parameters import Parameter
 
 MOTOR = {"max_speed": 1200.0, "idle_speed": 50.0, "curve": 0.4, "time_constant": 0.02}
 

@@ -10,8 +10,8 @@ from haltere.flight.window import IdentifyError
 from haltere.foundation.errors import HaltereError, PrecisionError
 from haltere.identification.methods import registry
 from haltere.identification.methods.base import Method, MethodResult
+from haltere.identification.parameters import Parameter
 from haltere.identification.pipeline import identify
-from haltere.identification.result import Parameter
 
 
 def guess(_):

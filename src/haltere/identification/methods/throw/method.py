@@ -31,8 +31,9 @@ from haltere.identification.methods.throw.rows import (
     fit_throw,
     predicted_acceleration,
 )
+from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law as laws
-from haltere.identification.result import Parameter, Prediction
+from haltere.identification.result import Prediction
 
 FLOORS = np.array([0.03, 0.03, 0.05, 0.05, 0.06, 0.08, 0.06, 0.06, 0.05])
 """fx fy fz p q r p_dot q_dot r_dot: of the largest number of the row (of fz and r_dot for those across)."""
