@@ -69,7 +69,7 @@ def identify_commands(
     best = forms[0]
     result.fit.update(
         cutoff=signals.cutoff,
-        fit_forms=len(forms),
+        forms=len(forms),
         best={"curve": best.curve, "time_constant": best.time_constant, "delay": best.delay, "sag": best.sag},
         explained={
             n: float(x)
