@@ -23,24 +23,12 @@ from haltere.flight.window import FlightWindow
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known, of_rotors
-from haltere.identification.methods.effectiveness_fit import TELLING, EffectivenessFit
+from haltere.identification.methods.effectiveness_fit import EffectivenessFit
+from haltere.identification.methods.settings import EffectivenessSettings
 from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law as laws
 
-FLOOR_REAL = 0.02
-"""Relative, of a mass: scale of an accelerometer and of the thrust law in moving air."""
-FLOOR_EXACT = 0.002
-"""The same where the specific force was made of gravity and pose."""
-MISFIT = 0.5
-"""Share of what the thrust law leaves of the force that may be one-sided."""
-PLACE = 0.002
-"""m, of a rotor on a drawing."""
-BELIEF = 0.1
-"""Relative, of the mass of an airframe that is meant."""
-FLAT = 0.3
-"""Share of a rotor's thrust that must lift for the force along z to tell its coefficient."""
-GUESS = 0.5
-"""Relative deviation of a moment of inertia from which on its reciprocal is no number any more."""
+SETTINGS = EffectivenessSettings()
 EXCITE = "fly roll, pitch and yaw livelier: a chirp of 1 to 8 Hz on each stick"
 K_UNIT = "N/(rad/s)2"
 I_UNIT = "kg m2"
@@ -59,7 +47,7 @@ def absolute_parameters(
     names = window.rotor_names
     coefficients = of_rotors(known, names, "thrust_coefficient")
     mass = known.get("mass")
-    floor = FLOOR_EXACT if exact_force else FLOOR_REAL
+    floor = SETTINGS.mass_floor_from_pose if exact_force else SETTINGS.mass_floor
     k: Floats | None = None
     scale = 0.0
     upright = _upright(names, airframe)
@@ -68,7 +56,9 @@ def absolute_parameters(
         k = np.array([c.value for c in coefficients])
         gain, scatter, misfit = laws.thrust_gain(rows.signals, k * np.nan_to_num(upright))
         given = max(c.sigma / c.value for c in coefficients)
-        relative = float(np.sqrt(scatter**2 + (MISFIT * misfit) ** 2 + floor**2 + given**2))
+        relative = float(
+            np.sqrt(scatter**2 + (SETTINGS.one_sided_misfit * misfit) ** 2 + floor**2 + given**2)
+        )
         value = 1.0 / gain
         scale = float(np.hypot(given, floor))
         parameters.append(Parameter.measured("mass", value, relative * value, "kg", "", True))
@@ -125,7 +115,7 @@ def _inertia(
             given = known[name]
             parameters.append(Parameter.given(name, *given, I_UNIT))
             continue
-        if rows.r_squared[3 + axis] < TELLING:
+        if rows.r_squared[3 + axis] < SETTINGS.smallest_r_squared:
             parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE))
             continue
         arms = rotor_arms(names, axis, airframe, known, np.sign(rows.torque))
@@ -138,7 +128,7 @@ def _inertia(
             parameters.append(Parameter.combination(name, I_UNIT, partners, fix))
             continue
         value, sigma = _moment(rows, axis, k * arms, k, scale, float(np.max(np.abs(arms))))
-        if sigma < GUESS * value:
+        if sigma < SETTINGS.largest_inertia_sigma * value:
             moments[name] = value, sigma
         else:
             parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE))
@@ -147,12 +137,12 @@ def _inertia(
 
 
 def nominal_mass(airframe: Airframe | None, known: Mapping[str, Known]) -> tuple[Known | None, bool]:
-    """The mass that was weighed, or that of the airframe with `BELIEF`; and whether it was weighed."""
+    """The mass that was weighed, or else the nominal one with its prior sigma; and whether it was weighed."""
     if "mass" in known:
         return known["mass"], True
     if airframe is None:
         return None, False
-    return Known(airframe.total_mass, BELIEF * airframe.total_mass), False
+    return Known(airframe.total_mass, SETTINGS.nominal_mass_sigma * airframe.total_mass), False
 
 
 def rotor_arms(
@@ -171,7 +161,11 @@ def rotor_arms(
     drawn = RigidAirframe.from_airframe(airframe)
     arms = drawn.torques[axis] / np.linalg.norm(drawn.forces, axis=0)
     stated = axis < 2 or all(r.torque_ratio > 0.0 for r in airframe.rotors)
-    return np.asarray(arms) if stated and np.isfinite(arms).all() and np.ptp(arms) > PLACE else None
+    return (
+        np.asarray(arms)
+        if stated and np.isfinite(arms).all() and np.ptp(arms) > SETTINGS.rotor_position_sigma
+        else None
+    )
 
 
 def _upright(names: tuple[str, ...], airframe: Airframe | None) -> Floats:
@@ -179,7 +173,7 @@ def _upright(names: tuple[str, ...], airframe: Airframe | None) -> Floats:
     if airframe is None or len(airframe.rotors) != len(names):
         return np.ones(len(names))
     lift = np.array([r.axis[2] / np.linalg.norm(r.axis) for r in airframe.rotors])
-    return np.where(lift > FLAT, lift, np.nan)
+    return np.where(lift > SETTINGS.lifting, lift, np.nan)
 
 
 def _moment(
@@ -199,7 +193,7 @@ def _moment(
     M = gain @ cov @ gain.T
     worse = max(float(weight @ left**2) / max(len(y) - X.shape[1], 1), 1.0)
     relative = float(np.sqrt(M[0, 0] * worse) / abs(theta[0]))
-    drawing = PLACE / arm if axis < 2 else 0.05
+    drawing = SETTINGS.rotor_position_sigma / arm if axis < 2 else 0.05
     attenuation = max(1.0 / max(float(rows.r_squared[3 + axis]), 0.1) - 1.0, 0.0) / np.sqrt(3.0)
     value = 1.0 / abs(float(theta[0]))
     return value, value * float(np.sqrt(relative**2 + scale**2 + drawing**2 + 0.03**2 + attenuation**2))
@@ -223,12 +217,6 @@ def enforce_triangle(
     return {name: (float(v), float(s)) for name, v, s in zip(moments, values, sigma, strict=True)}
 
 
-FLOOR = 0.1
-"""Of Q: air forces that go with the product of rates."""
-LOOSE = 2.0
-"""Deviation of the logarithms of B/A and C/A before the log, so that nothing runs away."""
-LARGEST_RATIO_SIGMA = 0.35
-"""A ratio with a larger relative deviation is not told."""
 FIX = "turn fast about two axes at once: rolls while yawing, or tumbles by hand"
 
 
@@ -243,14 +231,14 @@ def inertia_ratios(rows: EffectivenessFit) -> list[Parameter]:
     With A, B, C > 0 the second moments of mass and Ixx = B + C, Iyy = A + C, Izz = A + B every solution is one that a
     body can have. Scale drops out: A + B + C = 1.
     """
-    Q, sigma = rows.inertia_coupling[0], np.hypot(rows.inertia_coupling[1], FLOOR)
+    Q, sigma = rows.inertia_coupling[0], np.hypot(rows.inertia_coupling[1], SETTINGS.inertia_coupling_floor)
     sigma[:2] = np.hypot(sigma[:2], _rotor_momentum_fraction(rows))
     names = ("inertia.yy/inertia.xx", "inertia.zz/inertia.xx")
     if not (np.isfinite(Q).all() and np.isfinite(sigma).all()):
         return [Parameter.unobservable(name, "1", FIX) for name in names]
 
     def left(x: Floats) -> Floats:
-        return np.concatenate([(inertia_coupling(x) - Q) / sigma, x / LOOSE])
+        return np.concatenate([(inertia_coupling(x) - Q) / sigma, x / SETTINGS.log_ratio_sigma])
 
     answer = optimize.least_squares(left, np.array([0.0, -1.0]))
     cov = np.linalg.inv(answer.jac.T @ answer.jac)
@@ -262,7 +250,7 @@ def inertia_ratios(rows: EffectivenessFit) -> list[Parameter]:
     spread = np.sqrt(np.diagonal(slope @ cov @ slope.T) * worse)
     return [
         Parameter.measured(name, float(v), float(s), "1", FIX, True)
-        if s < LARGEST_RATIO_SIGMA * v
+        if s < SETTINGS.largest_ratio_sigma * v
         else Parameter.unobservable(name, "1", FIX)
         for name, v, s in zip(names, values, spread, strict=True)
     ]
@@ -297,7 +285,7 @@ def inertia_coupling(x: Floats) -> Floats:
 def thrust_to_weight(rows: EffectivenessFit) -> Parameter:
     """Thrust of all rotors at full command over weight."""
     name, fix = "thrust_to_weight", "log the motor commands and fly with more throttle"
-    if not rows.motors or min(fit.explained for fit in rows.motors) < 0.5:
+    if not rows.motors or min(fit.explained for fit in rows.motors) < SETTINGS.follows:
         return Parameter.unobservable(name, "1", fix)
     tops = np.array([fit.top for fit in rows.motors])
     gain, scatter, misfit = laws.thrust_gain(rows.signals, np.ones(len(tops)))

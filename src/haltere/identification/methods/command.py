@@ -23,7 +23,6 @@ from haltere.identification.methods.base import (
     predict_accelerations,
 )
 from haltere.identification.methods.command_fit import (
-    CLEAR,
     CommandResponse,
     Form,
     LowPassedCommands,
@@ -36,17 +35,16 @@ from haltere.identification.methods.command_fit import (
     predicted_force,
 )
 from haltere.identification.methods.effectiveness_fit import ROWS
+from haltere.identification.methods.settings import CommandSettings
 from haltere.identification.parameters import Parameter
 from haltere.identification.result import Prediction
 
+SETTINGS = CommandSettings()
 LOG = (
     "log rotor speeds: bidirectional DShot (PX4 DSHOT_BIDIR_EN, ArduPilot SERVO_BLH_BDMASK) or ESC telemetry"
 )
-FLOOR = 0.03
 Number = Callable[[Form], Any]
 """A number, or an array of numbers, of a form."""
-LAG_FLOOR = 0.12
-"""Relative, of a lag: motors speed up faster than they slow down."""
 
 
 def identify_commands(
@@ -117,7 +115,13 @@ def _halves(signals: LowPassedCommands, responses: dict[Node, CommandResponse]) 
 def _motors(window: FlightWindow, forms: list[Form], halves: list[list[Form]]) -> list[Parameter]:
     numbers, sigma = _both(forms, halves, lambda f: [f.curve, f.time_constant, f.delay])
     # Dead time and lag look alike where nothing but motion shows them; some of it is the sensors' filters.
-    floor = np.array([0.12, np.hypot(LAG_FLOOR * numbers[1], numbers[2]), 0.003 + 0.5 * numbers[2]])
+    floor = np.array(
+        [
+            SETTINGS.curve_floor,
+            np.hypot(SETTINGS.lag_floor * numbers[1], numbers[2]),
+            0.003 + 0.5 * numbers[2],
+        ]
+    )
     sigma = np.hypot(sigma, floor)
     parameters = []
     for rotor in window.rotor_names:
@@ -140,8 +144,8 @@ def _authority(
     parameters: list[Parameter] = []
     lift, lift_sigma = _both(forms, halves, lambda f: f.thrust_per_command)
     turns, turns_sigma = _both(forms, halves, lambda f: f.acceleration_per_command)
-    lift_sigma = np.hypot(lift_sigma, np.maximum(FLOOR, 0.15) * lift)
-    turns_sigma = np.hypot(turns_sigma, FLOOR * np.max(np.abs(turns), axis=1, keepdims=True))
+    lift_sigma = np.hypot(lift_sigma, SETTINGS.thrust_floor * lift)
+    turns_sigma = np.hypot(turns_sigma, SETTINGS.floor * np.max(np.abs(turns), axis=1, keepdims=True))
     share = _clear(forms)
     top = of_rotors(known, window.rotor_names, "max_speed")
     for i, rotor in enumerate(window.rotor_names):
@@ -150,7 +154,7 @@ def _authority(
             numbers[row] = (turns[k, i], turns_sigma[k, i], share[1 + k], "rad/s2")
         for row, (value, sigma, explained, unit) in numbers.items():
             name = f"rotors.{rotor}.authority.{row}"
-            enough = row == "fz" or explained >= CLEAR
+            enough = row == "fz" or explained >= SETTINGS.smallest_r_squared
             axis = AXES["pqr".index(row)] if row != "fz" else "thrust"
             fix = EXCITE_AXIS.format(axis)
             parameters.append(
@@ -161,7 +165,11 @@ def _authority(
         for row in (*ROWS, "p_dot", "q_dot", "r_dot"):
             name = f"rotors.{rotor}.effectiveness.{row}"
             unit = "1" if row.endswith("dot") else ("m/s2/(rad/s)2" if row[0] == "f" else "rad/s2/(rad/s)2")
-            if top is not None and row in numbers and (row == "fz" or numbers[row][2] >= CLEAR):
+            if (
+                top is not None
+                and row in numbers
+                and (row == "fz" or numbers[row][2] >= SETTINGS.smallest_r_squared)
+            ):
                 value, sigma, _, _ = numbers[row]
                 w = top[i].value
                 relative = np.hypot(sigma / max(abs(value), 1e-300), 2.0 * top[i].sigma / w)
@@ -182,7 +190,7 @@ def _authority(
             parameters.append(Parameter.combination(speed, "rad/s", partners, LOG))
         parameters.append(Parameter.unobservable(f"rotors.{rotor}.idle_speed", "rad/s", LOG))
     total, sigma = _both(forms, halves, lambda f: np.sum(f.thrust_per_command) / STANDARD_GRAVITY)
-    spread = float(np.hypot(sigma, FLOOR * total))
+    spread = float(np.hypot(sigma, SETTINGS.floor * total))
     parameters.append(
         Parameter.measured("thrust_to_weight", float(total), spread, "1", "fly with more throttle", True)
     )
@@ -210,7 +218,7 @@ def _absolute(
             Parameter("mass", mass.value, mass.sigma, (None, None), "kg", "combination", paths, fix)
         )
     top = of_rotors(known, names, "max_speed")
-    relative = 0.0 if mass is None else float(np.hypot(mass.sigma / mass.value, 0.02))
+    relative = 0.0 if mass is None else float(np.hypot(mass.sigma / mass.value, SETTINGS.mass_floor))
     for i, path in enumerate(paths):
         if mass is None or top is None:
             partners = tuple(n for n in ("mass", f"rotors.{names[i]}.max_speed") if n not in known)
@@ -218,7 +226,10 @@ def _absolute(
             continue
         value, sigma = _both(forms, halves, partial(_thrust_per_command, i))
         share = np.sqrt(
-            (sigma / value) ** 2 + relative**2 + 0.15**2 + (2.0 * top[i].sigma / top[i].value) ** 2
+            (sigma / value) ** 2
+            + relative**2
+            + SETTINGS.thrust_floor**2
+            + (2.0 * top[i].sigma / top[i].value) ** 2
         )
         k = mass.value * float(value) / top[i].value ** 2
         result.parameters.append(Parameter.measured(path, k, float(share) * k, K_UNIT, LOG, True))
@@ -232,7 +243,7 @@ def _absolute(
             result.parameters.append(Parameter.given(name, *data, I_UNIT))
             continue
         arms = rotor_arms(names, axis, airframe, known, signs)
-        if share[1 + axis] < CLEAR:
+        if share[1 + axis] < SETTINGS.smallest_r_squared:
             result.parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE_AXIS.format(AXES[axis])))
         elif mass is None or arms is None:
             last = ("position.y", "position.x", "torque_ratio")[axis]
@@ -280,7 +291,9 @@ def _moment(
     direction = -0.5 * float(
         np.log(max(share, 0.1))
     )  # forward and backward regression lie this far to both sides
-    spread = float(np.sqrt(sigma**2 + relative**2 + (direction / np.sqrt(3.0)) ** 2 + 0.1**2))
+    spread = float(
+        np.sqrt(sigma**2 + relative**2 + (direction / np.sqrt(3.0)) ** 2 + SETTINGS.inertia_floor**2)
+    )
     return value, value * spread
 
 
@@ -302,13 +315,13 @@ def _predictions(
         turn += form.weight * np.stack(
             [predicted_acceleration(form, u, more[k], k) for k in range(3)], axis=1
         )
-    result = _clear(best)
+    r_squared = _clear(best)
     return predict_accelerations(
         HeldOut(signals.time, late, signals.rate),
         (signals.force, force),
         (signals.angular_acceleration, turn),
         force_axes=(2,),
-        angular_axes=[k for k in range(3) if not result[1 + k] < CLEAR],
+        angular_axes=[k for k in range(3) if not r_squared[1 + k] < SETTINGS.smallest_r_squared],
     )
 
 

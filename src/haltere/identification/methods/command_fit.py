@@ -11,12 +11,11 @@ X(W, W') r = what an IMU off the centre of mass feels; v = battery voltage over 
 a lag of another form leaves (for predictions only). No log tells the form of the curve for sure, and it moves the
 inertia by a third. Every form on a grid of (k, tau, T, b) is fitted, and the result is the mean over them with weights
 
-    exp(-n/2 sum_rows log((1 - R2) / (1 - R2_best))),   n = `DOUBT`                                          (3)
+    exp(-n/2 sum_rows log((1 - R2) / (1 - R2_best))),   n = `independent_samples`                            (3)
 
-over the rows that say something (`CLEAR`: in a calm flight the controller's answer to gusts looks like a law, too);
-
-few samples only, because the error is one of form: more data do not decide it. Gains are the geometric means of forward
-and backward regression, since commands as well as motion have errors.
+over the rows that say something (`smallest_r_squared`: in a calm flight the controller's answer to gusts looks like a
+law, too); few samples only, because the error is one of form: more data do not decide it. Gains are the geometric means
+of forward and backward regression, since commands as well as motion have errors.
 """
 
 from dataclasses import dataclass, replace
@@ -31,27 +30,11 @@ from haltere.flight.rotations import lever_matrices
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats
+from haltere.identification.methods.settings import CommandSettings
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression.regression import HUBER, huber_weights
 
-CUTOFF = 20.0
-"""Hz."""
-CURVES = (0.0, 0.25, 0.5, 0.75, 1.0)
-TAUS = (0.01, 0.022, 0.035, 0.05, 0.065, 0.085, 0.12)
-"""s."""
-DEAD = (0.0, 0.01, 0.02)
-"""s."""
-DOUBT = 8.0
-CLEAR = 0.75
-"""Share of the motion about an axis that commands must explain, without D."""
-CLIMB = 0.5
-"""1/s, of C before the log."""
-LEAK = 0.5
-"""1/s, L."""
-ALIKE = 40.0
-"""Neighbouring samples that count as one against what is believed before the log."""
-SWAY = 0.05
-"""Of the voltage: less change of it tells nothing."""
+SETTINGS = CommandSettings()
 
 
 @dataclass(frozen=True)
@@ -114,7 +97,7 @@ def low_pass_commands(window: FlightWindow) -> LowPassedCommands:
     rate = window.rate
     changes = np.any(np.diff(window.commands, axis=0) != 0.0, axis=1)
     fresh = max(float(changes[window.valid[1:]].mean()) * rate, 1.0)
-    cutoff = float(min(CUTOFF, 0.2 * rate, max(0.3 * fresh, 2.0)))
+    cutoff = float(min(SETTINGS.cutoff, 0.2 * rate, max(0.3 * fresh, 2.0)))
     step = max(int(rate / (8.0 * cutoff)), 1)
     count = len(window.time) // step * step
 
@@ -130,7 +113,7 @@ def low_pass_commands(window: FlightWindow) -> LowPassedCommands:
     voltage = None
     if window.voltage is not None:
         slow = mean(window.voltage) / np.mean(window.voltage[window.valid])
-        voltage = slow if np.ptp(slow[valid[:count:step]]) > SWAY else None
+        voltage = slow if np.ptp(slow[valid[:count:step]]) > SETTINGS.smallest_sag else None
     commands = np.clip(np.nan_to_num(window.commands), 0.0, 1.5)
     return LowPassedCommands(
         rate / step,
@@ -185,15 +168,18 @@ class CommandResponse:
 def command_responses(signals: LowPassedCommands) -> dict[Node, CommandResponse]:
     """Every form, computed once for all parts of a flight."""
     sags = (0.0, 1.0) if signals.voltage is not None else (0.0,)
-    every = {node: speeds_from_commands(signals, *node) for node in product(CURVES, TAUS, DEAD, sags)}
+    every = {
+        node: speeds_from_commands(signals, *node)
+        for node in product(SETTINGS.curves, SETTINGS.time_constants, SETTINGS.dead_times, sags)
+    }
     return {node: CommandResponse(u, _climb(signals, u)) for node, u in every.items()}
 
 
 def _climb(signals: LowPassedCommands, u: Floats) -> Floats:
-    """Integrals with `LEAK` over each stretch that is good."""
+    """Integrals with `SETTINGS.climb_leak` over each stretch that is good."""
     pull = np.stack([u.sum(axis=1), np.full(len(u), STANDARD_GRAVITY)], axis=1)
     speeds = np.zeros_like(pull)
-    keep = np.exp(-LEAK / signals.rate)
+    keep = np.exp(-SETTINGS.climb_leak / signals.rate)
     for first, last in runs_of_true(signals.valid):
         speeds[first:last] = signal.lfilter([1.0 / signals.rate], [1.0, -keep], pull[first:last], axis=0)
     return speeds
@@ -233,7 +219,7 @@ def fit_forms(
         ]
         plain = np.max([fit.r_squared for fit in fits if not fit.damped], axis=0)
         # Yaw is of another physics and does not choose the form.
-        rows = [row for row in (0, 1, 2) if row == 0 or plain[row] > CLEAR]
+        rows = [row for row in (0, 1, 2) if row == 0 or plain[row] > SETTINGS.smallest_r_squared]
         residual = np.array([np.sum(np.log(np.maximum(1.0 - fit.r_squared[rows], 1e-3))) for fit in fits])
         if not again:  # Outliers are those of the best form.
             best = fits[int(np.argmin(residual))]
@@ -241,7 +227,7 @@ def fit_forms(
             modelled = [predicted_acceleration(best, each.squared_speeds, more[k], k) for k in range(3)]
             weights = [_weights(angular_acceleration[:, k] - modelled[k]) for k in range(3)]
             weights.append(_weights(force - _predicted_force(best, each, lever_rows)))
-    weight = np.exp(-0.5 * DOUBT * (residual - residual.min()))
+    weight = np.exp(-0.5 * SETTINGS.independent_samples * (residual - residual.min()))
     weight /= weight.sum()
     order = [i for i in np.argsort(-weight) if weight[i] > 1e-3]
     total = sum(weight[i] for i in order)
@@ -305,8 +291,8 @@ def _fit_form(
     # Single rotors about the common gain: only as far as the log tells them apart.
     residual = force - gain * total
     G = np.concatenate([u, lever_rows, (response.climb @ [-gain, 1.0])[:, None]], axis=1)
-    before = np.array([0.15 * gain] * m + [laws.REACH] * 3 + [CLIMB])
-    prior = np.diag(float(np.average(residual**2, weights=w)) * ALIKE / before**2)
+    before = np.array([0.15 * gain] * m + [laws.REACH] * 3 + [SETTINGS.inflow_sigma])
+    prior = np.diag(float(np.average(residual**2, weights=w)) * SETTINGS.correlated_samples / before**2)
     apart = np.linalg.solve(G.T @ (G * w[:, None]) + prior, G.T @ (w * residual))
     thrust_per_command, drift = gain + apart[:m], apart[m:]
     variance = max(float(np.average((force - np.average(force, weights=w)) ** 2, weights=w)), 1e-12)

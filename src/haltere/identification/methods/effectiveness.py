@@ -24,15 +24,16 @@ from haltere.identification.methods.base import (
 )
 from haltere.identification.methods.effectiveness_fit import (
     ROWS,
-    TELLING,
     EffectivenessFit,
     fit_effectiveness,
 )
+from haltere.identification.methods.settings import EffectivenessSettings
 from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression.motors import MotorFit
 from haltere.identification.result import Covariance, Prediction
 
+SETTINGS = EffectivenessSettings()
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 
 
@@ -101,7 +102,7 @@ def effectiveness_parameters(window: FlightWindow, rows: EffectivenessFit) -> li
                         "the rotors were always driven alike: only their sum is known; excite them one against another",
                     )
                 )  # fmt: skip
-            elif k >= 3 and rows.r_squared[k] < TELLING:
+            elif k >= 3 and rows.r_squared[k] < SETTINGS.smallest_r_squared:
                 found.append(Parameter.unobservable(name, UNITS[k], EXCITE_AXIS.format(AXES[k - 3])))
             else:
                 axis = AXES[k - 3] if k >= 3 else "all axes"
@@ -109,7 +110,7 @@ def effectiveness_parameters(window: FlightWindow, rows: EffectivenessFit) -> li
         for k, row in enumerate(("p", "q", "r")):
             name = f"rotors.{rotor}.effectiveness.{row}_dot"
             value, sigma = float(rows.reaction[k, i]), float(rows.sigma[6 + k, i])
-            if rows.r_squared[3 + k] < TELLING or not np.isfinite(value):
+            if rows.r_squared[3 + k] < SETTINGS.smallest_r_squared or not np.isfinite(value):
                 found.append(
                     Parameter.unobservable(
                         name, "1", "log at 200 Hz or more and " + EXCITE_AXIS.format(AXES[k])
@@ -155,7 +156,7 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
     for rotor, fit in zip(names, motors, strict=True):
         path = f"rotors.{rotor}"
         reach = f"commands went from {fit.reach[0]:.2f} to {fit.reach[1]:.2f} only; "
-        if fit.explained < 0.5:
+        if fit.explained < SETTINGS.follows:
             for last, unit in (("max_speed", "rad/s"), ("idle_speed", "rad/s"), ("curve", "1"), ("time_constant", "s"),
                                ("delay", "s")):  # fmt: skip
                 found.append(
@@ -198,7 +199,7 @@ def imu_position_parameters(rows: EffectivenessFit) -> list[Parameter]:
         name = f"imu.position.{axis}"
         found.append(
             Parameter.unobservable(name, "m", fix)
-            if sigma > 0.02
+            if sigma > SETTINGS.largest_position_sigma
             else Parameter.measured(name, value, sigma, "m", fix)
         )
     return found
@@ -227,8 +228,8 @@ def _predictions(window: FlightWindow, full_fit: EffectivenessFit) -> list[Predi
         HeldOut(found.time, found.valid, found.rate),
         (found.force, force),
         (found.angular_acceleration, turn),
-        [k for k in range(3) if k == 2 or not full_fit.r_squared[k] < TELLING],
-        [k for k in range(3) if not full_fit.r_squared[3 + k] < TELLING],
+        [k for k in range(3) if k == 2 or not full_fit.r_squared[k] < SETTINGS.smallest_r_squared],
+        [k for k in range(3) if not full_fit.r_squared[3 + k] < SETTINGS.smallest_r_squared],
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from haltere.flight.filters import apply_lag, fill_gaps, wiener_mix
 from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats
+from haltere.identification.methods.settings import EffectivenessSettings
 from haltere.identification.regression import force_law as laws
 from haltere.identification.regression.force_law import LowPassed
 from haltere.identification.regression.motors import MotorFit, fit_motors
@@ -23,21 +24,7 @@ from haltere.identification.regression.torque_law import (
     unexplained_fraction,
 )
 
-CUTOFF = 25.0
-"""Hz, where the log allows it."""
-CUTOFF_RATIOS = (0.6, 1.0, 1.5)
-"""Cutoffs that are compared, in the chosen one."""
-DELAYS: Floats = np.linspace(-0.012, 0.024, 19)
-"""s, of the rotor speeds against the motion, tried."""
-LAGS = (0.0, 0.004, 0.008, 0.013, 0.018)
-"""s, time constants of a PT2 that the accelerometer may have passed, tried."""
-FLOOR_FORCE = 0.02
-FLOOR_TORQUE = 0.03
-"""Relative, of the largest number of the row."""
-DRAWN = 0.005
-"""m, how far from its place on a drawing an IMU may be."""
-TELLING = 0.5
-"""Share of what changes about an axis that the rotors must explain for its row to say anything."""
+SETTINGS = EffectivenessSettings()
 ROWS = ("fx", "fy", "fz", "p", "q", "r")
 
 
@@ -103,7 +90,7 @@ def fit_effectiveness(
     assert window.rotor_speeds is not None
     speeds = fill_gaps(window.rotor_speeds)
     m = window.rotor_count
-    cutoff = min(CUTOFF, 0.2 * window.rate)
+    cutoff = min(SETTINGS.cutoff, 0.2 * window.rate)
     fits: tuple[MotorFit, ...] = ()
     if full_fit is not None:
         fits = full_fit.motors
@@ -115,13 +102,18 @@ def fit_effectiveness(
     if full_fit is not None:
         delay, lag = full_fit.delay, full_fit.lag
     else:
-        late_by = estimate_speed_delay(window, speeds, speed_from_command, cutoff, DELAYS, leaning)
+        late_by = estimate_speed_delay(
+            window, speeds, speed_from_command, cutoff, np.linspace(*SETTINGS.delays), leaning
+        )
         delay = late_by.value, late_by.torque_sigma
         lag = _lag(laws.low_passed(window, speeds, None, cutoff, delay[0], 0.0))
     with_rotor_acceleration = window.rate >= laws.QUICK
-    near = (nominal_imu_position, laws.REACH if nominal_imu_position is None else DRAWN)
+    near = (
+        nominal_imu_position,
+        laws.REACH if nominal_imu_position is None else SETTINGS.nominal_position_sigma,
+    )
     regressions = []
-    for scale in CUTOFF_RATIOS if full_fit is None else (1.0,):
+    for scale in SETTINGS.cutoff_ratios if full_fit is None else (1.0,):
         signals = laws.low_passed(window, speeds, speed_from_command, scale * cutoff, delay[0], lag)
         regressions.append((signals, *_rows(signals, with_rotor_acceleration, near, leaning)))
     signals, rows, turns, place, place_sigma = regressions[len(regressions) // 2]
@@ -198,9 +190,13 @@ def _table(rows: list[Regression], m: int, with_rotor_acceleration: bool) -> Flo
 def _floor(table: Floats) -> Floats:
     """(9, m) what the laws leave out, for a table of the same shape."""
     lift, size = np.abs(table[2]), np.max(np.abs(np.nan_to_num(table)), axis=1)
-    rows = [FLOOR_FORCE * size[2]] * 3 + [*(FLOOR_TORQUE * size[3:6])] + [FLOOR_TORQUE * size[6:].max()] * 3
+    rows = (
+        [SETTINGS.force_floor * size[2]] * 3
+        + [*(SETTINGS.torque_floor * size[3:6])]
+        + [SETTINGS.torque_floor * size[6:].max()] * 3
+    )
     floor = np.tile(np.array(rows)[:, None], table.shape[1])
-    floor[2] = FLOOR_FORCE * lift
+    floor[2] = SETTINGS.force_floor * lift
     return floor
 
 
@@ -216,7 +212,7 @@ def _speed_from_command(fits: tuple[MotorFit, ...]) -> Floats | None:
 
 def _follow(fits: tuple[MotorFit, ...]) -> bool:
     """Whether the speeds that commands make are good enough to be instruments."""
-    return bool(fits) and min(fit.explained for fit in fits) > 0.5
+    return bool(fits) and min(fit.explained for fit in fits) > SETTINGS.follows
 
 
 def _rows(
@@ -235,9 +231,9 @@ def _of_rotor_acceleration(values: Floats, m: int, with_rotor_acceleration: bool
 def _lag(signals: LowPassed) -> float:
     """The low-pass of the accelerometer that leaves least of the force along z."""
     left = []
-    for lag in LAGS:
+    for lag in SETTINGS.lags:
         squares = apply_lag(signals.squared_speeds, lag, signals.rate)
         row = regress(squares[signals.valid], signals.force[signals.valid, 2])
         left.append(1.0 - row.explained)
     best = int(np.argmin(left))
-    return LAGS[best] if left[best] < 0.9 * left[0] else 0.0
+    return SETTINGS.lags[best] if left[best] < SETTINGS.lag_gain * left[0] else 0.0

@@ -31,34 +31,16 @@ from haltere.identification.known import Known
 from haltere.identification.methods.airframe import with_identified_numbers
 from haltere.identification.methods.base import HeldOut, MethodResult, predict_accelerations
 from haltere.identification.methods.effectiveness import identify_effectiveness
+from haltere.identification.methods.settings import VehicleSettings
 from haltere.identification.methods.vehicle_airframe import assembled, axes_of, principal_frame
 from haltere.identification.methods.vehicle_parameters import vehicle_covariance, vehicle_parameters
 from haltere.identification.regression import force_law as laws
 from haltere.identification.result import PRINCIPAL, Prediction
 
-HAND = 1e-4
-"""Relative deviation of a number that was given as exact."""
-ATTEMPTS = 3
-STRANGE = 0.2
-"""Share of rejected poses, from which on a filter has lost its vehicle."""
-LARGE = 4.0
-"""Residuals squared over what is expected, likewise."""
-NOISY = np.array([0.3, 0.3, 0.3, 0.02, 0.02, 0.02])
-"""Of an IMU on a vehicle that shakes, m/s2 and rad/s; taken where less does not fit."""
-WIDER = 3.0
+SETTINGS = VehicleSettings()
 WIDENED = (
     "the airframe and its sensors' noise are believed less than stated, because the residuals were too large"
 )
-STARTING = 1000.0
-"""IMU samples that are smoothed before the filter begins: what turns all axes together is hardly seen, and a filter
-that begins early takes it for known."""
-BEGINNING = (2.0, 5.0)
-"""s, within which that is."""
-TURNS = 8
-"""Gauss-Newton iterations of it."""
-STANDING = 0.05
-"""rad, up to which a joint counts as standing still."""
-CUTOFF = 20.0
 
 
 @double_precision()
@@ -144,12 +126,12 @@ def _held(airframe: Airframe, flight: Flight, notes: list[str]) -> Floats:
     middle = np.nanmedian(angles, axis=0)
     moved = np.nanmax(np.abs(angles - middle), axis=0)
     worst = int(np.argmax(moved))
-    if not moved[worst] <= STANDING:
+    if not moved[worst] <= SETTINGS.joint_at_rest:
         raise IdentifyError(
             f"the joint of {joints[worst]} moved by {np.degrees(moved[worst]):.0f} deg in this log, and the vehicle "
             "filter takes a vehicle whose joints stand still; hold them, or use --method effectiveness"
         )
-    if np.max(np.abs(middle)) > STANDING:
+    if np.max(np.abs(middle)) > SETTINGS.joint_at_rest:
         told_at = ", ".join(f"{joint} {np.degrees(x):.0f}" for joint, x in zip(joints, middle, strict=True))
         notes.append(f"all numbers are of the vehicle with its joints at {told_at} deg, as in the log")
     return np.asarray(middle, np.float64)
@@ -159,8 +141,8 @@ def _filter(
     nominal: Airframe, hand_measurements: dict[str, tuple[float, float]], held: Floats
 ) -> VehicleCore:
     turning = any(any(x > 0.0 for x in rotor.inertia[:3]) for rotor in nominal.rotors)
-    rate = nominal.imu[0].rate or STARTING / BEGINNING[1]
-    start = float(np.clip(STARTING / rate, *BEGINNING))
+    rate = nominal.imu[0].rate or SETTINGS.start_samples / SETTINGS.start_seconds[1]
+    start = float(np.clip(SETTINGS.start_samples / rate, *SETTINGS.start_seconds))
     effects: tuple[Effect, ...] = ("spin",) if turning else ()
     return VehicleCore.from_airframe(
         nominal,
@@ -168,7 +150,7 @@ def _filter(
         effects=effects,
         joint_angles=held,
         start=start,
-        iterations=TURNS,
+        iterations=SETTINGS.start_iterations,
     )
 
 
@@ -176,12 +158,12 @@ def _fitted(
     vehicle: VehicleCore, estimate: VehicleEstimate, flight: Flight, split: float
 ) -> tuple[VehicleCore, VehicleEstimate]:
     """The filter with noise as large as its residuals say, and a wider prior; and its estimate."""
-    vehicle = replace(vehicle, sigma=WIDER * vehicle.sigma)
-    for _ in range(ATTEMPTS):
+    vehicle = replace(vehicle, sigma=SETTINGS.prior_scale * vehicle.sigma)
+    for _ in range(SETTINGS.attempts):
         fit, noise = estimate.fit, vehicle.noise
         louder = np.clip(np.sqrt([fit.imu, fit.pose]), 1.0, 10.0)
-        louder[1] = max(louder[1], 2.0 if fit.rejected > STRANGE else 1.0)
-        imu = np.maximum(np.asarray(noise.imu) * louder[0], NOISY)
+        louder[1] = max(louder[1], 2.0 if fit.rejected > SETTINGS.diverged_rejected else 1.0)
+        imu = np.maximum(np.asarray(noise.imu) * louder[0], SETTINGS.shaking_imu)
         pose = np.asarray(noise.pose) * louder[1]
         vehicle = replace(vehicle, noise=noise._replace(imu=jnp.asarray(imu), pose=jnp.asarray(pose)))
         estimate = vehicle.estimate(flight, split)
@@ -197,7 +179,11 @@ def _strange(estimate: VehicleEstimate) -> bool:
     """Whether residuals are so large that nothing can be believed."""
     fit = estimate.fit
     values = [fit.imu, fit.pose, fit.rejected]
-    return not np.isfinite(values).all() or fit.rejected > STRANGE or max(fit.imu, fit.pose) > LARGE
+    return (
+        not np.isfinite(values).all()
+        or fit.rejected > SETTINGS.diverged_rejected
+        or max(fit.imu, fit.pose) > SETTINGS.diverged_nis
+    )
 
 
 def _equip(airframe: Airframe, flight: Flight) -> tuple[Airframe, tuple[str, ...]]:
@@ -237,7 +223,7 @@ def _hands(
             notes.append(f"--known {pattern} is not used by this method")
             continue
         for name in found:
-            hand_measurements[name] = (number.value, number.sigma or HAND * abs(number.value))
+            hand_measurements[name] = (number.value, number.sigma or SETTINGS.exact_sigma * abs(number.value))
     return hand_measurements, notes
 
 
@@ -253,7 +239,7 @@ def _predictions(online: VehicleEstimate, window: FlightWindow) -> list[Predicti
         return []
     early = replace(online, belief=online.early)
     p, axes = values_of(early), early.thrust_axes()[0]
-    cutoff = min(CUTOFF, 0.2 * window.rate)
+    cutoff = min(SETTINGS.cutoff, 0.2 * window.rate)
     found = laws.low_passed(late, fill_gaps(window.rotor_speeds), None, cutoff, 0.0, 0.0)
     R = np.asarray(axes_of(p["imu_rotation"]))
     rates, turn = found.rates @ R.T, found.angular_acceleration @ R.T

@@ -7,11 +7,11 @@ import numpy as np
 from haltere.estimation.vehicle.estimate import EstimatedParameter, VehicleEstimate
 from haltere.foundation.numbers import Floats
 from haltere.foundation.verdict import LEARNT, NORMAL, Source, Verdict
+from haltere.identification.methods.settings import VehicleSettings
 from haltere.identification.parameters import Parameter
 from haltere.identification.result import Covariance
 
-FLOOR = 0.02
-"""Relative, added where the model does not fit."""
+SETTINGS = VehicleSettings()
 UNITS = {
     "mass": "kg", "inertia": "kg m2", "gravity": "m/s2", "thrust_coefficient": "N/(rad/s)2", "torque_ratio": "m",
     "rotation": "rad", "axis": "rad", "spin_inertia": "kg m2", "position": "m", "time_constant": "s", "delay": "s",
@@ -29,7 +29,7 @@ def vehicle_parameters(
     Args:
         estimate: of the filter.
         grown: by which deviations grow.
-        misfit: whether they also grow by `FLOOR` of the value, because the model does not fit.
+        misfit: whether they also grow by a floor of the value, because the model does not fit.
         hand_measurements: value and sigma of what was measured otherwise.
     """
     found: list[Parameter] = []
@@ -48,7 +48,7 @@ def vehicle_parameters(
             continue
         sigma = grown * row.sigma
         if misfit:
-            sigma = float(np.hypot(sigma, FLOOR * abs(row.value)))
+            sigma = float(np.hypot(sigma, SETTINGS.misfit_floor * abs(row.value)))
         origin = source(row.name, row.sigma)
         found.append(_entry(row.name, row.value, sigma, row.verdict, row.partners, origin=origin))
     axes, covs = _axes(estimate)

@@ -5,7 +5,7 @@ import pytest
 from scipy import signal
 
 from haltere.identification.methods.command_fit import (
-    LEAK,
+    SETTINGS,
     LowPassedCommands,
     command_responses,
     fit_forms,
@@ -40,7 +40,7 @@ def flown(rng, seconds=25.0):
     for first, last in ((80, 2000), (2200, n - 80)):
         for k in range(first, last):
             before = speed[k - 1] if k > first else 0.0
-            speed[k] = before * np.exp(-LEAK / RATE) + (u[k] @ lift - 9.80665) / RATE
+            speed[k] = before * np.exp(-SETTINGS.climb_leak / RATE) + (u[k] @ lift - 9.80665) / RATE
     force = u @ lift - CLIMB * speed + (np.cross(turn, PLACE) + np.cross(rates, np.cross(rates, PLACE)))[:, 2]
     felt = np.stack([0 * force, 0 * force, force + 0.1 * rng.normal(size=n)], axis=1)
     return LowPassedCommands(RATE, bare.time, commands, None, rates, turn, felt, good, 20.0), lift, force

@@ -24,9 +24,9 @@ from haltere.identification.methods.effectiveness import (
     imu_position_parameters,
 )
 from haltere.identification.methods.effectiveness_fit import EffectivenessFit
+from haltere.identification.methods.settings import ThrowSettings
 from haltere.identification.methods.throw.motors import ThrowMotor, fit_throw_motors
 from haltere.identification.methods.throw.rows import (
-    CUTOFF,
     ThrowRows,
     fit_throw,
     predicted_acceleration,
@@ -35,12 +35,7 @@ from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law as laws
 from haltere.identification.result import Prediction
 
-FLOORS = np.array([0.03, 0.03, 0.05, 0.05, 0.06, 0.08, 0.06, 0.06, 0.05])
-"""fx fy fz p q r p_dot q_dot r_dot: of the largest number of the row (of fz and r_dot for those across)."""
-SPIN_UP = 3.0
-"""s after the excitation begins: motors are fitted there."""
-PLACE = 0.003
-"""m, of an IMU found from the force of its place."""
+SETTINGS = ThrowSettings()
 
 
 def identify_throw(
@@ -55,7 +50,7 @@ def identify_throw(
     result = MethodResult()
     start, end = throw_span
     fit = fit_throw(flight, start, end, rotated=rotated)
-    motors = fit_throw_motors(flight, start, min(start + SPIN_UP, end))
+    motors = fit_throw_motors(flight, start, min(start + SETTINGS.spin_up, end))
     rows = as_rows(window, fit, start, end)
     result.parameters += effectiveness_parameters(window, rows)
     result.parameters += _motors(window.rotor_names, motors)
@@ -86,16 +81,16 @@ def as_rows(window: FlightWindow, fit: ThrowRows, start: float, end: float) -> E
         replace(window, valid=inside & finite),
         fill_gaps(window.rotor_speeds),
         None,
-        CUTOFF,
+        SETTINGS.cutoff,
         fit.delay,
         fit.lag,
     )
-    flown = laws.low_passed(window, fill_gaps(window.rotor_speeds), None, CUTOFF, fit.delay, fit.lag)
+    flown = laws.low_passed(window, fill_gaps(window.rotor_speeds), None, SETTINGS.cutoff, fit.delay, fit.lag)
     m = window.rotor_count
     table = np.concatenate([fit.force, fit.torque, fit.reaction])
     size = np.max(np.abs(table), axis=1)
     size[[0, 1]], size[[6, 7]] = size[2], np.maximum(size[8], size[[6, 7]])
-    independent = max(float(end - start) * CUTOFF, 4.0)
+    independent = max(float(end - start) * SETTINGS.cutoff, 4.0)
     spread = (
         np.std(whole.squared_speeds[whole.valid], axis=0),
         np.std(whole.torque_signals.rotor_accelerations[whole.valid], axis=0),
@@ -103,7 +98,7 @@ def as_rows(window: FlightWindow, fit: ThrowRows, start: float, end: float) -> E
     noise = np.concatenate(
         [np.outer(fit.residual, 1.0 / spread[0]), np.outer(fit.residual[3:], 1.0 / spread[1])]
     )
-    sigma = np.sqrt((FLOORS * size)[:, None] ** 2 + noise**2 / independent)
+    sigma = np.sqrt((np.array(SETTINGS.floors) * size)[:, None] ** 2 + noise**2 / independent)
     deviation = np.std(np.concatenate([whole.force, whole.angular_acceleration], axis=1)[whole.valid], axis=0)
     share = 1.0 - (fit.residual / np.maximum(deviation, 1e-12)) ** 2
     share[3:] = np.maximum(share[3:], 0.5)  # a throw drives every axis; residuals are of differences
@@ -116,13 +111,13 @@ def as_rows(window: FlightWindow, fit: ThrowRows, start: float, end: float) -> E
         np.stack([np.diag(s**2) for s in sigma[3:6]]),
         share,
         fit.imu_position,
-        np.full(3, PLACE),
+        np.full(3, SETTINGS.imu_position_sigma),
         np.zeros(2),
         (fit.delay, 5e-4),
         fit.lag,
         np.zeros(6),
         (np.zeros(3), np.zeros(3)),
-        CUTOFF,
+        SETTINGS.cutoff,
         flown if flown.valid.sum() > 50 * m else whole,
         (),
     )

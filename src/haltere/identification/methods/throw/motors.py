@@ -28,9 +28,11 @@ from haltere.flight.filters import parabola_minimum
 from haltere.flight.resampling import interpolate_columns, regular_rate
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
+from haltere.identification.methods.settings import ThrowSettings
 from haltere.identification.regression.regression import huber_weights
 
-DELAYS: Floats = np.arange(0.0, 17.0) * 5e-4
+SETTINGS = ThrowSettings()
+DELAYS: Floats = np.arange(0.0, float(SETTINGS.dead_time_steps)) * SETTINGS.delay_step
 """s, dead times that are tried."""
 CURVES = ("quadratic", "kappa")
 LOW = np.array([0.5, 0.0, 0.0, 0.003, 0.3, 0.3])
@@ -38,11 +40,6 @@ HIGH = np.array([3.0, 1.0, 0.5, 0.1, 50.0, 50.0])
 BEGIN = np.array([1.0, 0.5, 0.05, 0.02, 1.5, 1.5])
 """w_1, k, w_0, tau, up and down: bounds and first guess; speeds in the largest seen over the root of the largest
 command, limits in 40 000 rad/s2."""
-LIMIT = 4e4
-STEPS = 25
-HUBER = 2.0
-QUANTUM = 2.0
-"""rad/s: residuals are never asked to be smaller, telemetry counts in such steps."""
 _NUDGE = 1e-5
 
 
@@ -101,7 +98,7 @@ def fit_throw_motors(
     kind, delay, numbers, _, rms = min(tried, key=lambda fit: float(fit[3].sum()))
     found = []
     for (w_1, k, w_0, tau, up, down), residual in zip(numbers.T.tolist(), rms.tolist(), strict=True):
-        reached = down != BEGIN[5] * LIMIT
+        reached = down != BEGIN[5] * SETTINGS.slew_unit
         found.append(ThrowMotor(w_1, k, kind, w_0, tau, delay, up, residual, down if reached else np.inf))
     return found
 
@@ -115,32 +112,37 @@ def _fitted(
     top = w.max(axis=0) / np.sqrt(np.maximum(d.max(axis=0), 0.1))
     top = np.tile(np.maximum(top, 1.0), len(delays))
     one = np.ones_like(top)
-    scale = np.stack([top, one, top, one, LIMIT * one, LIMIT * one])
+    scale = np.stack([top, one, top, one, SETTINGS.slew_unit * one, SETTINGS.slew_unit * one])
     columns = _Columns(late, np.tile(w, (1, len(delays))), scale, rate)
     x = np.tile(BEGIN[:, None], (1, len(top)))
     free = np.ones(6)
     if limit is not None:
-        x[4], free[4] = limit / LIMIT, 0.0
+        x[4], free[4] = limit / SETTINGS.slew_unit, 0.0
     size = 0.02 * top
     damping = np.full(len(top), 1e-3)
     residual = _simulated(columns, x, kind) - columns.speeds
-    for step in range(STEPS):
+    for step in range(SETTINGS.motor_steps):
         slopes = _slopes(columns, x, residual, kind) * free[:, None]
-        weight = huber_weights(residual, size, HUBER, 1e-9)
+        weight = huber_weights(residual, size, SETTINGS.outlier, 1e-9)
         trial = _stepped(x, residual, slopes, weight / size**2, damping)
         tried = _simulated(columns, trial, kind) - columns.speeds
         better = _cost(tried, size) < _cost(residual, size)
         x, residual = np.where(better, trial, x), np.where(better, tried, residual)
         damping = np.clip(np.where(better, damping / 5.0, damping * 5.0), 1e-8, 1e4)
         if step % 5 == 4:
-            size = np.maximum(1.4826 * np.median(np.abs(residual), axis=0), QUANTUM)
-    return x * scale, _cost(residual, QUANTUM * one), np.sqrt(np.mean(residual**2, axis=0))
+            size = np.maximum(1.4826 * np.median(np.abs(residual), axis=0), SETTINGS.speed_resolution)
+    return x * scale, _cost(residual, SETTINGS.speed_resolution * one), np.sqrt(np.mean(residual**2, axis=0))
 
 
 def _cost(residual: Floats, size: Floats) -> Floats:
     """(B,) Huber's."""
     z = np.abs(residual) / size
-    return np.asarray(np.sum(np.where(z < HUBER, 0.5 * z**2, HUBER * (z - 0.5 * HUBER)), axis=0))
+    return np.asarray(
+        np.sum(
+            np.where(z < SETTINGS.outlier, 0.5 * z**2, SETTINGS.outlier * (z - 0.5 * SETTINGS.outlier)),
+            axis=0,
+        )
+    )
 
 
 def _slopes(columns: _Columns, x: Floats, residual: Floats, kind: str) -> Floats:

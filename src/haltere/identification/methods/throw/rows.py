@@ -20,20 +20,14 @@ from haltere.flight import Flight
 from haltere.flight.filters import apply_lag, low_pass, parabola_minimum
 from haltere.flight.rotations import lever_matrices
 from haltere.foundation.numbers import Floats
+from haltere.identification.methods.settings import ThrowSettings
 from haltere.identification.methods.throw.signals import ThrowSignals, throw_signals
 from haltere.identification.methods.throw.torque import TorqueRows, torque_rows
 from haltere.identification.regression.regression import huber_weights
 
-CUTOFF = 20.0
-"""Hz."""
-DELAYS: Floats = np.arange(-12.0, 9.0) * 5e-4
+SETTINGS = ThrowSettings()
+DELAYS: Floats = np.arange(*map(float, SETTINGS.delay_steps)) * SETTINGS.delay_step
 """s, of the rotor speeds against the gyro, tried; negative where the gyro is the later one."""
-LAGS = (0.0, 0.004, 0.008, 0.011, 0.013, 0.015, 0.018)
-"""s, time constants of a PT2 that the accelerometer may have passed, tried."""
-ROUNDS = 6
-HUBER = 2.0
-FEW = 5
-"""Rounds that are enough to compare delays."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,7 @@ def fit_throw(
     flight: Flight,
     start: float,
     end: float,
-    cutoff: float = CUTOFF,
+    cutoff: float = SETTINGS.cutoff,
     accel: str = "imu.accel",
     rotated: bool = False,
 ) -> ThrowRows:
@@ -83,7 +77,7 @@ def fit_throw(
     """
     signals = throw_signals(flight, start, end, accel)
     found, delay = _timed(signals, cutoff, rotated)
-    forces = [_force(signals, cutoff, delay, lag) for lag in LAGS]
+    forces = [_force(signals, cutoff, delay, lag) for lag in SETTINGS.lags]
     best = int(np.argmin([fit[2].sum() for fit in forces]))
     force, place, left = forces[best]
     residual = np.concatenate([left, found.residual])
@@ -93,7 +87,7 @@ def fit_throw(
         found.reaction,
         place,
         delay,
-        LAGS[best],
+        SETTINGS.lags[best],
         residual,
         found.shape,
         found.gyroscopic,
@@ -102,13 +96,15 @@ def fit_throw(
 
 def _timed(signals: ThrowSignals, cutoff: float, rotated: bool) -> tuple[TorqueRows, float]:
     """The torque rows at the delay that leaves least: the best of `DELAYS`, refined by a parabola."""
-    costs = np.array([torque_rows(signals, cutoff, delay, rotated, FEW).cost for delay in DELAYS])
+    costs = np.array(
+        [torque_rows(signals, cutoff, delay, rotated, SETTINGS.search_rounds).cost for delay in DELAYS]
+    )
     delay = parabola_minimum(DELAYS, costs)[0]
     return torque_rows(signals, cutoff, delay, rotated), delay
 
 
 def predicted_acceleration(
-    rows: ThrowRows, flight: Flight, start: float, end: float, cutoff: float = CUTOFF
+    rows: ThrowRows, flight: Flight, start: float, end: float, cutoff: float = SETTINGS.cutoff
 ) -> tuple[Floats, Floats]:
     """Angular accelerations (N, 3) measured and by the rows (u and w' only), low-passed, rad/s2."""
     signals = throw_signals(flight, start, end)
@@ -151,12 +147,12 @@ def _robust(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
     found, rms = [], []
     for y in Y.T:
         weight = np.ones(len(y))
-        for _ in range(ROUNDS):
+        for _ in range(SETTINGS.force_rounds):
             root = np.sqrt(weight)
             theta = np.linalg.lstsq(A * root[:, None], y * root, rcond=1e-8)[0]
             left = y - A @ theta
             size = max(1.4826 * float(np.median(np.abs(left))), 1e-9)
-            weight = huber_weights(left, size, HUBER, 1e-12)
+            weight = huber_weights(left, size, SETTINGS.outlier, 1e-12)
         found.append(theta / scale)
         rms.append(float(np.sqrt(np.mean(left**2))))
     return np.array(found), np.array(rms)

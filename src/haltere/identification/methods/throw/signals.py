@@ -15,17 +15,9 @@ from haltere.flight.resampling import interpolate_columns, regular_rate
 from haltere.foundation import HaltereError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
+from haltere.identification.methods.settings import ThrowSettings
 
-DRIVEN, STILL = 0.2, 0.05
-"""Of full command: above the one a rotor is driven, below the other it is not."""
-LASTING = 0.03
-"""s that one rotor alone is driven."""
-FREE_FALL = 0.75
-"""Of gravity: a specific force below it is that of a free fall."""
-BEFORE, AFTER = 0.05, 0.3
-"""s that are taken from before the first rotor is driven, and left out before the rotors are stopped."""
-SHORTEST, LONGEST = 1.3, 10.0
-"""s from the first rotor driven to the last command: less is no flight, more is not looked at."""
+SETTINGS = ThrowSettings()
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,8 @@ def throw_signals(flight: Flight, start: float, end: float, accel: str = "imu.ac
 def find_throw(flight: Flight) -> tuple[float, float] | None:
     """Start and end, s since the first sample, of a throw that the motors end; None if the log holds none.
 
-    One rotor alone is driven for `LASTING`, in free fall; the flight lasts until the last command, `LONGEST` at most.
+    One rotor alone is driven for a while, in free fall; the flight lasts until the last command, or the longest time
+    that is looked at.
     """
     if not all(name in flight for name in ("rotors.command", "rotors.speed", "imu.accel", "imu.gyro")):
         return None
@@ -87,8 +80,8 @@ def find_throw(flight: Flight) -> tuple[float, float] | None:
         return None
     time, d = command.seconds(flight.start), np.nan_to_num(command.values)
     # The motors are excited one after the other: nothing that flies already does that.
-    alone = (d.max(axis=1) > DRIVEN) & ((d > STILL).sum(axis=1) == 1)
-    length = max(round(LASTING * command.rate), 2)
+    alone = (d.max(axis=1) > SETTINGS.driven) & ((d > SETTINGS.stopped).sum(axis=1) == 1)
+    length = max(round(SETTINGS.alone * command.rate), 2)
     runs = np.flatnonzero(np.convolve(alone, np.ones(length), "valid") > length - 0.5)
     if not len(runs):
         return None
@@ -96,9 +89,13 @@ def find_throw(flight: Flight) -> tuple[float, float] | None:
     stamps = accel.seconds(flight.start)
     before = (stamps > start - 0.15) & (stamps < start + 0.01)
     force = np.linalg.norm(accel.values[before], axis=1)
-    if before.sum() < 20 or not np.nanmedian(force) < FREE_FALL * STANDARD_GRAVITY:
+    if before.sum() < 20 or not np.nanmedian(force) < SETTINGS.free_fall * STANDARD_GRAVITY:
         return None
-    flying = np.flatnonzero((d > STILL).all(axis=1))
+    flying = np.flatnonzero((d > SETTINGS.stopped).all(axis=1))
     end = float(time[flying[-1]]) if len(flying) else float(time[-1])
-    begin = max(start - BEFORE, float(time[0]))
-    return (begin, min(end, begin + LONGEST) - AFTER) if end - begin > SHORTEST else None
+    begin = max(start - SETTINGS.before, float(time[0]))
+    return (
+        (begin, min(end, begin + SETTINGS.longest) - SETTINGS.after)
+        if end - begin > SETTINGS.shortest
+        else None
+    )

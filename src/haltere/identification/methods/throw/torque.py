@@ -8,7 +8,7 @@ log,
 B w' = reaction to the rotors' acceleration, and the last term the gyroscopic torque of their momentum, from the same
 B (`haltere.estimation.throw.effectiveness`); g = 1 for a real vehicle, 0 for a simulator that leaves it out. Equation
 (1) is linear but for the few numbers of I and g, which all three rows share: Gauss-Newton steps, with wide priors
-(`SHAPE`, `GYROSCOPIC`) for what a flight does not say.
+(`SETTINGS.inertia_sigma`, `SETTINGS.gyroscopic_sigma`) for what a flight does not say.
 
 What is left of a row is not white: air that moves slowly acts on a real vehicle for long, on a simulated one not at
 all. Neighbouring samples, 10 ms apart (the low-pass leaves nothing between them), are therefore combined as
@@ -22,19 +22,11 @@ import numpy as np
 
 from haltere.flight.filters import low_pass
 from haltere.foundation.numbers import Floats
+from haltere.identification.methods.settings import ThrowSettings
 from haltere.identification.methods.throw.signals import ThrowSignals
 from haltere.identification.regression.regression import huber_weights
 
-SPACING = 0.01
-"""s between samples that are used."""
-ROUNDS = 8
-HUBER = 2.0
-SHAPE = 0.2
-"""Deviation of the entries of I from those of a ball, of trace 3."""
-NEARLY = 0.1
-"""The same of the products of inertia, where the axes of the log are about the principal ones."""
-GYROSCOPIC = 1.0
-"""Deviation of g from 1."""
+SETTINGS = ThrowSettings()
 _STEP = 1e-4
 _CLIP = 5.0
 
@@ -67,7 +59,7 @@ class _Samples:
 
 
 def torque_rows(
-    signals: ThrowSignals, cutoff: float, delay: float, rotated: bool, rounds: int = ROUNDS
+    signals: ThrowSignals, cutoff: float, delay: float, rotated: bool, rounds: int = SETTINGS.torque_rounds
 ) -> TorqueRows:
     """Rows of equation (1) for rotor speeds that are `delay` s late.
 
@@ -82,7 +74,11 @@ def torque_rows(
     m = samples.momenta.shape[2]
     n = samples.linear.shape[1]
     middle = np.array([0.0] * 5 + [1.0])
-    prior_sigma = np.array([SHAPE] * 2 + [SHAPE if rotated else NEARLY] * 3 + [GYROSCOPIC])
+    prior_sigma = np.array(
+        [SETTINGS.inertia_sigma] * 2
+        + [SETTINGS.inertia_sigma if rotated else SETTINGS.product_sigma] * 3
+        + [SETTINGS.gyroscopic_sigma]
+    )
     x = middle
     spin, memory, sizes = np.zeros((3, m)), np.zeros(3), np.ones(3)
     weight = np.ones_like(samples.angular_acceleration[1:])
@@ -99,9 +95,13 @@ def torque_rows(
         memory = np.array([_memory(row) for row in residual.T])
         white = residual[1:] - memory * residual[:-1]
         sizes = np.maximum(1.4826 * np.median(np.abs(white), axis=0), 1e-9)
-        weight = huber_weights(white, sizes, HUBER, 1e-12)
+        weight = huber_weights(white, sizes, SETTINGS.outlier, 1e-12)
     rms = np.sqrt(np.mean(white**2, axis=0))
-    huber = np.where(weight < 1.0, HUBER * (2.0 * np.abs(white) / sizes - HUBER), (white / sizes) ** 2)
+    huber = np.where(
+        weight < 1.0,
+        SETTINGS.outlier * (2.0 * np.abs(white) / sizes - SETTINGS.outlier),
+        (white / sizes) ** 2,
+    )
     cost = float(np.sum(0.5 * huber.mean(axis=0) + np.log(sizes)))
     shape, gyroscopic = _tensor(x)
     return TorqueRows(theta[:, :m], theta[:, m : n - 1], shape, gyroscopic, rms, memory, cost)
@@ -110,7 +110,7 @@ def torque_rows(
 def _samples(signals: ThrowSignals, cutoff: float, delay: float) -> _Samples:
     rate, W = signals.rate, signals.gyro
     speeds = signals.delayed_speeds(delay)
-    many = max(round(SPACING * rate), 1)
+    many = max(round(SETTINGS.spacing * rate), 1)
     inner = signals.inner(cutoff)
     kept = slice(inner.start, inner.stop, many)
 
