@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import haltere as ht
-from haltere.airframe.foreign import Given, read_foreign
+from haltere.airframe.foreign import ImportOptions, read_foreign
 
 ROTOR = """
 <link name="rotor_{k}"><inertial><mass value="0.01"/>
@@ -26,7 +26,7 @@ rotors = "".join(ROTOR.format(k=k, x=x, y=y, spin=spin) for k, (x, y, spin) in e
 (folder / "own.urdf").write_text(BODY.format(rotors=rotors), encoding="utf-8")
 
 # URDF does not say how strong rotors are: N/(rad/s)^2, m, rad/s
-given = Given(thrust_coefficient=8e-6, torque_ratio=0.016, max_speed=900.0)
+given = ImportOptions(thrust_coefficient=8e-6, torque_ratio=0.016, max_speed=900.0)
 airframe, notes = read_foreign(folder / "own.urdf", given)
 print(airframe.name, airframe.body.mass, "kg,", [rotor.name for rotor in airframe.rotors])
 print(*notes, sep="\n")

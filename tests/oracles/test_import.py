@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from haltere.airframe import AirframeError, from_catalogue
-from haltere.airframe.foreign import Given, read_foreign
+from haltere.airframe.foreign import ImportOptions, read_foreign
 from haltere.dynamics import Compact, Model
 from haltere.exporters import render
 from haltere.identification.described import DescribedVehicle
@@ -52,7 +52,7 @@ CIRCLE = """<sdf><model name="m"><link name="a"/><link name="b"/><link name="c"/
 def test_a_strange_urdf_weighs_what_pinocchio_says(tmp_path):
     path = tmp_path / "strange.urdf"
     path.write_text(URDF, encoding="utf-8")
-    airframe, notes = read_foreign(path, Given(thrust_coefficient=1e-5, torque_ratio=0.02))
+    airframe, notes = read_foreign(path, ImportOptions(thrust_coefficient=1e-5, torque_ratio=0.02))
     model = pin.buildModelFromXML(URDF, pin.JointModelFreeFlyer())
     data = model.createData()
     q = pin.neutral(model)
@@ -92,7 +92,9 @@ def test_there_and_back_again(tmp_path, name, target):
     path.write_text(document.text, encoding="utf-8")
     first = airframe.rotors[0]
     names = tuple(r.name for r in airframe.rotors)
-    given = Given(thrust_coefficient=first.thrust_coefficient, torque_ratio=first.torque_ratio, rotors=names)
+    given = ImportOptions(
+        thrust_coefficient=first.thrust_coefficient, torque_ratio=first.torque_ratio, rotors=names
+    )
     back, _ = read_foreign(path, given)
     before, after = Model.from_airframe(airframe), Model.from_airframe(back)
     angles = jnp.linspace(0.1, 0.3, before.topology.joints)
@@ -129,9 +131,9 @@ def test_px4_parameters_there_and_back(tmp_path):
         render(DescribedVehicle.from_airframe(airframe), "px4").documents[0].text, encoding="utf-8"
     )
     with pytest.raises(AirframeError, match="--mass, --inertia"):
-        read_foreign(path, Given(max_speed=1000.0))
+        read_foreign(path, ImportOptions(max_speed=1000.0))
     top = airframe.rotors[0].speed_limits[1]
-    back, notes = read_foreign(path, Given(mass=2.0, inertia=(0.02, 0.02, 0.04), max_speed=top))
+    back, notes = read_foreign(path, ImportOptions(mass=2.0, inertia=(0.02, 0.02, 0.04), max_speed=top))
     again = render(DescribedVehicle.from_airframe(back), "px4").documents[0].text
     ours = [x for x in path.read_text(encoding="utf-8").splitlines() if x.startswith("param set CA_ROTOR")]
     theirs = [x for x in again.splitlines() if x.startswith("param set CA_ROTOR")]
@@ -188,7 +190,7 @@ def test_broken_files_are_told_or_read_but_never_a_traceback(tmp_path, kind):
     subject = DescribedVehicle.from_airframe(in_vacuum("quad-arm"))
     text = {"urdf": URDF, "sdf": SDF}.get(kind) or render(subject, kind).documents[0].text
     path = tmp_path / "file"
-    given = Given(2.0, (0.02, 0.02, 0.04), 1e-5, 0.02, 900.0)
+    given = ImportOptions(2.0, (0.02, 0.02, 0.04), 1e-5, 0.02, 900.0)
     read, said = 0, []
     for _ in range(400):
         path.write_text(broken(text, draw), encoding="utf-8")

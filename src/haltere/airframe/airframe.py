@@ -10,18 +10,18 @@ from typing import Any, Protocol, Self, TypeVar
 
 from pydantic import Field, StrictBool, field_validator, model_validator
 
-from haltere.airframe.errors import AirframeError, closest, fault, say
+from haltere.airframe.errors import AirframeError, closest, fault, format_value
 from haltere.airframe.fields import (
     ZERO,
     AirframePart,
     Direction,
+    Fraction,
     Inertia,
     Interval,
     Loads,
     Name,
     NonNegative,
     Positive,
-    Share,
     Title,
     Vector,
     check_has_mass,
@@ -64,10 +64,12 @@ class Body(AirframePart):
     drag: Drag | None = Field(None, description="a table", examples=["{ linear = [0.1, 0.1, 0.2] }"])
 
     @model_validator(mode="after")
-    def _turns(self) -> Self:
+    def _has_three_moments(self) -> Self:
         smallest, _, largest = principal_moments(self.inertia)
         if smallest <= _FLAT * largest:
-            raise fault(f"got {say(self.inertia)}; give the body three moments above zero", "inertia")
+            raise fault(
+                f"got {format_value(self.inertia)}; give the body three moments above zero", "inertia"
+            )
         return self
 
 
@@ -99,7 +101,7 @@ class Servo(AirframePart):
         description="the torque over the position error, N m/rad", examples=["stiffness = 6.4"]
     )
     loss_up: NonNegative = Field(0.0, description="share of the load lost while it lifts")
-    loss_down: Share = Field(0.0, description="share of the load held by friction while it gives way")
+    loss_down: Fraction = Field(0.0, description="share of the load held by friction while it gives way")
     coulomb: NonNegative = Field(0.0, description="friction without load, N m")
     static_excess: NonNegative = Field(
         0.0, description="friction at the start over that of sliding, less one"
@@ -164,7 +166,7 @@ class Named(Protocol):
         """The name."""
 
 
-class Carried(Named, Protocol):
+class Mounted(Named, Protocol):
     """Anything that sits on a link."""
 
     @property
@@ -183,7 +185,7 @@ def check_names(groups: Iterable[tuple[str, Sequence[Named]]], reserved: Iterabl
             first[entry.name] = f"{key}[{i}]"
 
 
-def check_carriers(groups: Iterable[tuple[str, Sequence[Carried]]], links: Sequence[Link]) -> None:
+def check_carriers(groups: Iterable[tuple[str, Sequence[Mounted]]], links: Sequence[Link]) -> None:
     """Refuse what sits on a link that is not there."""
     known = [BODY, *(link.name for link in links)]
     for key, entries in groups:

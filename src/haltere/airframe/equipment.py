@@ -84,14 +84,14 @@ def _noise(channel: Channel) -> float:
 
 
 def _complete(
-    found: Sequence[Sensor],
+    sensors: Sequence[Sensor],
     kind: type[Sensor],
     name: str,
     rate: float | None,
     measured: Mapping[str, float],
     notes: list[str],
 ) -> Sensor:
-    first: Any = found[0] if found else None
+    first: Any = sensors[0] if sensors else None
     if first is None:
         notes.append(f"the file has no {name} sensor: one at the body's origin is assumed")
     numbers = {field: getattr(first, field, None) for field in kind.model_fields}

@@ -19,7 +19,7 @@ from haltere.foundation import HaltereError
 
 _LONGEST = 80
 
-Place = tuple[int | str, ...]
+Location = tuple[int | str, ...]
 
 
 class AirframeError(HaltereError):
@@ -41,16 +41,16 @@ def closest(word: str, known: Iterable[str]) -> str:
     return "known are " + ", ".join(names) if names else "nothing is known here"
 
 
-def say(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as a reader of the file would write it, on one line and not too long."""
     if isinstance(value, bool):
         text = str(value).lower()
     elif isinstance(value, numbers.Real):
-        text = _say_number(value)
+        text = _format_number(value)
     elif isinstance(value, Mapping):
         text = "a table"
     elif isinstance(value, list | tuple):
-        text = "(" + ", ".join(say(item) for item in value) + ")" if value else "an empty list"
+        text = "(" + ", ".join(format_value(item) for item in value) + ")" if value else "an empty list"
     elif isinstance(value, str | types.NoneType):
         text = repr(value)
     else:
@@ -59,7 +59,7 @@ def say(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-def _say_number(value: Any) -> str:
+def _format_number(value: Any) -> str:
     try:
         return f"{float(value):.12g}"
     except OverflowError:
@@ -71,36 +71,36 @@ def describe(error: ValidationError, source: str, model: type[BaseModel], data: 
     details = error.errors(include_url=False)
     details.sort(key=lambda item: item["type"] != "extra_forbidden")
     first, more = details[0], len(details) - 1
-    place = (*first["loc"], *first.get("ctx", {}).get("at", ()))
+    location = (*first["loc"], *first.get("ctx", {}).get("at", ()))
     rest = f" (and {more} more)" if more else ""
-    words = [source, *_where(place, data), _what(first, model)]
+    words = [source, *_where(location, data), _what(first, model)]
     return ": ".join(words) + rest
 
 
-def _where(place: Place, data: Any) -> list[str]:
-    """The place in words: the part with its index and name, then the field inside it."""
-    if len(place) < 2 or not isinstance(place[1], int):
-        return _split_body(place)
-    key, index = str(place[0]), place[1]
+def _where(location: Location, data: Any) -> list[str]:
+    """The location in words: the part with its index and name, then the field inside it."""
+    if len(location) < 2 or not isinstance(location[1], int):
+        return _split_body(location)
+    key, index = str(location[0]), location[1]
     entries = _get(data, key)
     alone = not isinstance(entries, Sequence)
     entry = entries if alone else entries[index] if index < len(entries) else None
     name = _get(entry, "name")
     head = key if alone else f"{key}[{index}]"
     if isinstance(name, str):
-        head += f" {say(name)}"
-    return [head, _join(place[2:])] if place[2:] else [head]
+        head += f" {format_value(name)}"
+    return [head, _join(location[2:])] if location[2:] else [head]
 
 
-def _split_body(place: Place) -> list[str]:
-    if len(place) > 1 and place[0] == "body":
-        return ["body", _join(place[1:])]
-    return [_join(place)] if place else []
+def _split_body(location: Location) -> list[str]:
+    if len(location) > 1 and location[0] == "body":
+        return ["body", _join(location[1:])]
+    return [_join(location)] if location else []
 
 
-def _join(place: Place) -> str:
+def _join(location: Location) -> str:
     text = ""
-    for step in place:
+    for step in location:
         if isinstance(step, int):
             text += f"[{step}]"
         else:
@@ -114,7 +114,7 @@ def _get(data: Any, key: str) -> Any:
 
 
 def _what(item: ErrorDetails, model: type[BaseModel]) -> str:
-    kind, got = item["type"], say(item["input"])
+    kind, got = item["type"], format_value(item["input"])
     if kind == "airframe":
         return str(item["ctx"]["text"])
     if kind == "extra_forbidden":
@@ -138,10 +138,10 @@ def _hint(field: FieldInfo) -> str:
     return f"{description}, such as {field.examples[0]}" if field.examples else description
 
 
-def model_at(model: type[BaseModel], place: Place) -> type[BaseModel] | None:
-    """The kind of part that stands at `place`, seen from `model`."""
+def model_at(model: type[BaseModel], location: Location) -> type[BaseModel] | None:
+    """The kind of part that stands at `location`, seen from `model`."""
     found: type[BaseModel] | None = model
-    for step in place:
+    for step in location:
         if isinstance(step, int):
             continue
         field = found.model_fields.get(step) if found else None
@@ -149,12 +149,12 @@ def model_at(model: type[BaseModel], place: Place) -> type[BaseModel] | None:
     return found
 
 
-def field_at(model: type[BaseModel], place: Place) -> FieldInfo | None:
-    """The field that stands at `place`, seen from `model`; none for an entry of a list."""
-    if not place or isinstance(place[-1], int):
+def field_at(model: type[BaseModel], location: Location) -> FieldInfo | None:
+    """The field that stands at `location`, seen from `model`; none for an entry of a list."""
+    if not location or isinstance(location[-1], int):
         return None
-    owner = model_at(model, place[:-1])
-    return owner.model_fields.get(place[-1]) if owner else None
+    owner = model_at(model, location[:-1])
+    return owner.model_fields.get(location[-1]) if owner else None
 
 
 def _part_of(annotation: Any) -> type[BaseModel] | None:

@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
-from haltere.airframe.errors import AirframeError, describe, fault, say
+from haltere.airframe.errors import AirframeError, describe, fault, format_value
 
 _UNIT_TOLERANCE = 1e-6
 _ROUNDING = 1e-14
@@ -31,34 +31,34 @@ _ROUNDING = 1e-14
 def number(value: Any) -> float:
     """`value` as a finite float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise fault(f"got {say(value)}; give a number")
+        raise fault(f"got {format_value(value)}; give a number")
     try:
         result = float(value)
     except OverflowError:
         result = math.inf
     if not math.isfinite(result):
-        raise fault(f"got {say(value)}, which is not finite; give a number")
+        raise fault(f"got {format_value(value)}, which is not finite; give a number")
     return result
 
 
 def _at_least_zero(value: Any) -> float:
     result = number(value)
     if result < 0:
-        raise fault(f"got {say(value)}, which is negative; give zero or more")
+        raise fault(f"got {format_value(value)}, which is negative; give zero or more")
     return result
 
 
 def _above_zero(value: Any) -> float:
     result = number(value)
     if result <= 0:
-        raise fault(f"got {say(value)}; give a number above zero")
+        raise fault(f"got {format_value(value)}; give a number above zero")
     return result
 
 
-def _share(value: Any) -> float:
+def _fraction(value: Any) -> float:
     result = number(value)
     if not 0 <= result <= 1:
-        raise fault(f"got {say(value)}; give a number from 0 to 1")
+        raise fault(f"got {format_value(value)}; give a number from 0 to 1")
     return result
 
 
@@ -66,7 +66,7 @@ def entries(value: Any) -> list[Any]:
     """`value` as a list, or a fault."""
     plain = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(plain, list | tuple):
-        raise fault(f"got {say(value)}; give a list of numbers")
+        raise fault(f"got {format_value(value)}; give a list of numbers")
     return list(plain)
 
 
@@ -75,7 +75,7 @@ def vector(value: Any, length: int, example: str) -> tuple[float, ...]:
     items = entries(value)
     if len(items) != length:
         count = f"{len(items)} {'entry' if len(items) == 1 else 'entries'}"
-        raise fault(f"got {say(items)}, {count}; give {length} numbers, such as {example}")
+        raise fault(f"got {format_value(items)}, {count}; give {length} numbers, such as {example}")
     return row(items)
 
 
@@ -97,7 +97,9 @@ def _triple(example: str) -> Callable[[Any], tuple[float, ...]]:
 def _loads(value: Any) -> tuple[float, ...]:
     items = vector(value, 3, "[0.1, 0.1, 0.2]")
     if min(items) < 0:
-        raise fault(f"got {say(items)}, of which one is negative; give zero or more: drag opposes the motion")
+        raise fault(
+            f"got {format_value(items)}, of which one is negative; give zero or more: drag opposes the motion"
+        )
     return items
 
 
@@ -105,7 +107,7 @@ def _direction(value: Any) -> tuple[float, ...]:
     items = vector(value, 3, "[0, 0, 1]")
     largest = max(abs(item) for item in items)
     if largest == 0:
-        raise fault(f"got {say(items)}, which has no direction; give a vector such as [0, 0, 1]")
+        raise fault(f"got {format_value(items)}, which has no direction; give a vector such as [0, 0, 1]")
     if not _is_unit(items):
         items = tuple(item / largest for item in items)
     return _normalised(items)
@@ -115,10 +117,12 @@ def _rotation(value: Any) -> tuple[float, ...]:
     items = vector(value, 4, "[1, 0, 0, 0]")
     length = math.hypot(*items)
     if length == 0:
-        raise fault(f"got {say(items)}, which is no rotation; give unit length, such as [1, 0, 0, 0]")
+        raise fault(
+            f"got {format_value(items)}, which is no rotation; give unit length, such as [1, 0, 0, 0]"
+        )
     if abs(length - 1) > _UNIT_TOLERANCE:
         unit = ", ".join(f"{item / length:.9g}" for item in items)
-        raise fault(f"got {say(items)} of length {length:.6g}; give unit length, such as [{unit}]")
+        raise fault(f"got {format_value(items)} of length {length:.6g}; give unit length, such as [{unit}]")
     return _normalised(items)
 
 
@@ -137,16 +141,22 @@ def _normalised(items: tuple[float, ...]) -> tuple[float, ...]:
 def _interval(value: Any) -> tuple[float, ...]:
     low, high = vector(value, 2, "[-1.6, 1.6]")
     if low >= high:
-        raise fault(f"got {say((low, high))}; give the lower limit first, such as {say_list(high, low)}")
+        raise fault(
+            f"got {format_value((low, high))}; give the lower limit first, such as {say_list(high, low)}"
+        )
     return low, high
 
 
 def _speeds(value: Any) -> tuple[float, ...]:
     low, high = vector(value, 2, "[0, 838]")
     if min(low, high) < 0:
-        raise fault(f"got {say((low, high))}, of which one is negative; give zero or more, as [0, 838]")
+        raise fault(
+            f"got {format_value((low, high))}, of which one is negative; give zero or more, as [0, 838]"
+        )
     if low >= high:
-        raise fault(f"got {say((low, high))}; give the lower speed first, such as {say_list(high, low)}")
+        raise fault(
+            f"got {format_value((low, high))}; give the lower speed first, such as {say_list(high, low)}"
+        )
     return low, high
 
 
@@ -157,24 +167,24 @@ def say_list(low: float, high: float) -> str:
 
 def _name(value: Any) -> str:
     if not isinstance(value, str):
-        raise fault(f"got {say(value)}; give a name in quotation marks")
+        raise fault(f"got {format_value(value)}; give a name in quotation marks")
     if not re.fullmatch(r"[\w-]+", value):
         raise fault(
-            f"got {say(value)}; give letters, digits, _ and - only, as in paths like rotors.front.axis"
+            f"got {format_value(value)}; give letters, digits, _ and - only, as in paths like rotors.front.axis"
         )
     return value
 
 
 def _title(value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise fault(f"got {say(value)}; give a name of one line in quotation marks")
+        raise fault(f"got {format_value(value)}; give a name of one line in quotation marks")
     return value
 
 
 Number = Annotated[float, BeforeValidator(number)]
 NonNegative = Annotated[float, BeforeValidator(_at_least_zero)]
 Positive = Annotated[float, BeforeValidator(_above_zero)]
-Share = Annotated[float, BeforeValidator(_share)]
+Fraction = Annotated[float, BeforeValidator(_fraction)]
 Vector = Annotated[tuple[float, float, float], BeforeValidator(_triple("[0, 0, 0.1]"))]
 Loads = Annotated[tuple[float, float, float], BeforeValidator(_loads)]
 Direction = Annotated[tuple[float, float, float], BeforeValidator(_direction)]
@@ -234,7 +244,7 @@ def _possible(value: Any) -> Six:
     smallest, middle, largest = principal_moments(inertia)
     slack = _TOLERANCE * max(abs(smallest), abs(largest))
     principal = f"{smallest:.4g}, {middle:.4g} and {largest:.4g}"
-    moments = f"got {say(inertia)}, whose principal moments are {principal}"
+    moments = f"got {format_value(inertia)}, whose principal moments are {principal}"
     order = "check units (kg m^2) and order (xx yy zz xy xz yz)"
     if smallest < -slack:
         raise fault(f"{moments}; none may be negative: {order}")
@@ -246,7 +256,7 @@ def _possible(value: Any) -> Six:
 def check_has_mass(mass: float, inertia: Six) -> None:
     """Refuse inertia without mass, which would silently count for nothing."""
     if mass == 0 and any(inertia):
-        raise fault(f"got inertia {say(inertia)} but no mass; give the mass in kg as well", "mass")
+        raise fault(f"got inertia {format_value(inertia)} but no mass; give the mass in kg as well", "mass")
 
 
 Inertia = Annotated[Six, BeforeValidator(_possible)]

@@ -95,10 +95,10 @@ class RigidAirframe:
             mass, inertia, torques.T, yaw.T, (k[:, None] * axes).T, turn, pose, lever, positions, names
         )
 
-    def accelerations(self, squares: Floats) -> Floats:
+    def accelerations(self, squared_speeds: Floats) -> Floats:
         """(T, 3) angular acceleration in rad/s2, without eq. (2)'s w x I w, of squared speeds (T, R)."""
-        return np.asarray(np.linalg.solve(self.inertia, self.torques @ squares.T).T)
+        return np.asarray(np.linalg.solve(self.inertia, self.torques @ squared_speeds.T).T)
 
-    def specific_forces(self, squares: Floats) -> Floats:
+    def specific_forces(self, squared_speeds: Floats) -> Floats:
         """(T, 3) specific force at the centre of mass in m/s2 of squared speeds (T, R)."""
-        return np.asarray(squares @ self.forces.T / self.mass)
+        return np.asarray(squared_speeds @ self.forces.T / self.mass)

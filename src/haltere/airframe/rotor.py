@@ -18,17 +18,17 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from haltere.airframe.errors import fault, say
+from haltere.airframe.errors import fault, format_value
 from haltere.airframe.fields import (
     ZERO,
     AirframePart,
     Direction,
+    Fraction,
     Inertia,
     Name,
     NonNegative,
     Number,
     Positive,
-    Share,
     Speeds,
     Vector,
     check_has_mass,
@@ -39,7 +39,7 @@ class Curve(AirframePart):
     """From command to steady speed, equations (5) and (6)."""
 
     kind: Literal["kappa", "quadratic"] = Field(description="its form", examples=['kind = "kappa"'])
-    value: Share = Field(description="the share k of the first term, 0..1", examples=["value = 0.46"])
+    value: Fraction = Field(description="the share k of the first term, 0..1", examples=["value = 0.46"])
 
 
 class Inflow(AirframePart):
@@ -92,5 +92,8 @@ class Rotor(AirframePart):
         check_has_mass(self.mass, self.inertia)
         idle, limits = self.idle_speed, self.speed_limits
         if idle is not None and limits is not None and idle >= limits[1]:
-            raise fault(f"got {say(idle)}; give less than the highest speed, {say(limits[1])}", "idle_speed")
+            raise fault(
+                f"got {format_value(idle)}; give less than the highest speed, {format_value(limits[1])}",
+                "idle_speed",
+            )
         return self

@@ -69,7 +69,7 @@ def dumps(airframe: Airframe) -> str:
     for key in _SENSORS:
         if len(data.get(key, ())) == 1:
             data[key] = data[key][0]
-    text = tomli_w.dumps(_plain(data))
+    text = tomli_w.dumps(_as_lists(data))
     return _ROWS.sub(_on_one_line, _NUMBERS.sub(_on_one_line, text))
 
 
@@ -86,10 +86,10 @@ def save(airframe: Airframe, path: str | PathLike[str], overwrite: bool = False)
     write_text(file, dumps(airframe), AirframeError)
 
 
-def _plain(value: Any) -> Any:
+def _as_lists(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    return [_plain(entry) for entry in value] if isinstance(value, tuple | list) else value
+        return {key: _as_lists(entry) for key, entry in value.items()}
+    return [_as_lists(entry) for entry in value] if isinstance(value, tuple | list) else value
 
 
 def _on_one_line(match: re.Match[str]) -> str:

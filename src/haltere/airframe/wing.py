@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from haltere.airframe.errors import fault, say
+from haltere.airframe.errors import fault, format_value
 from haltere.airframe.fields import AirframePart, Positive, Rotation, Vector, entries, number, row
 
 FORCES = {"body": ("CA", "CY", "CN"), "wind": ("CD", "CC", "CL")}
@@ -27,11 +27,15 @@ def _angles(value: Any, largest: float, words: str) -> tuple[float, ...]:
     angles = row(entries(value))
     for i, angle in enumerate(angles):
         if abs(angle) > largest + _ROUNDING:
-            raise fault(f"got {say(angle)}; give radians from {words}", i)
+            raise fault(f"got {format_value(angle)}; give radians from {words}", i)
         if i and angle <= angles[i - 1]:
-            raise fault(f"got {say(angle)} after {say(angles[i - 1])}; give increasing angles", i)
+            raise fault(
+                f"got {format_value(angle)} after {format_value(angles[i - 1])}; give increasing angles", i
+            )
     if len(angles) < 2:
-        raise fault(f"got {say(angles)}; give two angles or more, or leave it out for constant coefficients")
+        raise fault(
+            f"got {format_value(angles)}; give two angles or more, or leave it out for constant coefficients"
+        )
     return angles
 
 
@@ -45,7 +49,7 @@ def _beta(value: Any) -> tuple[float, ...] | None:
 
 def _entries_at(line: Any, index: int) -> list[Any]:
     if not isinstance(line, list | tuple):
-        raise fault(f"got {say(line)} among rows; give a list over beta for each angle alpha", index)
+        raise fault(f"got {format_value(line)} among rows; give a list over beta for each angle alpha", index)
     return list(line)
 
 
@@ -117,7 +121,7 @@ class Coefficients(AirframePart):
 
 
 class WingFrame(AirframePart):
-    """Where a frame sits on its body or link, and how it is turned against it."""
+    """Where a frame sits on its body or link, and how it is rotated against it."""
 
     position: Vector = Field((0.0, 0.0, 0.0), description="origin in the frame of the carrier, m")
     wxyz: Rotation = Field((1.0, 0.0, 0.0, 0.0), description="rotation against the carrier, unit quaternion")

@@ -92,7 +92,7 @@ def import_(
 ) -> None:
     """Make an airframe file of a description by others."""
     from haltere.airframe import AirframeError, dumps, save
-    from haltere.airframe.foreign import Given, read_foreign
+    from haltere.airframe.foreign import ImportOptions, read_foreign
 
     moments = None
     if inertia is not None:
@@ -102,7 +102,7 @@ def import_(
             raise AirframeError(f"--inertia {inertia!r}; give three numbers such as 0.02,0.02,0.04") from None
         moments = (xx, yy, zz)
     words = tuple(word.strip().lower() for word in rotors.split(",") if word.strip())
-    given = Given(mass, moments, thrust_coefficient, torque_ratio, max_speed, words)
+    given = ImportOptions(mass, moments, thrust_coefficient, torque_ratio, max_speed, words)
     airframe, notes = read_foreign(file, given)
     if out is not None:
         save(airframe, out, overwrite)

@@ -30,7 +30,7 @@ FULL = 1.02
 """Largest share of the stall torque that a reading can have, with rounding."""
 STRAIGHT = 0.25
 """N m/kg: lever times specific force below which the arm shows no mass."""
-MOVED = 0.03
+MOTION = 0.03
 """rad: a goal or angle that goes further than this has moved."""
 FEW = 8
 """Readings in each direction that a comparison needs."""
@@ -50,7 +50,7 @@ def payload_faults(belief: ArmBelief, record: ArmRecord) -> tuple[Finding, ...]:
 
 def _zero(record: ArmRecord, names: tuple[str, ...]) -> list[Finding]:
     still = np.abs(record.load).max(axis=-2) < 1.5 / REPORT_STEPS
-    moves = np.ptp(record.angle, axis=-2) > MOVED
+    moves = np.ptp(record.angle, axis=-2) > MOTION
     return [
         Finding(
             "load-zero",
@@ -73,7 +73,7 @@ def _frozen(record: ArmRecord, names: tuple[str, ...]) -> list[Finding]:
         others = np.delete(travel, j)
         wanted = asked[j] if record.goal is not None else (others.max() if others.size else 0.0)
         flat = np.ptp(record.load[:, j]) < 1.5 / REPORT_STEPS
-        if travel[j] == 0.0 and flat and wanted > MOVED:
+        if travel[j] == 0.0 and flat and wanted > MOTION:
             found.append(
                 Finding(
                     "servo-frozen",
@@ -143,7 +143,7 @@ def _laws(belief: ArmBelief, record: ArmRecord) -> _Laws:
     score = np.zeros((joints, joints))
     both = (np.sum(slides > 0, axis=-2) >= FEW) & (np.sum(slides < 0, axis=-2) >= FEW)
     if record.goal is not None:
-        both = both | (np.ptp(record.goal, axis=-2) > MOVED)
+        both = both | (np.ptp(record.goal, axis=-2) > MOTION)
     for i in range(joints):
         load = record.load[:, i] - record.load[:, i].mean()
         size = np.sqrt(np.mean(load**2)) or 1.0
@@ -185,7 +185,7 @@ def _loads(belief: ArmBelief, record: ArmRecord, names: tuple[str, ...]) -> list
             "load-sign",
             f"{name}: lifting reads less than giving way (correlation of load and position error "
             f"{laws.score[j, j]:.2f})",
-            "turn the sign of this joint's load: it must count along the joint's axis",
+            "reverse the sign of this joint's load: it must count along the joint's axis",
             True,
             ("joints.load",),
         )

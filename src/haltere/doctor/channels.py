@@ -19,7 +19,7 @@ from haltere.flight import Channel, Flight
 from haltere.flight.resampling import runs_of_true
 from haltere.foundation.numbers import Bools
 
-MISSING_SHARE = 0.01
+MISSING_FRACTION = 0.01
 STUCK_SECONDS = 0.5
 STUCK_SAMPLES = 25
 CLIP_COUNT = 6
@@ -49,7 +49,7 @@ def check_signals(
 
 def _missing(channel: Channel) -> Iterator[Finding]:
     share = 1.0 - float(np.mean(channel.finite))
-    if share > MISSING_SHARE:
+    if share > MISSING_FRACTION:
         bad = np.mean(~np.isfinite(channel.values), axis=0)
         worst = ", ".join(f"{_label(channel, i)} {100 * bad[i]:.1f} %" for i in np.flatnonzero(bad).tolist())
         yield Finding(
@@ -144,7 +144,7 @@ def _blanked(name: str, start: int, stop: int) -> Mend:
 
 
 def _moving(flight: Flight, channel: Channel) -> Bools:
-    """Where the vehicle turns or its motors are worked, at the samples of a channel."""
+    """Where the vehicle rotates or its motors are worked, at the samples of a channel."""
     moves = np.zeros(len(channel), bool)
     for name, least in (("imu.gyro", 0.05), ("rotors.command", 5e-3)):
         if name not in flight or name == channel.name or len(flight[name]) < 30:
@@ -268,7 +268,7 @@ def _vibration(channel: Channel, measures: dict[str, float]) -> Iterator[Finding
 GAP_SECONDS = 0.05
 """Shortest gap worth a finding: filters and derivatives across a shorter one are still sound, s."""
 GAP_INTERVALS = 5.0
-HELD_SHARE = 0.6
+REPEATED_FRACTION = 0.6
 """Share of samples equal to the one before, beyond which a channel counts as held."""
 SLOW = 100.0
 """A true rate above this, Hz, is fast enough whatever the log repeats."""
@@ -305,7 +305,7 @@ def check_time(
         )
     for name in FAST:
         if name in flight:
-            yield from _held(flight[name], measures)
+            yield from _repeated(flight[name], measures)
     for note in flight.notes:
         if note.startswith(("clock jump:", "order:", "truncated:", "broken:")):
             kind, said = note.split(": ", 1)
@@ -325,7 +325,7 @@ def _longer_side(before: int, after: int) -> Mend:
     return mend
 
 
-def _held(channel: Channel, measures: dict[str, float]) -> Iterator[Finding]:
+def _repeated(channel: Channel, measures: dict[str, float]) -> Iterator[Finding]:
     """Yield a finding if a sensor repeats the sample before where it changes quickly: it is slower than its log."""
     values = channel.values.reshape(len(channel), -1)
     window = max(int(0.25 * channel.rate), 10)
@@ -341,7 +341,7 @@ def _held(channel: Channel, measures: dict[str, float]) -> Iterator[Finding]:
     share = float(np.mean(np.all(steps[lively] == 0.0, axis=2)))
     true_rate = channel.rate * (1.0 - share)
     measures[f"{channel.name}.true_rate"] = true_rate
-    if share > HELD_SHARE and true_rate < SLOW:
+    if share > REPEATED_FRACTION and true_rate < SLOW:
         yield Finding(
             "held",
             f"{channel.name}: {100 * share:.0f} % of the samples repeat the one before while it changes: its true "

@@ -6,8 +6,8 @@ free positive gain:
 
     (1)  R2(P) = max(b_P.X'y, 0)^2 / (b_P.X'X b_P  y'y)
 
-Rotors that speed up turn the body the other way as well. With Z their accelerations (T, R) and signs c, the share that
-both explain, each with a free positive gain:
+Rotors that speed up rotate the body the other way as well. With Z their accelerations (T, R) and signs c, the fraction
+that both explain, each with a free positive gain:
 
     (2)  R2(b, c) = 1 - min over g, h >= 0 of |y - g X b - h Z c|^2 / y'y
 """
@@ -26,42 +26,42 @@ STRENGTH = 0.3
 """Relative, by which a rotor may be weaker or stronger than described."""
 
 
-def rows_of(moved: SmoothedMotion, nominal: RigidAirframe | None) -> Floats | None:
+def rows_of(motion: SmoothedMotion, nominal: RigidAirframe | None) -> Floats | None:
     """Return (T, 6): angular acceleration with the gyroscopic part added, and specific force; NaN where unknown."""
-    if moved.gyro is None or moved.turn is None:
+    if motion.gyro is None or motion.angular_acceleration is None:
         return None
-    turn = moved.turn
+    turn = motion.angular_acceleration
     if nominal is not None:
-        swirl = np.cross(moved.gyro, moved.gyro @ nominal.inertia.T)
+        swirl = np.cross(motion.gyro, motion.gyro @ nominal.inertia.T)
         turn = turn + np.linalg.solve(nominal.inertia, swirl.T).T
-    force = moved.accel if moved.accel is not None else np.zeros_like(turn)
+    force = motion.accel if motion.accel is not None else np.zeros_like(turn)
     return np.hstack([low_pass_over_gaps(turn, BAND), low_pass_over_gaps(force, BAND)])
 
 
-def flying(squares: Floats) -> np.ndarray:
+def flying(squared_speeds: Floats) -> np.ndarray:
     """(T,) where the rotors pull: squared speeds (T, R) beyond a quarter of what is usual in flight."""
-    total = np.nansum(squares, axis=1)
+    total = np.nansum(squared_speeds, axis=1)
     return np.asarray(total > 0.25 * np.nanpercentile(total, 80))
 
 
 class EffectFit:
     """Squared speeds and motion on the common clock, means removed, and their products."""
 
-    def __init__(self, source: Channel, moved: SmoothedMotion, nominal: RigidAirframe) -> None:
-        rows = rows_of(moved, nominal)
-        speeds = smooth(source, moved.time)
-        squares = low_pass_over_gaps(speeds**2, BAND)
+    def __init__(self, source: Channel, motion: SmoothedMotion, nominal: RigidAirframe) -> None:
+        rows = rows_of(motion, nominal)
+        speeds = smooth(source, motion.time)
+        squared_speeds = low_pass_over_gaps(speeds**2, BAND)
         rises = low_pass_over_gaps(np.gradient(speeds, 1.0 / RATE, axis=0), BAND)
         self.enough = rows is not None
         if rows is None:
             return
-        good = finite_rows(rows, squares, rises) & flying(squares)
+        good = finite_rows(rows, squared_speeds, rises) & flying(squared_speeds)
         edge = int(0.3 * RATE)
         good[:edge] = good[-edge:] = False
         self.enough = int(good.sum()) >= 200
         if not self.enough:
             return
-        X, Y, Z = (part[good] - part[good].mean(axis=0) for part in (squares, rows, rises))
+        X, Y, Z = (part[good] - part[good].mean(axis=0) for part in (squared_speeds, rows, rises))
         self.X, self.Y, self.Z = X, Y, Z
         self.XX, self.XY, self.YY = X.T @ X, X.T @ Y, np.sum(Y**2, axis=0)
         tilt = np.linalg.solve(nominal.inertia, nominal.torques)

@@ -68,8 +68,8 @@ def scaled(names: tuple[str, ...], factor: float) -> Mend:
     return mapped(names, lambda values: np.asarray(values * factor))
 
 
-def turned(names: tuple[str, ...], matrix: Floats) -> Mend:
-    """Return the remedy that turns vectors (T, 3) of these channels by a matrix (3, 3)."""
+def rotated(names: tuple[str, ...], matrix: Floats) -> Mend:
+    """Return the remedy that rotates vectors (T, 3) of these channels by a matrix (3, 3)."""
     return mapped(names, lambda values: np.asarray(values @ matrix.T))
 
 

@@ -1,9 +1,9 @@
 """Checks of units and axes of accelerometer, gyroscope and attitude, against each other and against gravity.
 
-With gyro w in body axes and attitude R of the body, whatever the vehicle, w = w_q(R): the attitude turns as the gyro
+With gyro w in body axes and attitude R of the body, whatever the vehicle, w = w_q(R): the attitude rotates as the gyro
 says. Each convention that logs are known to get wrong is tried, and the one that makes this hold best is compared
-with the record as it stands; an IMU that is turned by any angle shows as one turn that makes it hold. The length of
-the mean force tells g from m/s2.
+with the record as it stands; an IMU that is rotated by any angle shows as one rotation that makes it hold. The length
+of the mean force tells g from m/s2.
 
 Gravity tells which way is up, and in which unit the gyro reads. With specific force f in body axes, position p and
 up e_z:
@@ -12,7 +12,7 @@ up e_z:
     (2)  p'' = R f - g e_z
 
 Where (1) comes out as -g e_z, the sign in (2), or that of the torques that the nominal rotors exert, tells axes
-that point down from an accelerometer with its sign reversed. Without attitude a force turned by the integrated
+that point down from an accelerometer with its sign reversed. Without attitude a force rotated by the integrated
 gyro must still keep its direction over seconds, which a gyro in deg/s taken as rad/s destroys.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.rigid import RigidAirframe
-from haltere.doctor.finding import Finding, Mend, Undecided, mapped, scaled, turned
+from haltere.doctor.finding import Finding, Mend, Undecided, mapped, rotated, scaled
 from haltere.doctor.motion import (
     DOWN,
     IMU,
@@ -34,9 +34,9 @@ from haltere.doctor.motion import (
     finite_rows,
     in_body,
     low_pass_over_gaps,
-    motion,
     read_as,
     smooth,
+    smoothed_motion,
 )
 from haltere.flight import Flight
 from haltere.flight.rotations import angular_rates, matrices_from_wxyz, unwrap
@@ -49,13 +49,13 @@ FASTEST = np.deg2rad(2000.0)
 
 def check_gravity(
     flight: Flight,
-    moved: SmoothedMotion,
+    motion: SmoothedMotion,
     reading: AttitudeReading,
     force: Floats,
     nominal: RigidAirframe | None,
 ) -> Iterator[Finding | Undecided]:
     """Yield what the mean force in world axes, eq. (1), says of the accelerometer."""
-    R = matrices_from_wxyz(read_as(moved.wxyz, reading.order, reading.inverse))  # type: ignore[arg-type]
+    R = matrices_from_wxyz(read_as(motion.wxyz, reading.order, reading.inverse))  # type: ignore[arg-type]
     body = force @ DOWN if reading.down else force
     world = np.einsum("tij,tj->ti", R, body)
     good = finite_rows(world)
@@ -64,49 +64,49 @@ def check_gravity(
     if np.linalg.norm(mean) < 0.35 * G and span > 6.0:
         yield Finding(
             "gravity-missing",
-            f"imu.accel: turned into the world it averages to {np.linalg.norm(mean):.2f} m/s2 over {span:.0f} s, "
+            f"imu.accel: rotated into the world it averages to {np.linalg.norm(mean):.2f} m/s2 over {span:.0f} s, "
             "which a vehicle that does not fall cannot have; gravity was taken off",
             f"add {G} m/s2 along the attitude's vertical, or log the raw accelerometer",
             True,
             ("imu.accel",),
         )
     elif mean[2] < -0.6 * G:
-        sign = _force_sign(moved, world)
-        torque = _torque_signs(flight, moved, nominal) if sign is None else None
-        yield _downward(flight, moved, mean[2], sign, torque)
+        sign = _force_sign(motion, world)
+        torque = _torque_signs(flight, motion, nominal) if sign is None else None
+        yield _downward(flight, motion, mean[2], sign, torque)
 
 
 def without_attitude(
-    flight: Flight, moved: SmoothedMotion, nominal: RigidAirframe | None, force: Floats | None
+    flight: Flight, motion: SmoothedMotion, nominal: RigidAirframe | None, force: Floats | None
 ) -> Iterator[Finding | Undecided]:
     """Yield what magnitudes and signs alone tell."""
     if force is None:
         return
-    good = finite_rows(force) & _in_flight(flight, moved)
+    good = finite_rows(force) & _in_flight(flight, motion)
     mean = np.mean(force[good], axis=0) if good.sum() > 3.0 * RATE else np.zeros(3)
-    if moved.gyro is not None:
-        gain = _torque_gain(flight, moved, nominal, force)
+    if motion.gyro is not None:
+        gain = _torque_gain(flight, motion, nominal, force)
         if gain is not None and 25.0 < gain < 130.0:
             yield Finding(
                 "gyro-unit", f"imu.gyro: its derivative is {gain:.0f} times what the nominal rotors and inertia give: "
                 "it is in deg/s", "multiply by pi/180", True, ("imu.gyro",), scaled(("imu.gyro",), UNITS["deg/s"]),
             )  # fmt: skip
         elif gain is None:
-            yield from _gyro_unit(moved.gyro, force)
+            yield from _gyro_unit(motion.gyro, force)
     if mean[2] < -0.6 * G:
-        yield _downward(flight, moved, float(mean[2]), None, _torque_signs(flight, moved, nominal))
+        yield _downward(flight, motion, float(mean[2]), None, _torque_signs(flight, motion, nominal))
     yield Undecided(
         "attitude-axes",
-        "there is no attitude that turns enough to compare the axes of the IMU with",
+        "there is no attitude that rotates enough to compare the axes of the IMU with",
         "log an attitude or a pose, and fly so that the vehicle tilts and yaws",
     )
 
 
-def _force_sign(moved: SmoothedMotion, world: Floats) -> float | None:
+def _force_sign(motion: SmoothedMotion, world: Floats) -> float | None:
     """Return the sign with which the horizontal force drives the horizontal motion, eq. (2); None if unseen."""
-    if moved.position is None:
+    if motion.position is None:
         return None
-    place = low_pass_over_gaps(moved.position, 1.5)
+    place = low_pass_over_gaps(motion.position, 1.5)
     pushed = np.gradient(np.gradient(place, 1.0 / RATE, axis=0), 1.0 / RATE, axis=0)
     smooth_force = low_pass_over_gaps(world, 1.5)
     good = finite_rows(pushed, smooth_force)
@@ -120,25 +120,25 @@ def _force_sign(moved: SmoothedMotion, world: Floats) -> float | None:
     return float(np.sign(correlation)) if abs(correlation) > 0.4 else None
 
 
-def _torque_signs(flight: Flight, moved: SmoothedMotion, nominal: RigidAirframe | None) -> Floats | None:
-    """Return the sign (3,) with which the nominal torques turn the vehicle about each axis; 0 where unseen."""
+def _torque_signs(flight: Flight, motion: SmoothedMotion, nominal: RigidAirframe | None) -> Floats | None:
+    """Return the sign (3,) with which the nominal torques rotate the vehicle about each axis; 0 where unseen."""
     speed = flight.channels.get("rotors.speed") or flight.channels.get("rotors.command")
-    if nominal is None or speed is None or moved.turn is None or speed.values.ndim != 2:
+    if nominal is None or speed is None or motion.angular_acceleration is None or speed.values.ndim != 2:
         return None
     if speed.values.shape[1] != len(nominal.names):
         return None
-    expected = low_pass_over_gaps(nominal.accelerations(smooth(speed, moved.time) ** 2), 8.0)
-    seen = low_pass_over_gaps(moved.turn, 8.0)
-    good = finite_rows(expected, seen)
+    expected = low_pass_over_gaps(nominal.accelerations(smooth(speed, motion.time) ** 2), 8.0)
+    measured = low_pass_over_gaps(motion.angular_acceleration, 8.0)
+    good = finite_rows(expected, measured)
     if good.sum() < 100:
         return None
-    a, b = expected[good] - expected[good].mean(axis=0), seen[good] - seen[good].mean(axis=0)
+    a, b = expected[good] - expected[good].mean(axis=0), measured[good] - measured[good].mean(axis=0)
     c = np.sum(a * b, axis=0) / np.maximum(np.sqrt(np.sum(a * a, axis=0) * np.sum(b * b, axis=0)), 1e-12)
     return np.asarray(np.where(np.abs(c) > 0.35, np.sign(c), 0.0))
 
 
 def _torque_gain(
-    flight: Flight, moved: SmoothedMotion, nominal: RigidAirframe | None, force: Floats
+    flight: Flight, motion: SmoothedMotion, nominal: RigidAirframe | None, force: Floats
 ) -> float | None:
     """Return how many times larger roll and pitch accelerate than the nominal torques say; None if unseen.
 
@@ -148,21 +148,21 @@ def _torque_gain(
     if (
         nominal is None
         or speed is None
-        or moved.turn is None
+        or motion.angular_acceleration is None
         or speed.values.shape[1:] != (len(nominal.names),)
     ):
         return None
-    squares = smooth(speed, moved.time) ** 2
-    expected, seen = (
+    squares = smooth(speed, motion.time) ** 2
+    expected, measured = (
         low_pass_over_gaps(nominal.accelerations(squares), 8.0)[:, :2],
-        low_pass_over_gaps(moved.turn, 8.0)[:, :2],
+        low_pass_over_gaps(motion.angular_acceleration, 8.0)[:, :2],
     )
-    good = finite_rows(expected, seen, force) & _in_flight(flight, moved)
+    good = finite_rows(expected, measured, force) & _in_flight(flight, motion)
     if good.sum() < 200:
         return None
     pull = np.linalg.norm(nominal.specific_forces(squares[good]), axis=1)
     scale = float(np.median(np.linalg.norm(force[good], axis=1) / np.maximum(pull, 1e-12)))
-    a, b = expected[good] - expected[good].mean(axis=0), seen[good] - seen[good].mean(axis=0)
+    a, b = expected[good] - expected[good].mean(axis=0), measured[good] - measured[good].mean(axis=0)
     correlation = abs(float(np.sum(a * b))) / np.sqrt(float(np.sum(a * a) * np.sum(b * b)) + 1e-30)
     if correlation < 0.6:
         return None
@@ -170,7 +170,7 @@ def _torque_gain(
 
 
 def _downward(
-    flight: Flight, moved: SmoothedMotion, mean: float, sign: float | None, torque: Floats | None
+    flight: Flight, motion: SmoothedMotion, mean: float, sign: float | None, torque: Floats | None
 ) -> Finding:
     """Return the finding for a force that points down: axes, or the sign of the accelerometer."""
     evidence = f"imu.accel: the mean force in level flight is {mean:.2f} m/s2 along z, where +{G:.2f} is to be expected"
@@ -183,24 +183,24 @@ def _downward(
         if torque[0] > 0.0 and torque[1] < 0.0:
             return Finding(
                 "imu-axes", f"{evidence}, and pitch answers the rotors with the wrong sign: FRD axes",
-                "reverse y and z", True, IMU, turned(IMU, DOWN),
+                "reverse y and z", True, IMU, rotated(IMU, DOWN),
             )  # fmt: skip
         if torque[0] > 0.0 and torque[1] > 0.0:
             return Finding(
                 "gravity-sign", f"{evidence}, while roll and pitch answer the rotors rightly", "reverse its sign", True,
                 ("imu.accel",), scaled(("imu.accel",), -1.0),
             )  # fmt: skip
-    if sign is not None and moved.wxyz is not None:
+    if sign is not None and motion.wxyz is not None:
         return Finding(
             "axes-ned", f"{evidence}, and the motion agrees: all of it is in FRD and NED axes",
-            "reverse y and z of the IMU, turn attitude and position into ENU and FLU", True,
-            (*IMU, moved.attitude_name), _from_ned(moved.attitude_name),
+            "reverse y and z of the IMU, rotate attitude and position into ENU and FLU", True,
+            (*IMU, motion.attitude_name), _from_ned(motion.attitude_name),
         )  # fmt: skip
     return Finding(
         "gravity-sign",
         f"{evidence}: either its sign is reversed, or the IMU is in FRD axes; a mirror image of the "
         "vehicle would move alike, so this log cannot tell which",
-        "give the airframe (rotor places tell it apart), or a log with attitude and position",
+        "give the airframe (rotor positions distinguish the two), or a log with attitude and position",
         False,
         ("imu.accel",),
         scaled(("imu.accel",), -1.0),
@@ -219,29 +219,29 @@ def _from_ned(attitude: str) -> Mend:
         return np.stack([-b, a, d, -c], axis=1)
 
     def mend(flight: Flight) -> Flight:
-        flight = turned(IMU, DOWN)(flight)
+        flight = rotated(IMU, DOWN)(flight)
         flight = mapped((attitude,), turn)(flight)
         return mapped((place,), lambda p: np.asarray(p[:, [1, 0, 2]] * [1.0, 1.0, -1.0]))(flight)
 
     return mend
 
 
-def _in_flight(flight: Flight, moved: SmoothedMotion) -> Bools:
+def _in_flight(flight: Flight, motion: SmoothedMotion) -> Bools:
     """Where the rotors work, as far as the record tells; a body that is held in a hand may point anywhere."""
     for name in ("rotors.speed", "rotors.command"):
         if name in flight and flight[name].values.ndim == 2 and len(flight[name]) > 20:
-            total = np.nansum(smooth(flight[name], moved.time), axis=1)
+            total = np.nansum(smooth(flight[name], motion.time), axis=1)
             return np.asarray(total > max(0.4 * float(np.nanpercentile(total, 90)), 1e-6))
-    return np.ones(len(moved.time), bool)
+    return np.ones(len(motion.time), bool)
 
 
 def _gyro_unit(gyro: Floats, force: Floats) -> Iterator[Finding | Undecided]:
-    """Yield whether the gyro is in deg/s, told by the force that it turns."""
+    """Yield whether the gyro is in deg/s, by the force that it rotates."""
     as_is, as_deg = _steadiness(gyro, force), _steadiness(gyro * UNITS["deg/s"], force)
     squares = np.sum(gyro**2, axis=1)
     rms = float(np.sqrt(np.mean(squares[np.isfinite(squares)]))) if np.any(np.isfinite(squares)) else 0.0
     kept = f"{100 * as_is:.0f} % of its length over 2 s, {100 * as_deg:.0f} % if in deg/s"
-    said = f"turned by the integrated gyro, the force keeps {kept}"
+    said = f"rotated by the integrated gyro, the force keeps {kept}"
     if as_is < 0.75 and as_deg > 0.9 and rms > 2.0:
         # A vehicle that tumbles under thrust keeps the force to its own axes, too, but no gyro turns that fast.
         peak = float(np.nanmax(np.abs(gyro), initial=0.0))
@@ -252,7 +252,7 @@ def _gyro_unit(gyro: Floats, force: Floats) -> Iterator[Finding | Undecided]:
         )  # fmt: skip
     elif rms < 0.05:
         yield Undecided(
-            "gyro-unit", f"the vehicle hardly turns ({rms:.3f} rms)", "fly so that it tilts and yaws"
+            "gyro-unit", f"the vehicle hardly rotates ({rms:.3f} rms)", "fly so that it tilts and yaws"
         )
 
 
@@ -281,7 +281,7 @@ def _steadiness(gyro: Floats, force: Floats, span: float = 2.0) -> float:
 BAND = 2.0
 """Frequencies below this, Hz, are compared: attitudes are sampled slowly and their derivative is noisy above."""
 LIVELY = 0.05
-"""Rate of turn, rad/s rms, below which the axes cannot be compared."""
+"""Angular rate, rad/s rms, below which the axes cannot be compared."""
 LAGS = range(-20, 21, 2)
 FIT, WORSE = 0.35, 2.5
 
@@ -291,31 +291,31 @@ def check_imu(
 ) -> Iterator[Finding | Undecided]:
     """Yield what is wrong with units and axes."""
     nominal = RigidAirframe.from_airframe(airframe) if airframe is not None else None
-    moved = motion(flight)
-    if moved is None:
+    motion = smoothed_motion(flight)
+    if motion is None:
         return
     if nominal is not None:
-        moved = in_body(moved, nominal)
-    units = list(_accel_unit(moved, measures))
+        motion = in_body(motion, nominal)
+    units = list(_accel_unit(motion, measures))
     yield from units
     factor = G if any(f.kind == "accel-unit" for f in units) else 1.0
-    force = None if moved.accel is None else moved.accel * factor
-    best, asis = _best(moved)
+    force = None if motion.accel is None else motion.accel * factor
+    best, asis = _best(motion)
     if best is None or asis is None:
-        yield from without_attitude(flight, moved, nominal, force)
+        yield from without_attitude(flight, motion, nominal, force)
         return
-    measures["attitude.unexplained"] = asis.left
-    yield from _readings(flight, moved, best, asis, force)
-    trusted = best if best.left < FIT else asis
-    if force is not None and trusted.left < FIT:
-        yield from check_gravity(flight, moved, trusted, force, nominal)
+    measures["attitude.unexplained"] = asis.residual
+    yield from _readings(flight, motion, best, asis, force)
+    trusted = best if best.residual < FIT else asis
+    if force is not None and trusted.residual < FIT:
+        yield from check_gravity(flight, motion, trusted, force, nominal)
 
 
-def _accel_unit(moved: SmoothedMotion, measures: dict[str, float]) -> Iterator[Finding]:
-    """Yield whether the accelerometer is in g, told by the length of its steady part."""
-    if moved.accel is None:
+def _accel_unit(motion: SmoothedMotion, measures: dict[str, float]) -> Iterator[Finding]:
+    """Yield whether the accelerometer is in g, by the length of its steady part."""
+    if motion.accel is None:
         return
-    force = moved.accel[finite_rows(moved.accel)]
+    force = motion.accel[finite_rows(motion.accel)]
     if len(force) < 100:
         return
     size = np.linalg.norm(force, axis=1)
@@ -336,31 +336,31 @@ def _accel_unit(moved: SmoothedMotion, measures: dict[str, float]) -> Iterator[F
         )
 
 
-def _best(moved: SmoothedMotion) -> tuple[AttitudeReading | None, AttitudeReading | None]:
+def _best(motion: SmoothedMotion) -> tuple[AttitudeReading | None, AttitudeReading | None]:
     """Return the reading that fits best and the one as the record stands; None if the axes cannot be compared."""
-    if moved.wxyz is None or moved.gyro is None:
+    if motion.wxyz is None or motion.gyro is None:
         return None, None
-    gyro = low_pass_over_gaps(moved.gyro, BAND)
+    gyro = low_pass_over_gaps(motion.gyro, BAND)
     readings: list[AttitudeReading] = []
     for order, inverse in product(("wxyz", "xyzw"), (False, True)):
-        seen = low_pass_over_gaps(angular_rates(unwrap(read_as(moved.wxyz, order, inverse)), RATE), BAND)
+        measured = low_pass_over_gaps(angular_rates(unwrap(read_as(motion.wxyz, order, inverse)), RATE), BAND)
         for down, unit in product((False, True), UNITS):
             expected = gyro * UNITS[unit] @ (DOWN if down else np.eye(3))
-            readings.append(AttitudeReading(order, inverse, down, unit, _unexplained(seen, expected)))
+            readings.append(AttitudeReading(order, inverse, down, unit, _unexplained(measured, expected)))
     asis = next(
         r for r in readings if (r.order, r.inverse, r.down, r.unit) == ("wxyz", False, False, "rad/s")
     )
-    best = min(readings, key=lambda r: r.left)
-    best = asis if asis.left < FIT or asis.left < WORSE * best.left else best
-    return (best, asis) if np.isfinite(asis.left) else (None, None)
+    best = min(readings, key=lambda r: r.residual)
+    best = asis if asis.residual < FIT or asis.residual < WORSE * best.residual else best
+    return (best, asis) if np.isfinite(asis.residual) else (None, None)
 
 
-def _unexplained(seen: Floats, expected: Floats) -> float:
+def _unexplained(measured: Floats, expected: Floats) -> float:
     """Return the smallest |seen - expected|^2 / |seen|^2 over small delays; NaN if there is too little motion."""
-    good = finite_rows(seen, expected)
+    good = finite_rows(measured, expected)
     if good.sum() < 100:
         return np.nan
-    power = float(np.mean(seen[good] ** 2)) * 3.0
+    power = float(np.mean(measured[good] ** 2)) * 3.0
     if power < LIVELY**2:
         return np.nan
     left = []
@@ -368,20 +368,21 @@ def _unexplained(seen: Floats, expected: Floats) -> float:
         late = np.roll(expected, lag, axis=0)
         use = good & np.roll(good, lag)
         use[: abs(lag)] = use[len(use) - abs(lag) :] = False
-        apart = seen[use] - late[use]
+        apart = measured[use] - late[use]
         left.append(float(np.mean((apart - np.mean(apart, axis=0)) ** 2)) * 3.0 / power)
     return min(left)
 
 
 def _readings(
-    flight: Flight, moved: SmoothedMotion, best: AttitudeReading, asis: AttitudeReading, force: Floats | None
+    flight: Flight, motion: SmoothedMotion, best: AttitudeReading, asis: AttitudeReading, force: Floats | None
 ) -> Iterator[Finding | Undecided]:
     """Yield findings for each way in which the best reading differs from the record."""
-    name = moved.attitude_name
-    shares = f"{100 * (1 - best.left):.0f} % of the turning if so, to {100 * max(0, 1 - asis.left):.0f} % as it stands"
+    name = motion.attitude_name
+    if_so, as_is = 100 * (1 - best.residual), 100 * max(0, 1 - asis.residual)
+    shares = f"{if_so:.0f} % of the angular rate if so, to {as_is:.0f} % as it stands"
     said = f"{name} and imu.gyro agree to {shares}"
-    if best is asis or best.left > FIT:
-        yield from _rotated(moved, name, asis.left)
+    if best is asis or best.residual > FIT:
+        yield from _rotated(motion, name, asis.residual)
         return
     if best.unit == "deg/s":
         yield Finding(
@@ -395,29 +396,29 @@ def _readings(
         )  # fmt: skip
     if best.inverse:
         yield Finding(
-            "quaternion-inverse", f"{name} turns the world into the body: {said}", "take its inverse", True, (name,),
+            "quaternion-inverse", f"{name} rotates the world into the body: {said}", "take its inverse", True, (name,),
             mapped((name,), lambda v: np.asarray(v * [1.0, -1.0, -1.0, -1.0])),
         )  # fmt: skip
     if best.down:
         whose: tuple[str, ...] = IMU
         if force is not None:
-            R = matrices_from_wxyz(read_as(moved.wxyz, best.order, best.inverse))  # type: ignore[arg-type]
+            R = matrices_from_wxyz(read_as(motion.wxyz, best.order, best.inverse))  # type: ignore[arg-type]
             good = finite_rows(R, force)
             whose = (
                 IMU if np.mean(np.einsum("tij,tj->ti", R, force)[good], axis=0)[2] < 0.0 else ("imu.gyro",)
             )
         yield Finding(
             "imu-axes", f"{' and '.join(whose)} are in FRD axes, the attitude in FLU: {said}", "reverse y and z", True,
-            whose, turned(whose, DOWN),
+            whose, rotated(whose, DOWN),
         )  # fmt: skip
 
 
-def _rotated(moved: SmoothedMotion, name: str, asis: float) -> Iterator[Finding | Undecided]:
-    """Yield by which turn the IMU differs from the attitude's body, where one turn explains the difference."""
-    seen = low_pass_over_gaps(angular_rates(moved.wxyz, RATE), BAND)  # type: ignore[arg-type]
-    gyro = low_pass_over_gaps(moved.gyro, BAND)  # type: ignore[arg-type]
-    good = finite_rows(seen, gyro)
-    a, b = seen[good] - seen[good].mean(axis=0), gyro[good] - gyro[good].mean(axis=0)
+def _rotated(motion: SmoothedMotion, name: str, asis: float) -> Iterator[Finding | Undecided]:
+    """Yield by which rotation the IMU differs from the attitude's body, where one explains the difference."""
+    measured = low_pass_over_gaps(angular_rates(motion.wxyz, RATE), BAND)  # type: ignore[arg-type]
+    gyro = low_pass_over_gaps(motion.gyro, BAND)  # type: ignore[arg-type]
+    good = finite_rows(measured, gyro)
+    a, b = measured[good] - measured[good].mean(axis=0), gyro[good] - gyro[good].mean(axis=0)
     U, _, Vt = np.linalg.svd(a.T @ b)
     M = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
     left = float(np.sum((a - b @ M.T) ** 2) / np.sum(a**2))
@@ -427,17 +428,17 @@ def _rotated(moved: SmoothedMotion, name: str, asis: float) -> Iterator[Finding 
         axis = axis / max(float(np.linalg.norm(axis)), 1e-12)
         yield Finding(
             "imu-rotated",
-            f"imu.gyro is turned against {name} by {angle:.0f} deg about ({axis[0]:.2f}, {axis[1]:.2f}, {axis[2]:.2f}) "
-            f"in body axes; so turned they agree to {100 * (1 - left):.0f} %",
-            "give the IMU's wxyz in the airframe, or let this turn be applied",
+            f"imu.gyro is rotated against {name} by {angle:.0f} deg about ({axis[0]:.2f}, {axis[1]:.2f}, "
+            f"{axis[2]:.2f}) in body axes; so rotated they agree to {100 * (1 - left):.0f} %",
+            "give the IMU's wxyz in the airframe, or let this rotation be applied",
             left < 0.5 * FIT,
             IMU,
-            turned(IMU, M),
+            rotated(IMU, M),
         )
     elif asis > 2.0 * FIT:
         yield Finding(
             "attitude-mismatch",
-            f"{name} does not turn as imu.gyro says, however both are read ({100 * left:.0f} % stay unexplained)",
+            f"{name} does not rotate as imu.gyro says, however both are read ({100 * left:.0f} % stay unexplained)",
             "check that both belong to the same vehicle and clock",
             False,
             (name, "imu.gyro"),

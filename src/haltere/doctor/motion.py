@@ -3,7 +3,7 @@
 Every signal is put on a clock at its own rate, passes the same zero-phase low-pass at `cutoff`, f_c, and is sampled
 at `RATE`.
 
-A `AttitudeReading` is one way to read attitude and gyro; `in_body` turns the motion into body axes.
+An `AttitudeReading` is one way to read attitude and gyro; `in_body` rotates the motion into body axes.
 """
 
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ class SmoothedMotion:
     time: Times
     accel: Floats | None
     gyro: Floats | None
-    turn: Floats | None
+    angular_acceleration: Floats | None
     """Angular acceleration, rad/s2, of the gyro."""
     wxyz: Floats | None
     position: Floats | None
@@ -50,7 +50,7 @@ def attitude_channel(flight: Flight) -> Channel | None:
     return None
 
 
-def motion(flight: Flight, delay: float = 0.0) -> SmoothedMotion | None:
+def smoothed_motion(flight: Flight, delay: float = 0.0) -> SmoothedMotion | None:
     """Return the motion of a flight that has an IMU; None if it has none or is too short."""
     imu = [flight[name] for name in ("imu.accel", "imu.gyro") if name in flight and len(flight[name]) > 20]
     if not imu:
@@ -127,13 +127,13 @@ UNITS = {"deg/s": np.pi / 180.0, "rad/s": 1.0}
 
 @dataclass(frozen=True)
 class AttitudeReading:
-    """One way to read attitude and gyro, and the share of the turning that it leaves unexplained."""
+    """One way to read attitude and gyro, and the fraction of the angular rate that it leaves unexplained."""
 
     order: str
     inverse: bool
     down: bool
     unit: str
-    left: float
+    residual: float
 
 
 def read_as(wxyz: Floats, order: str, inverse: bool) -> Floats:
@@ -142,22 +142,22 @@ def read_as(wxyz: Floats, order: str, inverse: bool) -> Floats:
     return conjugate(q) if inverse else q
 
 
-def in_body(moved: SmoothedMotion, nominal: RigidAirframe) -> SmoothedMotion:
-    """Return the motion in body axes by the nominal turns of the sensors."""
+def in_body(motion: SmoothedMotion, nominal: RigidAirframe) -> SmoothedMotion:
+    """Return the motion in body axes by the nominal rotations of the sensors."""
     turn = nominal.imu_rotation.T
 
     def turned_(values: Floats | None) -> Floats | None:
         return None if values is None else np.asarray(values @ turn)
 
-    wxyz = moved.wxyz
-    if wxyz is not None and moved.attitude_name == "pose.wxyz":
+    wxyz = motion.wxyz
+    if wxyz is not None and motion.attitude_name == "pose.wxyz":
         wxyz = unwrap(multiply(wxyz, conjugate(nominal.pose_wxyz)))
     return SmoothedMotion(
-        moved.time,
-        turned_(moved.accel),
-        turned_(moved.gyro),
-        turned_(moved.turn),
+        motion.time,
+        turned_(motion.accel),
+        turned_(motion.gyro),
+        turned_(motion.angular_acceleration),
         wxyz,
-        moved.position,
-        moved.attitude_name,
+        motion.position,
+        motion.attitude_name,
     )

@@ -136,7 +136,7 @@ def check_signs(speed: Channel) -> Iterator[Finding]:
 
 HIGH = 1.0
 """Frequency, Hz, above which the delay is looked for."""
-LATE = 0.005
+LATENCY = 0.005
 """Shortest delay worth a finding, s."""
 FLOOR = 0.001
 """What the model leaves out (air forces, spin-up) shifts the delay by about this much, s."""
@@ -147,7 +147,7 @@ EXPLAINED = 0.7
 
 
 def check_latency(
-    speed: Channel, moved: SmoothedMotion, nominal: RigidAirframe | None, measures: dict[str, float]
+    speed: Channel, motion: SmoothedMotion, nominal: RigidAirframe | None, measures: dict[str, float]
 ) -> Iterator[Finding | Undecided]:
     """Yield by how much the speeds come late against the motion that they cause, which knows no telemetry.
 
@@ -156,19 +156,19 @@ def check_latency(
     w_y w_z and so on, stand beside X for the gyroscopic torque. The sigma comes from the curvature there and a floor
     for what the regression leaves out.
     """
-    rows = rows_of(moved, nominal)
+    rows = rows_of(motion, nominal)
     if rows is None:
         return
     edge = int(1.5 * RATE)
     rows = rows - _slow(rows)
-    w = moved.gyro if moved.gyro is not None else np.zeros((len(moved.time), 3))
+    w = motion.gyro if motion.gyro is not None else np.zeros((len(motion.time), 3))
     swirl = low_pass_over_gaps(np.roll(w, -1, axis=1) * np.roll(w, -2, axis=1), BAND)
     swirl = swirl - _slow(swirl)
-    now = low_pass_over_gaps(smooth(speed, moved.time) ** 2, BAND)
+    now = low_pass_over_gaps(smooth(speed, motion.time) ** 2, BAND)
     there = finite_rows(now)
     if there.sum() < 200:
         return
-    clock = moved.seconds
+    clock = motion.seconds
     course = interpolate.CubicSpline(clock[there], (now - _slow(now))[there])
     squares = {float(d): course(np.clip(clock + d, *clock[there][[0, -1]])) for d in DELAYS}
     reach = int(max(abs(DELAYS)) * RATE) + 2
@@ -198,7 +198,7 @@ def check_latency(
             continue
         measures["rotors.speed.delay"] = delay
         measures["rotors.speed.delay_sigma"] = sigma
-        if delay > max(LATE, 5.0 * sigma):
+        if delay > max(LATENCY, 5.0 * sigma):
             yield Finding(
                 "rotor-latency",
                 f"rotors.speed comes {1e3 * delay:.1f} ms (sigma {1e3 * sigma:.1f} ms) after its effect on {label}",

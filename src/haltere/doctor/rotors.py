@@ -19,7 +19,7 @@ from haltere.airframe import Airframe
 from haltere.airframe.rigid import RigidAirframe
 from haltere.doctor.effect import EffectFit, flying
 from haltere.doctor.finding import Finding, Undecided, reordered, scaled
-from haltere.doctor.motion import SmoothedMotion, finite_rows, in_body, motion, smooth
+from haltere.doctor.motion import SmoothedMotion, finite_rows, in_body, smooth, smoothed_motion
 from haltere.doctor.motors import BOTH, check_count, check_latency, check_pairs, check_signs
 from haltere.flight import Channel, Flight
 from haltere.foundation.numbers import Floats
@@ -57,8 +57,8 @@ def check_rotors(
             yield finding
             flight = finding.mend(flight) if finding.mend is not None else flight
             speed = flight["rotors.speed"]
-    moved = motion(flight)
-    if moved is None:
+    motion = smoothed_motion(flight)
+    if motion is None:
         return
     if nominal is None:
         yield Undecided(
@@ -68,24 +68,24 @@ def check_rotors(
         )
         yield Undecided(
             "motor-order",
-            "which motor is which, and which way it spins, cannot be told without the places of the rotors",
+            "which motor is which, and which way it spins, cannot be decided without the positions of the rotors",
             "give the airframe",
         )
     source = speed if speed is not None else command
     if source is None:
         return
     if nominal is not None:
-        moved = in_body(moved, nominal)
+        motion = in_body(motion, nominal)
         if speed is not None:
-            yield from _scale(speed, moved, nominal, measures)
-        for result in _order(source, moved, nominal, measures):
+            yield from _scale(speed, motion, nominal, measures)
+        for result in _order(source, motion, nominal, measures):
             yield result
             if isinstance(result, Finding) and result.mend is not None and result.certain:
                 flight = result.mend(flight)
                 source = flight[source.name]
-        yield from _spin(source, moved, nominal, measures)
+        yield from _spin(source, motion, nominal, measures)
     if speed is not None:
-        yield from check_latency(flight["rotors.speed"], moved, nominal, measures)
+        yield from check_latency(flight["rotors.speed"], motion, nominal, measures)
 
 
 def _usable(flight: Flight, name: str) -> Channel | None:
@@ -96,20 +96,20 @@ def _usable(flight: Flight, name: str) -> Channel | None:
 
 
 def _scale(
-    speed: Channel, moved: SmoothedMotion, nominal: RigidAirframe, measures: dict[str, float]
+    speed: Channel, motion: SmoothedMotion, nominal: RigidAirframe, measures: dict[str, float]
 ) -> Iterator[Finding | Undecided]:
     """Yield by which factor the speeds are off, eq. (2)."""
-    if moved.accel is None:
+    if motion.accel is None:
         return
-    squares = smooth(speed, moved.time) ** 2
+    squares = smooth(speed, motion.time) ** 2
     expected = nominal.specific_forces(squares)
-    good = finite_rows(expected, moved.accel)
+    good = finite_rows(expected, motion.accel)
     good &= flying(squares)
     along = np.linalg.norm(expected, axis=1)
     good &= along > 0.0
     if good.sum() < 100:
         return
-    pull = np.sum(moved.accel[good] * expected[good], axis=1) / along[good] ** 2
+    pull = np.sum(motion.accel[good] * expected[good], axis=1) / along[good] ** 2
     if np.median(pull) <= 0.0:
         return
     ratio = float(1.0 / np.sqrt(np.median(pull)))
@@ -140,10 +140,10 @@ def _scale(
 
 
 def _order(
-    source: Channel, moved: SmoothedMotion, nominal: RigidAirframe, measures: dict[str, float]
+    source: Channel, motion: SmoothedMotion, nominal: RigidAirframe, measures: dict[str, float]
 ) -> Iterator[Finding | Undecided]:
     """Yield whether another order of the motors fits the motion better, eq. (1)."""
-    fit = EffectFit(source, moved, nominal)
+    fit = EffectFit(source, motion, nominal)
     count = len(nominal.names)
     if not fit.enough or count < 2:
         return
@@ -162,7 +162,7 @@ def _order(
                 "motor-order",
                 f"the nominal rotors explain {100 * np.max(asis[:2]):.0f} % of roll and pitch at best: too weakly "
                 "excited to tell",
-                "fly livelier: quick tilts and yaw turns",
+                "fly livelier: quick tilts and yaw rotations",
             )
         return
     if fit.likelihood(fit.strengthened(rows), rows) > scores[best] - GAIN:
@@ -196,10 +196,10 @@ def _swaps(count: int) -> list[tuple[int, ...]]:
 
 
 def _spin(
-    source: Channel, moved: SmoothedMotion, nominal: RigidAirframe, measures: dict[str, float]
+    source: Channel, motion: SmoothedMotion, nominal: RigidAirframe, measures: dict[str, float]
 ) -> Iterator[Finding | Undecided]:
     """Yield whether rotors spin the other way than the airframe says, from the yaw row alone."""
-    fit = EffectFit(source, moved, nominal)
+    fit = EffectFit(source, motion, nominal)
     count = len(nominal.names)
     if not fit.enough or count > 8:
         return

@@ -1,4 +1,4 @@
-"""Derivatives of sampled signals by local polynomials, without delay, with the bandwidth and noise told.
+"""Derivatives of sampled signals by local polynomials, without delay, with bandwidth and noise stated.
 
 A polynomial of degree d + 2 is fitted to 2 m + 1 samples around each one and differentiated d times
 [Savitzky1964]: y_i = sum_j c_j x_(i+j), with j from -m to m. Against the ideal derivative its response is
@@ -63,13 +63,13 @@ def derivative(channel: Channel, bandwidth: float, order: int = 1, name: str | N
 
 
 def angular_velocity(channel: Channel, bandwidth: float, name: str, frame: str = "body") -> Derivative:
-    """Differentiate an orientation: w = 2 vec(q* q_dot), rad/s, in the axes of the frame that turns.
+    """Differentiate an orientation: w = 2 vec(q* q_dot), rad/s, in the axes of the frame that rotates.
 
     Args:
         channel: (T, 4) quaternions wxyz of `frame` relative to the channel's frame.
         bandwidth: Up to where the rate is to be followed, Hz.
         name: Of the result.
-        frame: What turns.
+        frame: What rotates.
     """
     if channel.values.shape[1:] != (4,):
         raise FlightError(f"channel '{channel.name}': shape {channel.values.shape}; give quaternions (T, 4)")

@@ -19,7 +19,7 @@ from haltere.foundation.numbers import Floats
 
 @dataclass(frozen=True)
 class Butterworth:
-    """The same low-pass filter for many channels, without delay or with a delay that is told.
+    """The same low-pass filter for many channels, without delay or with a known delay.
 
     For order n, cutoff f_c = `cutoff` and sampling rate f_s = `rate`, with W = tan(pi f / f_s):
 
@@ -164,14 +164,14 @@ def fill_gaps(values: Floats) -> Floats:
     return np.stack(columns, axis=1).reshape(values.shape)
 
 
-def wiener_mix(measured: Floats, made: Floats, rate: float) -> Floats:
+def wiener_mix(measured: Floats, modelled: Floats, rate: float) -> Floats:
     """Signals (N, m) from readings and from a model of them, by frequency: Wiener's filter of their difference.
 
     Where the difference is no more than the white noise of the readings the model is better, where it is much more
     the readings are. White is what the difference has beyond a quarter of the sampling rate; noise that is stronger
     below counts as an error of the model, and the readings are believed.
     """
-    apart = measured - made
+    apart = measured - modelled
     size = min(int(rate), len(apart))
     if size < 16:
         return measured
@@ -182,7 +182,7 @@ def wiener_mix(measured: Floats, made: Floats, rate: float) -> Floats:
     both = np.fft.rfft(np.concatenate([apart, apart[::-1]]), axis=0)
     places = np.fft.rfftfreq(2 * len(apart), 1.0 / rate)
     gain = interpolate_columns(places, grid, share)
-    return np.asarray(made + np.fft.irfft(both * gain, 2 * len(apart), axis=0)[: len(apart)])
+    return np.asarray(modelled + np.fft.irfft(both * gain, 2 * len(apart), axis=0)[: len(apart)])
 
 
 def white_noise(values: Floats) -> Floats:
@@ -197,7 +197,7 @@ def white_noise(values: Floats) -> Floats:
 def parabola_minimum(grid: Floats, costs: Floats) -> tuple[float, float]:
     """Where on an even grid (n,) the costs (n,) are least, and how they bend there (their second difference).
 
-    The place of the grid that costs least is refined by the parabola through it and its neighbours; delays are found
+    The point of the grid that costs least is refined by the parabola through it and its neighbours; delays are found
     so. At an end of the grid the parabola is that of the three costs next to it; it is followed by one step at most.
     """
     best = int(np.clip(np.argmin(costs), 1, len(grid) - 2))

@@ -156,7 +156,7 @@ class Flight:
         return min(max(self.start + round(t * 1e9), self.start - 1), self.end + 1)
 
     def with_channel(self, channel: Channel) -> "Flight":
-        """Return the flight with this channel added, or put in the place of the one of the same name."""
+        """Return the flight with this channel added, or replacing the one of the same name."""
         return replace(self, channels={**self.channels, channel.name: channel})
 
     def without(self, name: str) -> "Flight":

@@ -57,20 +57,20 @@ def regular_rate(channel: Channel) -> float:
 
 def stretches(channel: Channel) -> list[slice]:
     """Return the runs of samples that are finite and without gap, in order."""
-    good = channel.finite
-    apart = np.zeros(len(channel), bool)
+    valid = channel.finite
+    is_break = np.zeros(len(channel), bool)
     if len(channel) > 1:
         intervals = np.diff(channel.time)
-        apart[1:] = intervals > GAP * np.median(intervals)
-    return _runs(good, apart)
+        is_break[1:] = intervals > GAP * np.median(intervals)
+    return _runs(valid, is_break)
 
 
-def _runs(good: Bools, apart: Bools) -> list[slice]:
-    before = np.concatenate([[False], good[:-1]])
-    after = np.concatenate([good[1:], [False]])
-    next_apart = np.concatenate([apart[1:], [True]])
-    starts = np.flatnonzero(good & (~before | apart))
-    stops = np.flatnonzero(good & (~after | next_apart)) + 1
+def _runs(valid: Bools, is_break: Bools) -> list[slice]:
+    before = np.concatenate([[False], valid[:-1]])
+    after = np.concatenate([valid[1:], [False]])
+    next_apart = np.concatenate([is_break[1:], [True]])
+    starts = np.flatnonzero(valid & (~before | is_break))
+    stops = np.flatnonzero(valid & (~after | next_apart)) + 1
     return [slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
 
 
@@ -97,7 +97,7 @@ _BY_NAME: dict[str, Method] = {"wxyz": "slerp", "command": "hold"}
 
 
 def method_for(channel: Channel) -> Method:
-    """Return how a channel is interpolated if nothing else is asked for: told by the last word of its name."""
+    """Return how a channel is interpolated if nothing else is asked for: by the last word of its name."""
     return _BY_NAME.get(last_word(channel), "linear")
 
 
@@ -122,17 +122,17 @@ def resample(channel: Channel, time: Times, method: Method = "auto", max_gap: fl
     values = np.full((len(stamps), *channel.values.shape[1:]), np.nan)
     if not len(channel):
         return replace(channel, time=stamps, values=values)
-    left = np.searchsorted(channel.time, stamps, "right") - 1
-    exact = (left >= 0) & (channel.time[left] == stamps)
-    values[exact] = channel.values[left[exact]]
+    before = np.searchsorted(channel.time, stamps, "right") - 1
+    exact = (before >= 0) & (channel.time[before] == stamps)
+    values[exact] = channel.values[before[exact]]
     if kind == "hold":
-        since = stamps - channel.time[left]
-        inside = ~exact & (left >= 0) & (since * 1e-9 <= limit)
-        values[inside] = channel.values[left[inside]]
+        since = stamps - channel.time[before]
+        inside = ~exact & (before >= 0) & (since * 1e-9 <= limit)
+        values[inside] = channel.values[before[inside]]
     else:
-        inside = ~exact & (left >= 0) & (left < len(channel) - 1)
-        inside[inside] = (channel.time[left[inside] + 1] - channel.time[left[inside]]) * 1e-9 <= limit
-        values[inside] = _between(channel, stamps[inside], left[inside], kind == "slerp")
+        inside = ~exact & (before >= 0) & (before < len(channel) - 1)
+        inside[inside] = (channel.time[before[inside] + 1] - channel.time[before[inside]]) * 1e-9 <= limit
+        values[inside] = _between(channel, stamps[inside], before[inside], kind == "slerp")
     return replace(channel, time=stamps, values=values)
 
 
@@ -144,12 +144,12 @@ def _limit(channel: Channel, max_gap: float | None) -> float:
     return max_gap
 
 
-def _between(channel: Channel, stamps: Times, left: NDArray[np.intp], arc: bool) -> Floats:
+def _between(channel: Channel, stamps: Times, before: NDArray[np.intp], arc: bool) -> Floats:
     """Return eq. (1) or (2)."""
-    t0, t1 = channel.time[left], channel.time[left + 1]
+    t0, t1 = channel.time[before], channel.time[before + 1]
     s = (stamps - t0) / (t1 - t0)
     s = s.reshape(-1, *(1,) * (channel.values.ndim - 1))
-    x0, x1 = channel.values[left], channel.values[left + 1]
+    x0, x1 = channel.values[before], channel.values[before + 1]
     if not arc:
         return np.asarray(x0 + s * (x1 - x0))
     x1 = np.where(np.sum(x0 * x1, axis=1, keepdims=True) < 0.0, -x1, x1)

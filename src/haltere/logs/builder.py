@@ -35,7 +35,7 @@ class Settled:
     notes: tuple[tuple[str, str], ...]
 
     @property
-    def kept(self) -> NDArray[np.intp]:
+    def remaining(self) -> NDArray[np.intp]:
         """Which of the given samples remain, in this order."""
         return np.arange(len(self.time)) if self.order is None else self.order
 
@@ -58,30 +58,30 @@ def settle(time: Times) -> Settled:
     notes: list[tuple[str, str]] = []
     if np.all(time[1:] > time[:-1]):
         return Settled(time, None, tuple(gap_notes(time)))
-    kept = np.arange(len(time))
+    remaining = np.arange(len(time))
     back = np.flatnonzero(np.diff(time) < -REORDER)
     if back.size:
         edges = np.concatenate([[0], back + 1, [len(time)]])
         longest = int(np.argmax(np.diff(edges)))
-        kept = kept[edges[longest] : edges[longest + 1]]
+        remaining = remaining[edges[longest] : edges[longest + 1]]
         at, step = (time[back[0]] - time[0]) * 1e-9, (time[back[0] + 1] - time[back[0]]) * 1e-9
         said = f"the clock was set back {back.size} time(s), first by {-step:.3f} s after {at:.3f} s"
         notes.append(
-            ("clock jump", f"{said}; the longest stretch is used, {len(kept)} of {len(time)} samples")
+            ("clock jump", f"{said}; the longest stretch is used, {len(remaining)} of {len(time)} samples")
         )
-    order = np.argsort(time[kept], kind="stable")
+    order = np.argsort(time[remaining], kind="stable")
     moved = int(np.sum(order != np.arange(len(order))))
-    kept = kept[order]
-    fresh = np.concatenate([[True], np.diff(time[kept]) > 0]) if len(kept) else np.zeros(0, bool)
-    repeated = len(kept) - int(fresh.sum())
-    kept = kept[fresh]
+    remaining = remaining[order]
+    fresh = np.concatenate([[True], np.diff(time[remaining]) > 0]) if len(remaining) else np.zeros(0, bool)
+    repeated = len(remaining) - int(fresh.sum())
+    remaining = remaining[fresh]
     if moved:
         notes.append(("order", f"{moved} samples were out of order by less than a second and were sorted"))
     if repeated:
         notes.append(("repeated", f"{repeated} samples with the stamp of the one before were left out"))
-    settled = time[kept]
+    settled = time[remaining]
     notes += gap_notes(settled)
-    return Settled(settled, kept, tuple(notes))
+    return Settled(settled, remaining, tuple(notes))
 
 
 def gap_notes(time: Times) -> list[tuple[str, str]]:
@@ -197,7 +197,7 @@ def rotor_names(count: int) -> tuple[str, ...]:
 
 
 def local(latitude: Floats, longitude: Floats, altitude: Floats) -> Floats:
-    """Return positions (T, 3) in m, ENU about the first one, of places in rad and m on a sphere."""
+    """Return positions (T, 3) in m, ENU about the first one, of points in rad and m on a sphere."""
     good = np.flatnonzero(np.isfinite(latitude) & np.isfinite(longitude))
     first = int(good[0]) if good.size else 0
     east = (longitude - longitude[first]) * np.cos(latitude[first]) * EARTH

@@ -92,18 +92,18 @@ def _time_unit(value: Any) -> Any:
     return value
 
 
-class _Part(BaseModel):
+class _MappingModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class TimePart(_Part):
+class TimePart(_MappingModel):
     """Where the time stamps stand."""
 
     column: str = ""
     unit: Annotated[str, BeforeValidator(_time_unit)] = "s"
 
 
-class ChannelPart(_Part):
+class ChannelPart(_MappingModel):
     """Where one channel comes from."""
 
     columns: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class ChannelPart(_Part):
     frame: str | None = None
 
 
-class Mapping(_Part):
+class Mapping(_MappingModel):
     """All of a mapping file."""
 
     time: TimePart = TimePart()
@@ -177,13 +177,13 @@ _WIDTH = {"accel": 3, "gyro": 3, "position": 3, "velocity": 3, "acceleration": 3
 _WORLD = {"position", "velocity", "acceleration", "altitude", "wxyz"}
 
 
-def add_mapped(builder: Builder, name: str, part: ChannelPart, time: Times, raw: Floats) -> None:
-    """Add the channel that `part` makes of numbers (T, k) at times (T,), ns: in SI, our axes and quaternion order."""
+def add_mapped(builder: Builder, name: str, entry: ChannelPart, time: Times, raw: Floats) -> None:
+    """Add the channel that `entry` makes of numbers (T, k) at times (T,), ns: in SI, our axes and quaternion order."""
     last = name.rsplit(".", 1)[-1]
     if last == "wxyz":
-        builder.add(name, time, _attitude(builder, name, part, raw), "1", part.frame or "world")
+        builder.add(name, time, _attitude(builder, name, entry, raw), "1", entry.frame or "world")
         return
-    given = part.unit or UNIT_BY_NAME.get(last, "1")
+    given = entry.unit or UNIT_BY_NAME.get(last, "1")
     si, factor = UNITS[given]
     expected = UNIT_BY_NAME.get(last)
     if expected is not None and UNITS[expected][0] != si:
@@ -194,29 +194,29 @@ def add_mapped(builder: Builder, name: str, part: ChannelPart, time: Times, raw:
         raise LogError(
             f"{builder.file}: channel '{name}': {raw.shape[1]} columns; give {_WIDTH[last]}, in the order x, y, z"
         )
-    values = raw * (factor * part.scale)
-    values += part.offset
-    if part.axes in {"frd", "ned"} and raw.shape[1] == 3:
-        values = flu_from_frd(values, values) if part.axes == "frd" else enu_from_ned(values)
-    frame = part.frame if part.frame is not None else _frame(name, last)
-    columns = part.names or (part.columns if last in {"speed", "command"} and part.columns else ())
-    if last in {"speed", "command"} and not part.names:
+    values = raw * (factor * entry.scale)
+    values += entry.offset
+    if entry.axes in {"frd", "ned"} and raw.shape[1] == 3:
+        values = flu_from_frd(values, values) if entry.axes == "frd" else enu_from_ned(values)
+    frame = entry.frame if entry.frame is not None else _frame(name, last)
+    columns = entry.names or (entry.columns if last in {"speed", "command"} and entry.columns else ())
+    if last in {"speed", "command"} and not entry.names:
         columns = tuple(f"m{number}" for number in range(1, raw.shape[1] + 1))
     if raw.shape[1] == 1 and last not in {"speed", "command", "angle", "rate", "goal", "load", "effort"}:
         values, columns = values[:, 0], ()
     builder.add(name, time, values, si, frame, tuple(columns))
 
 
-def _attitude(builder: Builder, name: str, part: ChannelPart, raw: Floats) -> Floats:
-    if part.order == "rpy":
+def _attitude(builder: Builder, name: str, entry: ChannelPart, raw: Floats) -> Floats:
+    if entry.order == "rpy":
         if raw.shape[1] != 3:
             raise LogError(f"{builder.file}: channel '{name}': {raw.shape[1]} columns; give roll, pitch, yaw")
-        wxyz = wxyz_from_euler(raw * (DEGREE if part.unit == "deg" else 1.0))
+        wxyz = wxyz_from_euler(raw * (DEGREE if entry.unit == "deg" else 1.0))
     else:
         if raw.shape[1] != 4:
-            raise LogError(f"{builder.file}: channel '{name}': {raw.shape[1]} columns; give {part.order}")
-        wxyz = normalize(raw[:, [3, 0, 1, 2]] if part.order == "xyzw" else raw)
-    return enu_flu_from_ned_frd(wxyz) if part.axes in {"ned", "frd"} else wxyz
+            raise LogError(f"{builder.file}: channel '{name}': {raw.shape[1]} columns; give {entry.order}")
+        wxyz = normalize(raw[:, [3, 0, 1, 2]] if entry.order == "xyzw" else raw)
+    return enu_flu_from_ned_frd(wxyz) if entry.axes in {"ned", "frd"} else wxyz
 
 
 def _frame(name: str, last: str) -> str:

@@ -20,7 +20,7 @@ import tomli_w
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, ValidationError
 
 from haltere.airframe import Airframe
-from haltere.airframe.errors import describe, fault, say
+from haltere.airframe.errors import describe, fault, format_value
 from haltere.airframe.fields import (
     AirframePart,
     Interval,
@@ -46,7 +46,9 @@ Ground = Annotated[float | None, BeforeValidator(_ground)]
 def _vehicle(value: Any) -> str | Airframe:
     if isinstance(value, str | Airframe):
         return value
-    raise fault(f'got {say(value)}; give name in the catalogue or path, such as airframe = "hummingbird"')
+    raise fault(
+        f'got {format_value(value)}; give name in the catalogue or path, such as airframe = "hummingbird"'
+    )
 
 
 VehicleSource = Annotated[

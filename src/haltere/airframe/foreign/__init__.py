@@ -1,6 +1,6 @@
 """Vehicles described by others: URDF, SDF, MJCF and PX4 parameters, as airframes."""
 
 from haltere.airframe.foreign.formats import read_foreign
-from haltere.airframe.foreign.given import Given
+from haltere.airframe.foreign.options import ImportOptions
 
-__all__ = ["Given", "read_foreign"]
+__all__ = ["ImportOptions", "read_foreign"]

@@ -5,20 +5,20 @@ from pathlib import Path
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
 from haltere.airframe.foreign import xml as markup
-from haltere.airframe.foreign.given import Given
 from haltere.airframe.foreign.mjcf import read_mjcf
+from haltere.airframe.foreign.options import ImportOptions
 from haltere.airframe.foreign.px4 import read_px4
 from haltere.airframe.foreign.sdf import read_sdf
 from haltere.airframe.foreign.urdf import read_urdf
 
 
-def read_foreign(path: Path, given: Given | None = None) -> tuple[Airframe, list[str]]:
+def read_foreign(path: Path, options: ImportOptions | None = None) -> tuple[Airframe, list[str]]:
     """The airframe of a URDF, SDF, MJCF or PX4 parameter file, and sentences on what was assumed.
 
     Raises:
         AirframeError: the file is none of these, is broken, or leaves out what has to be given.
     """
-    numbers, notes = given or Given(), []  # type: ignore[var-annotated]
+    numbers, notes = options or ImportOptions(), []  # type: ignore[var-annotated]
     try:
         head = path.read_bytes()[: markup.LARGEST]
     except OSError as error:

@@ -12,7 +12,7 @@ from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
 from haltere.airframe.fields import tensor
 from haltere.airframe.foreign import xml
-from haltere.airframe.foreign.given import Given
+from haltere.airframe.foreign.options import ImportOptions
 from haltere.airframe.foreign.tree import Piece, Propeller, airframe_of
 from haltere.flight.rotations import matrix_from_wxyz
 from haltere.foundation.numbers import Floats
@@ -21,7 +21,7 @@ NEWTONS = 1e-2
 """Force per control from which the control is not a squared speed, N."""
 
 
-def read_mjcf(path: Path, root: xml.Element, given: Given, notes: list[str]) -> Airframe:
+def read_mjcf(path: Path, root: xml.Element, options: ImportOptions, notes: list[str]) -> Airframe:
     """The first free body of an MJCF file."""
     world = root.find("worldbody")
     bodies = [] if world is None else world.findall("body")
@@ -30,12 +30,12 @@ def read_mjcf(path: Path, root: xml.Element, given: Given, notes: list[str]) -> 
     pieces: list[Piece] = []
     sites: dict[str, tuple[str, Floats, Floats]] = {}
     _walk(bodies[0], None, np.eye(3), np.zeros(3), pieces, sites, notes)
-    sensors = {name: place for name, (_, place, _) in sites.items() if "imu" in name.lower()}
-    propellers = _propellers(root, pieces, sites, given, notes)
-    return airframe_of(root.get("model") or path.stem, pieces, propellers, sensors, given, notes)
+    sensors = {name: position for name, (_, position, _) in sites.items() if "imu" in name.lower()}
+    propellers = _propellers(root, pieces, sites, options, notes)
+    return airframe_of(root.get("model") or path.stem, pieces, propellers, sensors, options, notes)
 
 
-def _turn(element: xml.Element) -> Floats:
+def _rotation(element: xml.Element) -> Floats:
     if element.get("euler") or element.get("axisangle") or element.get("xyaxes") or element.get("zaxis"):
         raise AirframeError(f"{element.get('name')}: only quat is understood here; compile the model first")
     return matrix_from_wxyz(xml.numbers(element.get("quat"), 4, (1.0, 0.0, 0.0, 0.0)))
@@ -45,15 +45,17 @@ def _walk(
     body: xml.Element,
     parent: Piece | None,
     R: Floats,
-    place: Floats,
+    position: Floats,
     pieces: list[Piece],
     sites: dict[str, tuple[str, Floats, Floats]],
     notes: list[str],
 ) -> None:
     if parent is not None:
         at = xml.numbers(body.get("pos"), 3, (0.0, 0.0, 0.0))
-        place, R = place + R @ at, R @ _turn(body)
-    piece = Piece(body.get("name") or f"part{len(pieces)}", None if parent is None else parent.name, R, place)
+        position, R = position + R @ at, R @ _rotation(body)
+    piece = Piece(
+        body.get("name") or f"part{len(pieces)}", None if parent is None else parent.name, R, position
+    )
     inertial = body.find("inertial")
     if inertial is not None:
         piece.mass = xml.number(inertial.get("mass"), 0.0)
@@ -62,7 +64,7 @@ def _walk(
         if full:
             piece.inertia = tensor(xml.numbers(full, 6, (0.0,) * 6))
         else:
-            turn = _turn(inertial)
+            turn = _rotation(inertial)
             piece.inertia = turn @ np.diag(xml.numbers(inertial.get("diaginertia"), 3, (0.0,) * 3)) @ turn.T
     elif body.find("geom") is not None:
         notes.append(f"{piece.name}: mass and inertia of shapes are not computed; write an inertial element")
@@ -75,16 +77,16 @@ def _walk(
     pieces.append(piece)
     for site in body.findall("site"):
         at = xml.numbers(site.get("pos"), 3, (0.0, 0.0, 0.0))
-        sites[site.get("name") or f"site{len(sites)}"] = (piece.name, place + R @ at, R @ _turn(site))
+        sites[site.get("name") or f"site{len(sites)}"] = (piece.name, position + R @ at, R @ _rotation(site))
     for child in body.findall("body"):
-        _walk(child, piece, R, place, pieces, sites, notes)
+        _walk(child, piece, R, position, pieces, sites, notes)
 
 
 def _propellers(
     root: xml.Element,
     pieces: list[Piece],
     sites: dict[str, tuple[str, Floats, Floats]],
-    given: Given,
+    options: ImportOptions,
     notes: list[str],
 ) -> dict[str, Propeller]:
     found: dict[str, Propeller] = {}
@@ -97,10 +99,10 @@ def _propellers(
         k = float(np.linalg.norm(gear[:3]))
         if k == 0.0:
             continue
-        owner, place, R = sites[site]
+        owner, position, R = sites[site]
         along = float(gear[3:] @ gear[:3]) / k**2
         newtons = k >= NEWTONS
-        if newtons and given.thrust_coefficient is None:
+        if newtons and options.thrust_coefficient is None:
             raise AirframeError(
                 f"rotor {site!r}: its control is a thrust in newtons; give --thrust-coefficient in N/(rad/s)^2"
             )
@@ -112,7 +114,7 @@ def _propellers(
             spin="ccw" if along <= 0.0 else "cw",
             max_speed=top,
             axis=R @ gear[:3] / k,
-            place=place,
+            position=position,
             carrier=owner,
         )
     if not found:

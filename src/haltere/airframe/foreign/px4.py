@@ -13,19 +13,19 @@ import numpy as np
 
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
-from haltere.airframe.foreign.given import Given
+from haltere.airframe.foreign.options import ImportOptions
 
 MOST = 12
 """Rotors that PX4 knows."""
 FLIP = np.array([1.0, -1.0, -1.0])
-_LINE = re.compile(r"^(?:param\s+set(?:-default)?\s+|\d+\s+\d+\s+)?([A-Z][A-Z0-9_]+)[\s,=]+([-+.\deE]+)")
+_PARAMETER = re.compile(r"^(?:param\s+set(?:-default)?\s+|\d+\s+\d+\s+)?([A-Z][A-Z0-9_]+)[\s,=]+([-+.\deE]+)")
 
 
 def parameters_of(text: str) -> dict[str, float]:
     """All parameters of a file by name."""
     found = {}
     for line in text.splitlines():
-        match = _LINE.match(line.strip())
+        match = _PARAMETER.match(line.strip())
         if match:
             try:
                 value = float(match[2])
@@ -36,7 +36,7 @@ def parameters_of(text: str) -> dict[str, float]:
     return found
 
 
-def read_px4(path: Path, text: str, given: Given, notes: list[str]) -> Airframe:
+def read_px4(path: Path, text: str, options: ImportOptions, notes: list[str]) -> Airframe:
     """The vehicle of a parameter file."""
     table = parameters_of(text)
     count = int(table.get("CA_ROTOR_COUNT", 0))
@@ -46,14 +46,18 @@ def read_px4(path: Path, text: str, given: Given, notes: list[str]) -> Airframe:
         )
     wanted = [
         n
-        for n, v in (("--mass", given.mass), ("--inertia", given.inertia), ("--max-speed", given.max_speed))
+        for n, v in (
+            ("--mass", options.mass),
+            ("--inertia", options.inertia),
+            ("--max-speed", options.max_speed),
+        )
         if v is None
     ]
     if wanted:
         raise AirframeError(f"{path}: PX4 parameters do not tell everything; give {', '.join(wanted)}")
-    assert given.mass is not None
-    assert given.inertia is not None
-    assert given.max_speed is not None
+    assert options.mass is not None
+    assert options.inertia is not None
+    assert options.max_speed is not None
     notes.append("thrust coefficients are CT over the highest speed squared: right if CT is in newtons")
     rotors: list[dict[str, Any]] = []
     for i in range(count):
@@ -70,9 +74,9 @@ def read_px4(path: Path, text: str, given: Given, notes: list[str]) -> Airframe:
                 "position": tuple(float(x) + 0.0 for x in vector("P", (0.0, 0.0, 0.0))),
                 "axis": tuple(float(x) + 0.0 for x in vector("A", (0.0, 0.0, -1.0))),
                 "spin": "ccw" if KM >= 0.0 else "cw",
-                "thrust_coefficient": table.get(f"CA_ROTOR{i}_CT", 6.5) / given.max_speed**2,
+                "thrust_coefficient": table.get(f"CA_ROTOR{i}_CT", 6.5) / options.max_speed**2,
                 "torque_ratio": abs(KM),
-                "speed_limits": (0.0, given.max_speed),
+                "speed_limits": (0.0, options.max_speed),
             }
         )
         share = table.get("THR_MDL_FAC")
@@ -81,7 +85,7 @@ def read_px4(path: Path, text: str, given: Given, notes: list[str]) -> Airframe:
     imu = tuple(float(x) + 0.0 for x in FLIP * [table.get(f"EKF2_IMU_POS_{x}", 0.0) for x in "XYZ"])
     data = {
         "name": path.name.split(".")[0],
-        "body": {"mass": given.mass, "inertia": (*given.inertia, 0.0, 0.0, 0.0)},
+        "body": {"mass": options.mass, "inertia": (*options.inertia, 0.0, 0.0, 0.0)},
         "rotors": rotors,
         "imu": {"position": imu},
     }

@@ -11,7 +11,7 @@ from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
 from haltere.airframe.fields import tensor
 from haltere.airframe.foreign import xml
-from haltere.airframe.foreign.given import Given
+from haltere.airframe.foreign.options import ImportOptions
 from haltere.airframe.foreign.tree import Piece, airframe_of
 from haltere.airframe.foreign.xml import propellers_of
 from haltere.flight.rotations import matrix_from_euler
@@ -20,7 +20,7 @@ from haltere.foundation.numbers import Floats
 SIX = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
-def read_sdf(path: Path, root: xml.Element, given: Given, notes: list[str]) -> Airframe:
+def read_sdf(path: Path, root: xml.Element, options: ImportOptions, notes: list[str]) -> Airframe:
     """The first model of an SDF file."""
     model = root if root.tag == "model" else next(iter(root.iter("model")), None)
     if model is None:
@@ -50,19 +50,19 @@ def read_sdf(path: Path, root: xml.Element, given: Given, notes: list[str]) -> A
     base = roots[0]
     for piece in pieces.values():
         if piece is not base:
-            piece.place = base.rotation.T @ (piece.place - base.place)
+            piece.position = base.rotation.T @ (piece.position - base.position)
             piece.rotation = base.rotation.T @ piece.rotation
-    base.place, base.rotation = np.zeros(3), np.eye(3)
+    base.position, base.rotation = np.zeros(3), np.eye(3)
     sensors: dict[str, Floats] = {}
     for link in model.findall("link"):
         piece = pieces[link.get("name", "")]
         for sensor in link.findall("sensor"):
             if sensor.get("type") == "imu":
                 at, _ = _pose(sensor.find("pose"), notes)
-                sensors[f"imu{len(sensors) + 1}" if sensors else "imu"] = piece.place + piece.rotation @ at
-    propellers = propellers_of(model, list(pieces.values()), given)
+                sensors[f"imu{len(sensors) + 1}" if sensors else "imu"] = piece.position + piece.rotation @ at
+    propellers = propellers_of(model, list(pieces.values()), options)
     return airframe_of(
-        model.get("name") or path.stem, list(pieces.values()), propellers, sensors, given, notes
+        model.get("name") or path.stem, list(pieces.values()), propellers, sensors, options, notes
     )
 
 
@@ -74,8 +74,8 @@ def _pose(element: xml.Element | None, notes: list[str]) -> tuple[Floats, Floats
 
 
 def _piece(link: xml.Element, name: str, notes: list[str]) -> Piece:
-    place, R = _pose(link.find("pose"), notes)
-    piece = Piece(name, None, R, place)
+    position, R = _pose(link.find("pose"), notes)
+    piece = Piece(name, None, R, position)
     inertial = link.find("inertial")
     if inertial is None:
         return piece

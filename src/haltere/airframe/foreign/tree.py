@@ -16,7 +16,7 @@ import numpy as np
 
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
-from haltere.airframe.foreign.given import Given
+from haltere.airframe.foreign.options import ImportOptions
 from haltere.airframe.rigid import combine_bodies
 from haltere.foundation.numbers import Floats
 
@@ -30,7 +30,7 @@ class Piece:
     name: str
     parent: str | None
     rotation: Floats
-    place: Floats
+    position: Floats
     mass: float = 0.0
     com: Floats = field(default_factory=lambda: np.zeros(3))
     inertia: Floats = field(default_factory=lambda: np.zeros((3, 3)))
@@ -50,7 +50,7 @@ class Propeller:
     max_speed: float | None = None
     axis: Floats | None = None
     """(3,) direction of thrust, body axes."""
-    place: Floats | None = None
+    position: Floats | None = None
     """(3,) where it sits, body frame, m, if it is no part of its own."""
     carrier: str = BODY
 
@@ -60,10 +60,10 @@ def airframe_of(
     pieces: Sequence[Piece],
     propellers: dict[str, Propeller],
     sensors: dict[str, Floats],
-    given: Given,
+    options: ImportOptions,
     notes: list[str],
 ) -> Airframe:
-    """Equation (1) for every part; `sensors` are places of IMUs in the body frame."""
+    """Equation (1) for every part; `sensors` are positions of IMUs in the body frame."""
     by_name = {piece.name: piece for piece in pieces}
     root = next(piece for piece in pieces if piece.parent is None)
     carriers = {piece.parent for piece in pieces}
@@ -84,25 +84,25 @@ def airframe_of(
     for piece in pieces:
         groups.setdefault(keeper(piece).name, []).append(piece)
     called = {root.name: BODY}
-    data: dict[str, Any] = {"name": name, "body": _mass(groups[root.name], root.place)}
+    data: dict[str, Any] = {"name": name, "body": _mass(groups[root.name], root.position)}
     data["links"] = []
     for piece in moving:
         parent = keeper(by_name[piece.parent or root.name])
         assert piece.axis is not None
         joint: dict[str, Any] = {
-            "origin": _plain(piece.place - parent.place),
-            "axis": _plain(piece.rotation @ piece.axis),
+            "origin": _floats(piece.position - parent.position),
+            "axis": _floats(piece.rotation @ piece.axis),
         }
         if piece.limits is not None:
             joint["limits"] = piece.limits
         called[piece.name] = piece.name
-        parts = _mass(groups[piece.name], piece.place)
+        parts = _mass(groups[piece.name], piece.position)
         data["links"].append({"name": piece.name, "parent": called[parent.name], "joint": joint, **parts})
     data["rotors"] = [
-        _rotor(by_name.get(n), n, p, by_name, keeper, called, groups, given, notes)
+        _rotor(by_name.get(n), n, p, by_name, keeper, called, groups, options, notes)
         for n, p in propellers.items()
     ]
-    data["imu"] = [{"name": n, "position": _plain(at - root.place)} for n, at in sensors.items()]
+    data["imu"] = [{"name": n, "position": _floats(at - root.position)} for n, at in sensors.items()]
     try:
         return Airframe.model_validate(data)
     except ValueError as error:
@@ -129,11 +129,11 @@ def _rotor(
     keeper: Any,
     called: dict[str, str],
     groups: dict[str, list[Piece]],
-    given: Given,
+    options: ImportOptions,
     notes: list[str],
 ) -> dict[str, Any]:
     carrier = keeper(by_name[propeller.carrier]) if piece is None else keeper(by_name[piece.parent or ""])
-    place = propeller.place if piece is None else piece.place
+    position = propeller.position if piece is None else piece.position
     turn = np.array([0.0, 0.0, 1.0]) if piece is None or piece.axis is None else piece.rotation @ piece.axis
     axis = propeller.axis if propeller.axis is not None else turn * (1.0 if turn[2] >= 0.0 else -1.0)
     spin = propeller.spin
@@ -142,28 +142,28 @@ def _rotor(
         notes.append(
             f"{name}: its sense of rotation is taken from the sign of its joint's axis ({spin}); check it"
         )
-    k = propeller.thrust_coefficient or given.thrust_coefficient
-    q = propeller.torque_ratio if propeller.torque_ratio is not None else given.torque_ratio
+    k = propeller.thrust_coefficient or options.thrust_coefficient
+    q = propeller.torque_ratio if propeller.torque_ratio is not None else options.torque_ratio
     if k is None or q is None:
         wanted = "--thrust-coefficient" if k is None else "--torque-ratio"
         raise AirframeError(f"rotor {name!r}: the file says nothing of its {wanted[2:]}; give {wanted}")
-    assert place is not None
+    assert position is not None
     data: dict[str, Any] = {
         "name": name,
         "link": called[carrier.name],
-        "position": _plain(place - carrier.place),
-        "axis": _plain(axis),
+        "position": _floats(position - carrier.position),
+        "axis": _floats(axis),
         "spin": spin,
         "thrust_coefficient": k,
         "torque_ratio": q,
     }
-    top = propeller.max_speed or given.max_speed
+    top = propeller.max_speed or options.max_speed
     if top is not None:
         data["speed_limits"] = (0.0, top)
     if propeller.time_constant:
         data["time_constant"] = propeller.time_constant
     if piece is not None and name in groups:
-        own = _mass(groups[name], piece.place)
+        own = _mass(groups[name], piece.position)
         if own["mass"] > 0.0:
             data |= own
     return data
@@ -174,11 +174,12 @@ def _mass(parts: Sequence[Piece], origin: Floats) -> dict[str, Any]:
     if sum(p.mass for p in parts) == 0.0:
         return {"mass": 0.0}
     mass, com, J = combine_bodies(
-        (p.mass, p.place + p.rotation @ p.com - origin, p.rotation @ p.inertia @ p.rotation.T) for p in parts
+        (p.mass, p.position + p.rotation @ p.com - origin, p.rotation @ p.inertia @ p.rotation.T)
+        for p in parts
     )
     six = [J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]]
-    return {"mass": mass, "com": _plain(com), "inertia": _plain(np.asarray(six))}
+    return {"mass": mass, "com": _floats(com), "inertia": _floats(np.asarray(six))}
 
 
-def _plain(values: Floats) -> tuple[float, ...]:
+def _floats(values: Floats) -> tuple[float, ...]:
     return tuple(float(x) + 0.0 for x in values)

@@ -8,7 +8,7 @@ from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
 from haltere.airframe.fields import tensor
 from haltere.airframe.foreign import xml
-from haltere.airframe.foreign.given import Given
+from haltere.airframe.foreign.options import ImportOptions
 from haltere.airframe.foreign.tree import Piece, airframe_of
 from haltere.airframe.foreign.xml import propellers_of
 from haltere.flight.rotations import matrix_from_euler
@@ -17,7 +17,7 @@ from haltere.foundation.numbers import Floats
 TURNING = ("revolute", "continuous")
 
 
-def read_urdf(path: Path, root: xml.Element, given: Given, notes: list[str]) -> Airframe:
+def read_urdf(path: Path, root: xml.Element, options: ImportOptions, notes: list[str]) -> Airframe:
     """The vehicle of a URDF file."""
     links = {link.get("name", ""): link for link in root.findall("link")}
     joints = {name: joint for joint in root.findall("joint") if (name := _child(joint)) in links}
@@ -37,8 +37,8 @@ def read_urdf(path: Path, root: xml.Element, given: Given, notes: list[str]) -> 
                 notes.append(f"joint {joint.get('name')}: kind {kind} is taken as fixed")
             origin = joint.find("origin")
             R = parent.rotation @ matrix_from_euler(_numbers(origin, "rpy"))
-            place = parent.place + parent.rotation @ _numbers(origin, "xyz")
-            piece = _piece(links[name], name, parent.name, R, place)
+            position = parent.position + parent.rotation @ _numbers(origin, "xyz")
+            piece = _piece(links[name], name, parent.name, R, position)
             if kind in TURNING:
                 piece.axis = xml.axis_of(joint.find("axis"))
                 limit = joint.find("limit")
@@ -50,9 +50,9 @@ def read_urdf(path: Path, root: xml.Element, given: Given, notes: list[str]) -> 
             seen.add(name)
             pieces.append(piece)
             todo.append(piece)
-    sensors = {p.name.removesuffix("_frame"): p.place for p in pieces if "imu" in p.name.lower()}
-    propellers = propellers_of(root, pieces, given)
-    return airframe_of(root.get("name") or path.stem, pieces, propellers, sensors, given, notes)
+    sensors = {p.name.removesuffix("_frame"): p.position for p in pieces if "imu" in p.name.lower()}
+    propellers = propellers_of(root, pieces, options)
+    return airframe_of(root.get("name") or path.stem, pieces, propellers, sensors, options, notes)
 
 
 def _child(joint: xml.Element) -> str:
@@ -64,8 +64,8 @@ def _numbers(element: xml.Element | None, key: str) -> Floats:
     return xml.numbers(None if element is None else element.get(key), 3, (0.0, 0.0, 0.0))
 
 
-def _piece(link: xml.Element, name: str, parent: str | None, R: Floats, place: Floats) -> Piece:
-    piece = Piece(name, parent, R, place)
+def _piece(link: xml.Element, name: str, parent: str | None, R: Floats, position: Floats) -> Piece:
+    piece = Piece(name, parent, R, position)
     inertial = link.find("inertial")
     if inertial is None:
         return piece

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from haltere.airframe.errors import AirframeError
-from haltere.airframe.foreign.given import Given
+from haltere.airframe.foreign.options import ImportOptions
 from haltere.airframe.foreign.tree import Piece, Propeller
 from haltere.foundation.numbers import Floats
 
@@ -60,7 +60,7 @@ def axis_of(element: Element | None) -> Floats:
     return np.asarray(found / length)
 
 
-def propellers_of(root: Element, pieces: Sequence[Piece], given: Given) -> dict[str, Propeller]:
+def propellers_of(root: Element, pieces: Sequence[Piece], options: ImportOptions) -> dict[str, Propeller]:
     """Propellers by link: those that a motor plugin names, else those whose names say rotor.
 
     Gazebo's motor plugins stand in SDF files and in URDF's gazebo blocks: `motorConstant` is N/(rad/s)^2,
@@ -87,5 +87,5 @@ def propellers_of(root: Element, pieces: Sequence[Piece], given: Given) -> dict[
     return {
         p.name: Propeller()
         for p in pieces
-        if p.name not in carriers and any(word in p.name.lower() for word in given.rotors)
+        if p.name not in carriers and any(word in p.name.lower() for word in options.rotors)
     }

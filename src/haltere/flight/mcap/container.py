@@ -84,7 +84,7 @@ class Container:
         Args:
             content: Its records.
             span: Time of its first and its last message, ns.
-            index: For each channel the times (n,), ns, and the places (n,) in `content` of its messages.
+            index: For each channel the times (n,), ns, and the offsets (n,) in `content` of its messages.
         """
         data = zstandard.compress(content)
         chunk = Chunk(

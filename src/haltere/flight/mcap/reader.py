@@ -25,18 +25,18 @@ def read_mcap(path: str | PathLike[str]) -> Flight:
     numbers = _Numbers()
     try:
         with file.open("rb") as data:
-            found = scan(data, str(file), numbers.take)
+            contents = scan(data, str(file), numbers.take)
     except OSError as error:
         raise FlightError(f"{file}: cannot be read ({error.strerror}); check the name") from None
-    numbers.take(found)  # what stands in no chunk
-    manifest = _manifest(found, str(file))
+    numbers.take(contents)  # what stands in no chunk
+    manifest = _manifest(contents, str(file))
     channels: dict[str, Channel] = {}
     for topic in manifest.topics:
-        channels |= _channels(topic, found, numbers, manifest, str(file))
+        channels |= _channels(topic, contents, numbers, manifest, str(file))
     ordered = {name: channels[name] for name in manifest.entries}
-    airframe, scenario = (_text(found, name, str(file)) for name in TEXTS[1:])
+    airframe, scenario = (_text(contents, name, str(file)) for name in TEXTS[1:])
     flight = Flight(ordered, airframe, scenario, manifest.notes)
-    return flight.with_notes(*_notes(found, manifest, flight))
+    return flight.with_notes(*_notes(contents, manifest, flight))
 
 
 class _Numbers:
@@ -49,15 +49,15 @@ class _Numbers:
         self.values: dict[str, list[Floats]] = {}
         self._layouts: list[tuple[Topic, Layout]] | None = None
 
-    def take(self, found: Contents) -> None:
+    def take(self, contents: Contents) -> None:
         """Take out what has come since the last call."""
-        if self._layouts is None and TEXTS[0] in found.topics and found.topics[TEXTS[0]].batches:
+        if self._layouts is None and TEXTS[0] in contents.topics and contents.topics[TEXTS[0]].batches:
             try:
-                self._layouts = [(topic, topic.layout()) for topic in _manifest(found, "").topics]
+                self._layouts = [(topic, topic.layout()) for topic in _manifest(contents, "").topics]
             except (ValueError, TypeError, AttributeError, LookupError, FlightError):
                 self._layouts = []
         for topic, layout in self._layouts or ():
-            messages = found.topics.get(topic.name)
+            messages = contents.topics.get(topic.name)
             while messages is not None and messages.batches and layout.matches(messages.batches[0]):
                 for name, values in topic.unpack(layout, messages.batches.pop(0)).items():
                     self.values.setdefault(name, []).append(values)
@@ -67,10 +67,10 @@ class _Numbers:
         return {name: sealed(np.concatenate(self.values.pop(name))) for name in names}
 
 
-def _text(found: Contents, topic: str, source: str) -> str:
-    messages = found.topics.get(topic)
+def _text(contents: Contents, topic: str, source: str) -> str:
+    messages = contents.topics.get(topic)
     if messages is None or not messages.batches:
-        if found.cut:
+        if contents.cut:
             raise FlightError(
                 f"{source}: was cut off before its first whole chunk; nothing in it can be read"
             )
@@ -86,18 +86,18 @@ def _text(found: Contents, topic: str, source: str) -> str:
         ) from None
 
 
-def _manifest(found: Contents, source: str) -> Manifest:
+def _manifest(contents: Contents, source: str) -> Manifest:
     try:
-        return loads(_text(found, TEXTS[0], source))
+        return loads(_text(contents, TEXTS[0], source))
     except ValueError as error:
         reason = " ".join(str(error).split())
         raise FlightError(f"{source}: topic {TEXTS[0]} is not understood ({reason})") from None
 
 
 def _channels(
-    topic: Topic, found: Contents, numbers: _Numbers, manifest: Manifest, source: str
+    topic: Topic, contents: Contents, numbers: _Numbers, manifest: Manifest, source: str
 ) -> dict[str, Channel]:
-    time, rows = _rows(topic, found, source)
+    time, rows = _rows(topic, contents, source)
     try:
         layout = topic.layout()
         if len(rows):
@@ -115,8 +115,8 @@ def _channel(entry: Entry, time: Times, values: Floats) -> Channel:
     return Channel(entry.name, time, values, entry.unit, entry.frame, entry.columns)
 
 
-def _rows(topic: Topic, found: Contents, source: str) -> tuple[Times, Bytes]:
-    messages = found.topics.get(topic.name)
+def _rows(topic: Topic, contents: Contents, source: str) -> tuple[Times, Bytes]:
+    messages = contents.topics.get(topic.name)
     if messages is None or not messages.times:
         return np.empty(0, np.int64), np.empty((0, 0), np.uint8)
     if messages.schema != schema_name(topic.message):
@@ -132,16 +132,16 @@ def _rows(topic: Topic, found: Contents, source: str) -> tuple[Times, Bytes]:
     return sealed(time), rows
 
 
-def _notes(found: Contents, manifest: Manifest, flight: Flight) -> list[str]:
+def _notes(contents: Contents, manifest: Manifest, flight: Flight) -> list[str]:
     counts = [(len(flight[name]), entry.samples) for name, entry in manifest.entries.items()]
     missing = sum(wanted - there for there, wanted in counts)
-    if found.cut and missing:
+    if contents.cut and missing:
         lost = f"{missing} of {sum(wanted for _, wanted in counts)} samples are missing"
         return [
             f"truncated: the file was cut off; read to its last whole chunk, {flight.duration:.3f} s; {lost}"
         ]
     if missing:
         return [f"incomplete: {missing} samples of those that were written are not in the file"]
-    if found.cut or found.index_broken:
+    if contents.cut or contents.index_broken:
         return ["truncated: the end of the file (its index) is missing or broken; all samples are there"]
     return []

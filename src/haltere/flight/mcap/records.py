@@ -1,6 +1,6 @@
 """Walking through the bytes of an MCAP file: whole chunks, checked, up to where the file ends or was cut off.
 
-Broken and cut off are told apart: a file that ends as it should but does not add up is broken and is refused;
+Broken and cut off are different faults: a file that ends as it should but does not add up is broken and is refused;
 one without its end was cut off, and all chunks before the cut are good.
 """
 
@@ -70,7 +70,7 @@ def scan(file: BinaryIO, source: str, take: Callable[[Contents], None] | None = 
     if first != MAGIC:
         kind = "was cut off within its first bytes" if MAGIC.startswith(first) else "is not an MCAP file"
         raise FlightError(f"{source}: {kind}; give a file that `haltere simulate` or write_mcap made")
-    found, schemas, channels = Contents(), dict[int, str](), dict[int, str]()
+    contents, schemas, channels = Contents(), dict[int, str](), dict[int, str]()
     whole = last == MAGIC and total >= len(MAGIC) + TAIL
     position, checksum = len(MAGIC), zlib.crc32(first)
     try:
@@ -85,17 +85,17 @@ def scan(file: BinaryIO, source: str, take: Callable[[Contents], None] | None = 
                 (crc,) = struct.unpack_from("<I", body)
                 if crc and crc != checksum:
                     raise ValueError("the checksum of all data does not fit")
-                found.index_broken = not _index_is_good(file.read())
-                return found
+                contents.index_broken = not _index_is_good(file.read())
+                return contents
             checksum = zlib.crc32(body, zlib.crc32(head, checksum))
             if opcode == Opcode.CHUNK:
                 chunk = Chunk.read(ReadDataStream(BytesIO(body)))
                 stream, size = get_chunk_data_stream(chunk, validate_crc=True)
-                _read_records(stream.read(size), found, schemas, channels)
+                _read_records(stream.read(size), contents, schemas, channels)
                 if take is not None:
-                    take(found)
+                    take(contents)
             elif opcode in {Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE}:
-                _read_records(head + body, found, schemas, channels)
+                _read_records(head + body, contents, schemas, channels)
             elif opcode == 0:
                 raise ValueError("a record of kind 0")
             position = end
@@ -108,19 +108,19 @@ def scan(file: BinaryIO, source: str, take: Callable[[Contents], None] | None = 
         raise FlightError(f"{source}: is broken at byte {position} ({reason}); copy it again") from None
     if whole:
         raise FlightError(f"{source}: is broken at byte {position} (a record beyond the end); copy it again")
-    found.cut = True
-    return found
+    contents.cut = True
+    return contents
 
 
-def _index_is_good(rest: bytes) -> bool:
+def _index_is_good(remainder: bytes) -> bool:
     """Whether what follows the data is whole: only other programs need it."""
-    if rest[-len(MAGIC) :] != MAGIC or len(rest) < TAIL:
+    if remainder[-len(MAGIC) :] != MAGIC or len(remainder) < TAIL:
         return False
-    (crc,) = struct.unpack_from("<I", rest, len(rest) - len(MAGIC) - 4)
-    return not crc or crc == zlib.crc32(memoryview(rest)[: -len(MAGIC) - 4])
+    (crc,) = struct.unpack_from("<I", remainder, len(remainder) - len(MAGIC) - 4)
+    return not crc or crc == zlib.crc32(memoryview(remainder)[: -len(MAGIC) - 4])
 
 
-def _read_records(data: bytes, found: Contents, schemas: dict[int, str], channels: dict[int, str]) -> None:
+def _read_records(data: bytes, contents: Contents, schemas: dict[int, str], channels: dict[int, str]) -> None:
     """Take in records: the kinds of messages, the topics, and the messages themselves, many at once."""
     starts, sizes, position, total = [], [], 0, len(data)
     unpack, head, message = _HEAD.unpack_from, _HEAD.size, int(Opcode.MESSAGE)
@@ -140,14 +140,14 @@ def _read_records(data: bytes, found: Contents, schemas: dict[int, str], channel
             else:
                 channel: Any = Channel.read(stream)
                 channels[channel.id] = channel.topic
-                found.topics.setdefault(channel.topic, Messages(schemas.get(channel.schema_id, "")))
+                contents.topics.setdefault(channel.topic, Messages(schemas.get(channel.schema_id, "")))
         position = body + length
     if starts:
-        _read_messages(np.frombuffer(data, np.uint8), np.array(starts), np.array(sizes), found, channels)
+        _read_messages(np.frombuffer(data, np.uint8), np.array(starts), np.array(sizes), contents, channels)
 
 
 def _read_messages(
-    data: Bytes, starts: Times, sizes: Times, found: Contents, channels: dict[int, str]
+    data: Bytes, starts: Times, sizes: Times, contents: Contents, channels: dict[int, str]
 ) -> None:
     if sizes.min() < _MESSAGE.itemsize:
         raise ValueError("a message shorter than its head")
@@ -157,7 +157,7 @@ def _read_messages(
             raise ValueError(f"a message of the unknown topic number {number}")
         mine = np.flatnonzero(head["channel"] == number)
         size = int(sizes[mine[0]]) - _MESSAGE.itemsize
-        messages = found.topics[channels[number]]
+        messages = contents.topics[channels[number]]
         if np.any(
             sizes[mine] != sizes[mine[0]]
         ):  # not ours: kept as nothing, told by whoever asks for the topic

@@ -113,8 +113,8 @@ class Topic:
         return found
 
 
-def _is_quaternion(part: MessagePart) -> bool:
-    return part.field in {"quaternion", "pose.orientation"}
+def _is_quaternion(piece: MessagePart) -> bool:
+    return piece.field in {"quaternion", "pose.orientation"}
 
 
 def _leave_out_of_imu(layout: Layout, rows: Bytes, missing: set[str]) -> None:
@@ -124,7 +124,7 @@ def _leave_out_of_imu(layout: Layout, rows: Bytes, missing: set[str]) -> None:
     layout.set(rows, "orientation.w", np.ones((len(rows), 1)))
 
 
-def part(channel: str, field: str, shape: tuple[int, ...], columns: tuple[str, ...]) -> MessagePart:
+def message_part(channel: str, field: str, shape: tuple[int, ...], columns: tuple[str, ...]) -> MessagePart:
     """Return a part; numbers without column names are named by the channel or by their index."""
     last = channel.rsplit(".", 1)[-1]
     names = columns or ((last,) if not shape else tuple(str(index) for index in range(prod(shape))))
@@ -133,23 +133,23 @@ def part(channel: str, field: str, shape: tuple[int, ...], columns: tuple[str, .
 
 def plan(channels: Iterable[Channel]) -> list[tuple[Topic, Times]]:
     """Return the topics that hold these channels, each with its time stamps (T,), ns."""
-    left = {channel.name: channel for channel in channels}
+    remaining = {channel.name: channel for channel in channels}
     taken: set[str] = set(TEXTS)
     planned = []
-    for name, channel in list(left.items()):
-        if name not in left:
+    for name, channel in list(remaining.items()):
+        if name not in remaining:
             continue
-        topic = _shared(left, channel, taken) or _alone(channel, taken)
+        topic = _shared(remaining, channel, taken) or _alone(channel, taken)
         taken.add(topic.name)
         for each in topic.parts:
-            del left[each.channel]
+            del remaining[each.channel]
         planned.append((topic, channel.time))
     return planned
 
 
 def _alone(channel: Channel, taken: set[str]) -> Topic:
     message, field = _message(channel)
-    parts = (part(channel.name, field, channel.values.shape[1:], channel.columns),)
+    parts = (message_part(channel.name, field, channel.values.shape[1:], channel.columns),)
     return Topic(_topic_name(channel.name, taken), message, channel.frame, parts)
 
 
@@ -166,16 +166,18 @@ def _message(channel: Channel) -> tuple[str, str]:
     return ("geometry_msgs/Vector3Stamped", "vector") if shape == (3,) else (_JOINTS, "position")
 
 
-def _shared(left: Mapping[str, Channel], channel: Channel, taken: set[str]) -> Topic | None:
+def _shared(remaining: Mapping[str, Channel], channel: Channel, taken: set[str]) -> Topic | None:
     prefix, _, last = channel.name.rpartition(".")
     for message, label, alone, fields in _SHARED:
         if not prefix or last not in fields or _message(channel)[0] not in alone:
             continue
-        names = [name for word in fields if (name := f"{prefix}.{word}") in left]
-        mates = [left[name] for name in names if _fits(channel, left[name], alone)]
+        names = [name for word in fields if (name := f"{prefix}.{word}") in remaining]
+        mates = [remaining[name] for name in names if _fits(channel, remaining[name], alone)]
         if len(mates) > 1:
             parts = tuple(
-                part(mate.name, fields[mate.name.rsplit(".", 1)[-1]], mate.values.shape[1:], mate.columns)
+                message_part(
+                    mate.name, fields[mate.name.rsplit(".", 1)[-1]], mate.values.shape[1:], mate.columns
+                )
                 for mate in mates
             )
             topic = f"{prefix}.{label}" if prefix == "truth" else prefix
@@ -279,5 +281,5 @@ def _topics(channels: dict[str, dict[str, Any]]) -> tuple[Topic, ...]:
         shape = tuple(int(size) for size in item["shape"])
         if min(shape, default=0) < 0:
             raise ValueError(f"channel '{name}' has the shape {shape}")
-        parts.setdefault(topic, []).append(part(name, item["field"], shape, tuple(item["columns"])))
+        parts.setdefault(topic, []).append(message_part(name, item["field"], shape, tuple(item["columns"])))
     return tuple(Topic(topic, *head, tuple(parts[topic])) for topic, head in heads.items())

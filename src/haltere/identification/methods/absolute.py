@@ -1,12 +1,12 @@
-"""Mass, thrust coefficients and inertia from effectiveness and something known, and ratios that a log tells alone.
+"""Mass, thrust coefficients and inertia from effectiveness and something known, and ratios that need only the log.
 
-No flight tells absolute numbers alone: force and torque over mass and inertia are all that moves a vehicle. With
+No flight alone identifies absolute numbers: force and torque over mass and inertia are all that moves a vehicle. With
 thrust coefficients k_i, rotors at (x_i, y_i) from the centre of mass (x_c, y_c) and thrust along z,
 
     m = sum k_i u_i / f_z,       p_i = k_i (y_i - y_c) / Ixx,      q_i = -k_i (x_i - x_c) / Iyy              (1)
     r_i = -s_i d_i k_i / Izz,    s_i = +1 for a rotor that spins ccw, d_i = torque ratio                     (2)
 
-Rotors that an airframe draws with another thrust axis n_i lift by n_z k_i, and turn by k_i (r_i x n_i - s_i d_i n_i).
+Rotors with another nominal thrust axis n_i have the force n_z k_i along z and the torque k_i (r_i x n_i - s_i d_i n_i).
 
 Two ratios need nothing but the log: inertia against inertia (`inertia_ratios`), and thrust against weight
 (`thrust_to_weight`).
@@ -91,7 +91,7 @@ def absolute_parameters(
             )
         scale = relative
     else:
-        fix = "give --known mass=... (weighed) or --known rotors.*.thrust_coefficient=... (thrust stand)"
+        fix = "measure mass or any thrust coefficient (a kitchen scale will do): --known mass=..."
         parameters.append(Parameter.combination("mass", "kg", paths, fix))
         parameters += [Parameter.combination(path, K_UNIT, ("mass",), fix) for path in paths]
     _inertia(parameters, notes, window, rows, airframe, known, k, scale)
@@ -217,7 +217,7 @@ def enforce_triangle(
     return {name: (float(v), float(s)) for name, v, s in zip(moments, values, sigma, strict=True)}
 
 
-FIX = "turn fast about two axes at once: rolls while yawing, or tumbles by hand"
+FIX = "rotate fast about two axes at once: rolls while yawing, or tumbles by hand"
 
 
 def inertia_ratios(rows: EffectivenessFit) -> list[Parameter]:

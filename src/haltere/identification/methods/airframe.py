@@ -1,14 +1,14 @@
-"""The airframe that a log tells: made of accelerations on a body of given mass and inertia, or a nominal one changed.
+"""The identified airframe: made of accelerations on a body of given mass and inertia, or a nominal one changed.
 
-Without pose a log tells accelerations. With specific force b and angular acceleration t per squared speed, mass m and
-inertia I, a rotor
+A log without pose identifies accelerations. With specific force b and angular acceleration t per squared speed, mass m
+and inertia I, a rotor
 
     k = m |b|,   n = b / |b|,   q e = -n . I t / k,   r = n x I t / k                                      (1)
 
-has force k n and torque r x k n - q k e n = I t. Places count from the centre of mass; where along its thrust axis a
+has force k n and torque r x k n - q k e n = I t. Positions count from the centre of mass; where along its thrust axis a
 rotor sits has no effect and is taken as level with it.
 
-`with_identified_numbers` puts what a log told into a nominal airframe, which is checked as a file would be.
+`with_identified_numbers` puts the identified numbers into a nominal airframe, which is checked as a file would be.
 """
 
 from collections.abc import Iterable, Mapping
@@ -75,7 +75,7 @@ def _rotor(ratios: Ratios, mass: float, inertia: Floats) -> Rotor:
 def airframe_from_parameters(
     name: str, parameters: Iterable[Parameter], curves: Mapping[str, str]
 ) -> Airframe | None:
-    """The airframe of a log that told, or came with, mass, moments of inertia and every rotor's row; else None.
+    """The airframe where mass, moments of inertia and every rotor's row were identified or known; else None.
 
     Thrust counts as along z unless the force across it is more than `TILTED` sigmas. `curves` are the kinds of curve by
     rotor.
@@ -102,7 +102,7 @@ def airframe_from_parameters(
         {"imu": (Imu(position=(place[0], place[1], place[2])),)} if len(place) == 3 else {}
     )
     if not sure.issuperset(rows):
-        parts["description"] = "made of what the log told alone; numbers that it says are weak are rough"
+        parts["description"] = "made of identified numbers alone; those with the verdict weak are rough"
     return airframe_from_ratios(name, known["mass"], (xx, yy, zz, xy, xz, yz), rotors, **parts)
 
 
@@ -132,7 +132,7 @@ def validated(airframe: Airframe, changes: Mapping[str, Any], notes: list[str]) 
 def with_identified_numbers(
     airframe: Airframe, parameters: list[Parameter], curves: Mapping[str, str], notes: list[str]
 ) -> Airframe | None:
-    """The nominal airframe with the numbers that were identified or are weak in their places.
+    """The nominal airframe with the numbers that were identified or are weak.
 
     `curves` are the kinds of curve by rotor, "kappa" where none is said.
     """
@@ -175,7 +175,7 @@ def with_identified_numbers(
 
 
 def _moments(inertia: tuple[float, ...], identified: Mapping[str, float]) -> tuple[float, ...]:
-    """Six numbers with the moments that were told; the products keep their share of them."""
+    """Six numbers with the identified moments; the products keep their fraction of them."""
     names = ("xx", "yy", "zz")
     old = np.array(inertia[:3])
     new = np.array([identified.get(f"inertia.{name}", x) for name, x in zip(names, old, strict=True)])

@@ -50,7 +50,7 @@ Number = Callable[[Form], Any]
 def identify_commands(
     window: FlightWindow, airframe: Airframe | None, known: Mapping[str, Known]
 ) -> MethodResult:
-    """What a log without rotor speeds tells."""
+    """Identify a vehicle from a log with commands and no rotor speeds."""
     result = MethodResult()
     signals = low_pass_commands(window)
     responses = command_responses(signals)
@@ -146,12 +146,12 @@ def _authority(
     turns, turns_sigma = _both(forms, halves, lambda f: f.acceleration_per_command)
     lift_sigma = np.hypot(lift_sigma, SETTINGS.thrust_floor * lift)
     turns_sigma = np.hypot(turns_sigma, SETTINGS.floor * np.max(np.abs(turns), axis=1, keepdims=True))
-    share = _clear(forms)
+    r_squared = _clear(forms)
     top = of_rotors(known, window.rotor_names, "max_speed")
     for i, rotor in enumerate(window.rotor_names):
-        numbers = {"fz": (lift[i], lift_sigma[i], share[0], "m/s2")}
+        numbers = {"fz": (lift[i], lift_sigma[i], r_squared[0], "m/s2")}
         for k, row in enumerate("pqr"):
-            numbers[row] = (turns[k, i], turns_sigma[k, i], share[1 + k], "rad/s2")
+            numbers[row] = (turns[k, i], turns_sigma[k, i], r_squared[1 + k], "rad/s2")
         for row, (value, sigma, explained, unit) in numbers.items():
             name = f"rotors.{rotor}.authority.{row}"
             enough = row == "fz" or explained >= SETTINGS.smallest_r_squared
@@ -208,7 +208,7 @@ def _absolute(
     names = window.rotor_names
     mass, firm = nominal_mass(airframe, known)
     paths = tuple(f"rotors.{r}.thrust_coefficient" for r in names)
-    fix = "give --known mass=... (weighed)"
+    fix = "measure mass (a kitchen scale will do): --known mass=..."
     if mass is None:
         result.parameters.append(Parameter.combination("mass", "kg", paths, fix))
     elif firm:
@@ -225,15 +225,15 @@ def _absolute(
             result.parameters.append(Parameter.combination(path, K_UNIT, partners, f"{fix}, and {LOG}"))
             continue
         value, sigma = _both(forms, halves, partial(_thrust_per_command, i))
-        share = np.sqrt(
+        r_squared = np.sqrt(
             (sigma / value) ** 2
             + relative**2
             + SETTINGS.thrust_floor**2
             + (2.0 * top[i].sigma / top[i].value) ** 2
         )
         k = mass.value * float(value) / top[i].value ** 2
-        result.parameters.append(Parameter.measured(path, k, float(share) * k, K_UNIT, LOG, True))
-    share = _clear(forms)
+        result.parameters.append(Parameter.measured(path, k, float(r_squared) * k, K_UNIT, LOG, True))
+    r_squared = _clear(forms)
     moments: dict[str, tuple[float, float]] = {}
     signs = np.sign(_mean(forms, lambda f: f.acceleration_per_command))
     for axis, moment in enumerate(("xx", "yy", "zz")):
@@ -243,7 +243,7 @@ def _absolute(
             result.parameters.append(Parameter.given(name, *data, I_UNIT))
             continue
         arms = rotor_arms(names, axis, airframe, known, signs)
-        if share[1 + axis] < SETTINGS.smallest_r_squared:
+        if r_squared[1 + axis] < SETTINGS.smallest_r_squared:
             result.parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE_AXIS.format(AXES[axis])))
         elif mass is None or arms is None:
             last = ("position.y", "position.x", "torque_ratio")[axis]
@@ -254,7 +254,9 @@ def _absolute(
                 )
             )
         else:
-            moments[name] = _moment(forms, halves, axis, arms, mass.value, float(share[1 + axis]), relative)
+            moments[name] = _moment(
+                forms, halves, axis, arms, mass.value, float(r_squared[1 + axis]), relative
+            )
     for name, (moment_, spread) in enforce_triangle(moments, result.notes).items():
         entry = Parameter.measured(
             name, moment_, spread, I_UNIT, f"{LOG}; the form of the thrust curve is not known", True
@@ -276,7 +278,7 @@ def _moment(
     axis: int,
     arms: Floats,
     mass: float,
-    share: float,
+    r_squared: float,
     relative: float,
 ) -> tuple[float, float]:
     """Moment of inertia: thrust of all rotors at full command times arm over authority, on a logarithmic scale."""
@@ -289,7 +291,7 @@ def _moment(
     log_value, sigma = _both(forms, halves, moment)
     value = float(np.exp(log_value))
     direction = -0.5 * float(
-        np.log(max(share, 0.1))
+        np.log(max(r_squared, 0.1))
     )  # forward and backward regression lie this far to both sides
     spread = float(
         np.sqrt(sigma**2 + relative**2 + (direction / np.sqrt(3.0)) ** 2 + SETTINGS.inertia_floor**2)

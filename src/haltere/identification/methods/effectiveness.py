@@ -1,4 +1,4 @@
-"""The result of a log with rotor speeds: effectiveness, motors, what is absolute, and what the log did not tell."""
+"""The result of a log with rotor speeds: effectiveness, motors, what is absolute, and what was not identified."""
 
 from collections.abc import Mapping
 
@@ -40,13 +40,13 @@ UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 def identify_effectiveness(
     window: FlightWindow, airframe: Airframe | None, known: Mapping[str, Known], exact_force: bool
 ) -> MethodResult:
-    """What a log with rotor speeds tells.
+    """Identify a vehicle from a log with rotor speeds.
 
     Args:
         window: The flying part of the log.
-        airframe: What the vehicle is meant to be, if that is known.
+        airframe: The nominal vehicle, if one is given.
         known: Numbers that were measured otherwise.
-        exact_force: Whether the specific force was made of gravity and a pose, so that its scale is right.
+        exact_force: Whether the specific force was computed from gravity and a pose, so that its scale is right.
     """
     result = MethodResult()
     drawn = RigidAirframe.from_airframe(airframe) if airframe is not None else None
@@ -99,7 +99,7 @@ def effectiveness_parameters(window: FlightWindow, rows: EffectivenessFit) -> li
                     Parameter(
                         name, sure, max(sigma, 0.5 * sure), (None, None), UNITS[k], "combination",
                         tuple(x for x in lift if x != name),
-                        "the rotors were always driven alike: only their sum is known; excite them one against another",
+                        "excite the rotors one against another: they were driven alike, only their sum is known",
                     )
                 )  # fmt: skip
             elif k >= 3 and rows.r_squared[k] < SETTINGS.smallest_r_squared:
@@ -161,7 +161,9 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
                                ("delay", "s")):  # fmt: skip
                 found.append(
                     Parameter.unobservable(
-                        f"{path}.{last}", unit, "the speeds do not follow the commands; check the order"
+                        f"{path}.{last}",
+                        unit,
+                        "check the order of the motors: the speeds do not follow the commands",
                     )
                 )
             continue
@@ -193,7 +195,7 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
 def imu_position_parameters(rows: EffectivenessFit) -> list[Parameter]:
     """Where the IMU is, as parameters."""
     found = []
-    fix = "turn faster: rolls and flips, or tumble the vehicle by hand (haltere throw)"
+    fix = "rotate faster: rolls and flips, or tumble the vehicle by hand (haltere throw)"
     for k, axis in enumerate("xyz"):
         value, sigma = float(rows.imu_position[k]), float(rows.imu_position_sigma[k])
         name = f"imu.position.{axis}"

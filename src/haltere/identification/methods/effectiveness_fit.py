@@ -1,4 +1,4 @@
-"""Identification from rotor speeds without pose: effectiveness of every rotor, motors, IMU place, delays.
+"""Identification from rotor speeds without pose: effectiveness of every rotor, motors, IMU position, delays.
 
 The laws of `haltere.identification.regression.force_law` are fitted at three cutoffs; what they differ by is part of
 the deviation, and so is a floor for what the laws leave out (inflow, blades that flap, calibration of the sensors): a

@@ -31,7 +31,7 @@ def _load(reference: str) -> Method:
 
 
 def choose_methods(name: str, data: MethodInput) -> list[Method]:
-    """The methods to try in turn: the one that was asked for, or for `auto` those that suit the log, best first.
+    """The methods to try: the one that was asked for, or for `auto` those that suit the log, best first.
 
     Raises:
         IdentifyError: the log lacks what the method that was asked for needs.

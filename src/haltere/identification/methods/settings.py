@@ -68,7 +68,7 @@ class CommandSettings:
     time_constants: tuple[float, ...] = (0.01, 0.022, 0.035, 0.05, 0.065, 0.085, 0.12)
     """Lags of a motor that are tried, s: from racing to large propellers."""
     dead_times: tuple[float, ...] = (0.0, 0.01, 0.02)
-    """Dead times that are tried, s: finer steps are not told from a lag."""
+    """Dead times that are tried, s: finer steps cannot be distinguished from a lag."""
     independent_samples: float = 8.0
     """n of equation (3) of `command_fit`: few, because the error is one of form and more data do not decide it."""
     smallest_r_squared: float = 0.75
@@ -85,7 +85,7 @@ class CommandSettings:
     floor: float = 0.03
     """Relative floor of authority and thrust over weight."""
     thrust_floor: float = 0.15
-    """Relative floor of the thrust of a single rotor: rotors are hardly told apart by commands."""
+    """Relative floor of the thrust of a single rotor: commands hardly distinguish rotors."""
     lag_floor: float = 0.12
     """Relative floor of a lag: motors speed up faster than they slow down."""
     curve_floor: float = 0.12
@@ -103,9 +103,9 @@ class ThrowSettings:
     Floors are from simulated throws with exact truth and from throws of one vehicle after the other.
     """
 
-    driven: float = 0.2
+    driving_command: float = 0.2
     """Command above which a rotor is driven, of full command: above the idle of any motor."""
-    stopped: float = 0.05
+    stopped_command: float = 0.05
     """Command below which a rotor is not driven, of full command."""
     alone: float = 0.03
     """Time that one rotor alone is driven in an excitation, s: a test of the motors at arming is one sample."""

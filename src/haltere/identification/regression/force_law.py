@@ -1,4 +1,4 @@
-"""The laws of force and torque as regressions: the same low-pass on every signal, the place of the IMU beside.
+"""The laws of force and torque as regressions: the same low-pass on every signal, the IMU position beside.
 
 With squared rotor speeds u = w^2, rotor accelerations w', body rate W, IMU at r from the centre of mass,
 
@@ -6,7 +6,7 @@ With squared rotor speeds u = w^2, rotor accelerations w', body rate W, IMU at r
 
 f = specific force; F, T, B (3, m) = effectiveness; Q = what the products of the rates do (one product for each row);
 H = what the momentum of rotors that do not cancel does (pitch rate to roll and the other way); c = bias across, none
-along the thrust because an intercept there takes the place of mass; e slow torques of the air. The torque law is in
+along the thrust because an intercept there would stand for mass; e slow torques of the air. The torque law is in
 `haltere.identification.regression.torque_law`. Across the thrust the air pushes slowly and strongly: what is left
 there is made white by its own past, `haltere.identification.regression.regression`.
 """
@@ -32,7 +32,7 @@ from haltere.identification.regression.regression import (
 LAG = 0.01
 """s, of a difference."""
 QUICK = 150.0
-"""Hz, of a log that tells what accelerations of the rotors do."""
+"""Hz, above which a log shows what accelerations of the rotors do."""
 UPRIGHT = 0.1
 """rad, how far rotors lean if nothing else is known."""
 REACH = 0.05
@@ -47,7 +47,7 @@ class TorqueSignals:
         squared_speeds: (n, m) (rad/s)^2.
         rotor_accelerations: (n, m) rad/s2.
         swept: (n, m) integrals over time of the squares beyond their mean.
-        speeds: (n, m) beyond their mean: integrals of the rises, rad/s.
+        speeds: (n, m) beyond their mean: integrals of the rotor accelerations, rad/s.
     """
 
     squared_speeds: Floats
@@ -172,7 +172,7 @@ def force_row(signals: LowPassed, X: Floats, y: Floats, Z: Floats | None) -> Reg
 def force_rows(
     signals: LowPassed, guess: Floats | None = None, reach: float = REACH
 ) -> tuple[list[Regression], Floats, Floats]:
-    """The three rows of the force law, and the place r (3,) with its deviation (3,), m.
+    """The three rows of the force law, and the IMU position r (3,) with its deviation (3,), m.
 
     `guess` (3,) is where the IMU is before anything is known, and `reach` how far from there it may be.
     """
@@ -203,10 +203,10 @@ def force_rows(
 
 
 def fit_imu_position(signals: LowPassed, reach: float = REACH) -> Regression:
-    """The place of the IMU with the force law's other terms beside it: the last three values are r, m.
+    """The IMU position with the force law's other terms beside it: the last three values are r, m.
 
     What rotors push across and the force of r at the torque that they make look alike. Rotors are upright to about
-    `UPRIGHT` unless the rest of the motion says otherwise. What is steady is no place: it stands beside.
+    `UPRIGHT` unless the rest of the motion says otherwise. What is steady is no position: it stands beside.
     Angular accelerations are noisy: those that the rotors explain are the instruments of the regression.
     """
     n, m = signals.squared_speeds.shape

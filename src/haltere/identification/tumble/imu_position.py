@@ -1,11 +1,11 @@
 """Where the IMU sits against the centre of mass, from free tumbles, with an ellipsoid that covers.
 
 Beside equation (1) of `haltere.identification.tumble.tumble` the accelerometer feels drag, and both sensors have
-errors. With X r the force of the place, R = R_0I the turn since release, t the time since it, in each throw
+errors. With X r the force at position r, R = R_0I the rotation since release, t the time since it, in each throw
 
     f = X r + R^T sum_k d_k P_k(t) + b + (E_a + [e_a]x) X r + dX r,   dX = -dX/dw (E_g + [e_g]x) w          (1)
 
-d_k = drag in the world with Legendre polynomials P_k over the fall, k = 0..3: it turns over at the apex (12 numbers per
+d_k = drag in the world with Legendre polynomials P_k over the fall, k = 0..3: it reverses at the apex (12 numbers per
 throw); b = bias of the accelerometer; E = diagonal of scale
 errors; e = misalignments of accelerometer (a) and gyro (g). All of these are unknown but bounded by the `Budget`: they
 are estimated together with r under Gaussian priors of those sizes, linearised at r, so what the data say is used and
@@ -14,7 +14,7 @@ what they do not say widens the covariance:
     cov = [ (A^T A / (s^2 n) + diag(0, 1/sigma^2)) ^-1 ]_rr,    s^2 = |residual|^2 / (3 N - 3)              (2)
 
 n = `Tumble.inflation` samples count as one ([Blaha2024] takes n = 1 and no budget: its ellipsoids cover 0 to 8 %).
-A throw about one axis leaves the place along that axis unknown; `TumbleExcitation` names it.
+A throw about one axis leaves the position along that axis unknown; `TumbleExcitation` names it.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ QUIETEST = 2e-3
 ORDER = 4
 """Polynomials of the drag over one fall."""
 FLAT = 1.0
-"""m: the prior of the place itself, so wide that it says nothing."""
+"""m: the prior of the position itself, so wide that it says nothing."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class TumbleExcitation:
 
 @dataclass(frozen=True)
 class ImuPosition:
-    """The IMU's place.
+    """The IMU position.
 
     Attributes:
         position: (3,) of the IMU from the centre of mass, IMU axes, m.
@@ -103,13 +103,13 @@ class ImuPosition:
         return np.sqrt(values * chi2.ppf(level, 3)), vectors
 
     def contains(self, position: Floats, level: float = 0.95, *, formal: bool = False) -> bool:
-        """Whether a place (3,) in m lies in the ellipsoid."""
+        """Whether a position (3,) in m lies in the ellipsoid."""
         error = np.asarray(position) - self.position
         return bool(error @ np.linalg.solve(self.formal if formal else self.cov, error) <= chi2.ppf(level, 3))
 
 
 def locate_imu(throws: Sequence[Tumble], budget: Budget | None = None) -> ImuPosition:
-    """The IMU's place from one or more tumbles, by least squares with the systematic errors of the module."""
+    """The IMU position from one or more tumbles, by least squares with the systematic errors of the module."""
     if not throws:
         raise TumbleError("got no throw; give at least one, better two about different axes")
     limits = budget or Budget()
@@ -145,7 +145,7 @@ def _rows(throw: Tumble, r: Floats) -> Floats:
     arm = np.cross(w, r)
 
     def through(g: Floats) -> Floats:
-        """What the force of the place changes by where the true rate is w - g w."""
+        """What the force at the position changes by where the true rate is w - g w."""
         dw, da = w @ g.T, a @ g.T
         return np.asarray(-np.cross(da, r) - np.cross(dw, arm) - np.cross(w, np.cross(dw, r)))
 
@@ -209,7 +209,7 @@ def _excitation(number: int, throw: Tumble, budget: Budget, r: Floats, noise: fl
         )
     x, y, z = np.round(weakest * np.sign(weakest[np.argmax(np.abs(weakest))]), 2) + 0.0
     advice = (
-        f"throw {number} leaves the place along ({x:g}, {y:g}, {z:g}) unknown to {1e3 * sigma:.2g} mm: "
+        f"throw {number} leaves the position along ({x:g}, {y:g}, {z:g}) unknown to {1e3 * sigma:.2g} mm: "
         "spin about a second axis needed, across this one"
     )
     return TumbleExcitation(False, weakest, sigma, spin, advice)

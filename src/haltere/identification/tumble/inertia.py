@@ -1,8 +1,8 @@
 """The inertia tensor from a free tumble: up to scale from the gyro alone, absolute with a rotor that is spun up.
 
 With inertia I (body axes, about the centre of mass), angular rate w, and h = momentum of rotors or a flywheel relative
-to the body, the angular momentum of a freely tumbling body does not change in the world. Over a lag, with D = the turn
-from the later to the earlier body axes by the gyro,
+to the body, the angular momentum of a freely tumbling body does not change in the world. Over a lag, with D = the
+rotation from the later to the earlier body axes by the gyro,
 
     D (I w + h)_later - (I w + h)_earlier = 0                                                              (1)
 
@@ -38,10 +38,10 @@ LAG = 0.005
 LONG_LAG = 0.1
 """s, where none is."""
 RISEN = 1.05
-"""Of the largest speed before: a rotor that turns faster is speeding up."""
+"""Of the largest speed before: a rotor that spins faster is speeding up."""
 _IDLE = 400
 _SHORTEST = 40
-_APART = 5.0
+_DIFFERENT = 5.0
 _WEAK = 0.3
 """Relative deviation of a principal moment beyond which a tensor is not called known."""
 
@@ -121,7 +121,7 @@ def spin_up(speed: Floats, first: int) -> int:
     risen = np.flatnonzero(np.asarray(speed[first:]) > RISEN * float(before.max()) + 1.0)
     if not len(risen):
         raise TumbleError(
-            f"the rotor that is commanded at sample {first} never turns faster than before; give another throw"
+            f"the rotor that is commanded at sample {first} never spins faster than before; give another throw"
         )
     return first + int(risen[0])
 
@@ -150,7 +150,7 @@ def _rows(
     """A (n, 6) and b (n,) of equation (1) as A six = b; samples that count as one; and the scale of I w over I."""
     lower, pad = min(cutoff, 0.4 * rate), int(2 * rate / cutoff)
     smooth = low_pass(w, rate, lower, pad=pad, corrected=False)
-    turn = _turns(w, rate)
+    turn = _rotations(w, rate)
     time = np.arange(len(w)) / rate
     late = interpolate_columns(time + delay, time, momentum)
     h = low_pass(late, rate, lower, pad=pad, corrected=False)
@@ -191,7 +191,7 @@ def _at(
     )
 
 
-def _turns(w: Floats, rate: float) -> Floats:
+def _rotations(w: Floats, rate: float) -> Floats:
     """(N, 3, 3) R_0B by integration of w (N, 3)."""
     steps = Rotation.from_rotvec(0.5 * (w[1:] + w[:-1]) / rate).as_matrix()
     turn = np.empty((len(w), 3, 3))
@@ -204,7 +204,7 @@ def _turns(w: Floats, rate: float) -> Floats:
 def _unique(A: Floats) -> bool:
     """Whether one shape alone fits: a spin about one axis leaves several singular values at the level of the noise."""
     values = np.linalg.svd(A, compute_uv=False)
-    return bool(values[-2] > _APART * values[-1])
+    return bool(values[-2] > _DIFFERENT * values[-1])
 
 
 def _rms(values: Floats) -> float:

@@ -1,6 +1,6 @@
-"""Free tumbles of a thrown vehicle: where they are in a log, and what the accelerometer must read at a place in one.
+"""Free tumbles of a thrown vehicle: where they are in a log, and what the accelerometer must read in one.
 
-A body on which only gravity acts, turning with w, gives at the place r from its centre of mass the specific force
+A body on which only gravity acts, rotating with w, gives at position r from its centre of mass the specific force
 
     f = w' x r + w x (w x r) = X(w, w') r          [Blaha2024] eqs. (2), (3)                               (1)
 
@@ -113,7 +113,7 @@ def filter_tumble(
 FREE_FALL = 0.75
 """Of gravity: specific forces below may be a free fall."""
 SLOWEST = 1.0
-"""rad/s: a fall without spin says nothing about the place."""
+"""rad/s: a fall without spin says nothing about the position."""
 LEVELS = 6.0
 """Residuals beyond so many times their inner level are not free."""
 FLOOR = 0.4
@@ -135,7 +135,7 @@ def find_free_falls(flight: Flight, imu: str = "imu", fraction: float = FREE_FAL
 
     A candidate is a stretch in which the low-passed specific force stays below a share of gravity: at rest, in the
     hand and in flight it is about one g or more. The hand lets go gradually, so the ends are decided by the physics:
-    the place r is fitted to the inner part (equation (1) with a constant), and the stretch is cut where the residual
+    the position r is fitted to the inner part (equation (1) with a constant), and the stretch is cut where the residual
     leaves the level that it has there.
 
     Args:
@@ -182,7 +182,7 @@ def _signals(flight: Flight, imu: str) -> tuple[Floats, Floats, float]:
 
 
 def _trimmed(gyro: Floats, accel: Floats, rate: float, first: int, last: int) -> tuple[int, int]:
-    """The part of [first, last) whose forces are those of a place."""
+    """The part of [first, last) whose forces are those of one position."""
     whole = slice(first, last)
     cutoff = CUTOFF if rate > 3 * CUTOFF else 0.3 * rate
     w, f = (low_pass(x[whole], rate, cutoff, pad=9, corrected=False) for x in (gyro, accel))

@@ -195,7 +195,7 @@ def _motors(builder: Builder, table: dict[str, Floats], time: Times, headers: di
 
 
 def _pose(builder: Builder, table: dict[str, Floats], time: Times) -> None:
-    """Add what INDIflight knows of its attitude and place; motion capture is held between its samples."""
+    """Add what INDIflight knows of its attitude and position; motion capture is held between its samples."""
     quaternion = _stack(table, "quat", 4)
     if quaternion is not None:
         builder.add(
@@ -213,7 +213,7 @@ def _pose(builder: Builder, table: dict[str, Floats], time: Times) -> None:
         return
     fresh = np.concatenate([[True], np.any(np.diff(np.hstack([place, angles]), axis=0) != 0.0, axis=1)])
     if fresh.sum() > 1:
-        fresh |= _still(time, fresh)
+        fresh |= _at_rest(time, fresh)
         builder.note(
             f"held: motion capture is held between its samples; {int(fresh.sum())} of {len(fresh)} are new and kept"
         )
@@ -222,7 +222,7 @@ def _pose(builder: Builder, table: dict[str, Floats], time: Times) -> None:
         builder.add("pose.wxyz", time[fresh], wxyz, "1", "world")
 
 
-def _still(time: Times, fresh: Bools) -> Bools:
+def _at_rest(time: Times, fresh: Bools) -> Bools:
     """Where to keep repeated samples: a vehicle at rest is seen as often as a moving one, though nothing changes."""
     usual = float(np.median(np.diff(time[fresh])))
     last = np.maximum.accumulate(np.where(fresh, np.arange(len(time)), 0))

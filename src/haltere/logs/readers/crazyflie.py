@@ -43,19 +43,19 @@ class _Event:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The records of one event, at `places` (T,) bytes in the file: read anew for what is asked, piece by piece."""
+    """The records of one event, at `offsets` (T,) bytes in the file: read anew for what is asked, piece by piece."""
 
     file: Path
     record: np.dtype[np.void]
-    places: Sequence[int] | Ints
+    offsets: Sequence[int] | Ints
 
     def columns(self, *names: str, kind: type = np.float64) -> NDArray[Any]:
         """(T, k) of these variables."""
-        values: NDArray[Any] = np.empty((len(self.places), len(names)), kind)
+        values: NDArray[Any] = np.empty((len(self.offsets), len(names)), kind)
         size = self.record.itemsize
         with self.file.open("rb") as file:
             for first in range(0, len(values), _PIECE):
-                at = np.asarray(self.places[first : first + _PIECE], np.int64)
+                at = np.asarray(self.offsets[first : first + _PIECE], np.int64)
                 file.seek(int(at[0]))
                 raw = file.read(int(at[-1] - at[0]) + size)
                 if len(at) * size != len(raw):  # others between them
@@ -74,17 +74,17 @@ def read_usd(file: Path) -> Flight:
                 raise LogError(f"{file}: is empty; copy it again from the card")
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         version, events, start = _head(file, data)
-        places, whole = _places(data, start, events)
+        offsets, whole = _offsets(data, start, events)
         fits = _checksum_fits(data)
         del data  # the pages count as ours while they are mapped
-    count = sum(len(each) for each in places.values())
+    count = sum(len(each) for each in offsets.values())
     builder = Builder(file, f"Crazyflie uSD log, version {version}, {count} records of {len(events)} kind(s)")
     if not count:
         raise LogError(f"{file}: holds a header but no record; log for longer")
     if not fits:
         state = "was cut off or is damaged" if whole else "was cut off within a record"
         builder.note(f"truncated: the file {state} (its checksum does not fit); {count} records were read")
-    for number, at in places.items():
+    for number, at in offsets.items():
         _add(builder, _Rows(file, events[number].record, at), version)
     return builder.flight("log acc, gyro and motor or rpm (config.txt on the card)")
 
@@ -95,16 +95,16 @@ def _head(file: Path, data: mmap.mmap) -> tuple[int, dict[int, _Event], int]:
         raise LogError(f"{file}: was cut off within its first bytes; copy it again from the card")
     version, count = struct.unpack_from("<HH", data, 1)
     stamp = ("time", "<u4" if version == 1 else "<u8")
-    place = 5
+    offset = 5
     events: dict[int, _Event] = {}
     for _ in range(count):
-        (number,) = struct.unpack_from("<H", data, place)
-        name, place = _text(data, place + 2)
-        (variables,) = struct.unpack_from("<H", data, place)
-        place += 2
+        (number,) = struct.unpack_from("<H", data, offset)
+        name, offset = _text(data, offset + 2)
+        (variables,) = struct.unpack_from("<H", data, offset)
+        offset += 2
         fields: list[tuple[str, str]] = [("event", "<u2"), stamp]
         for _ in range(variables):
-            text, place = _text(data, place)
+            text, offset = _text(data, offset)
             variable, _, kind = text.rpartition("(")
             if kind[:1] not in _TYPES or not kind.endswith(")"):
                 raise LogError(
@@ -112,17 +112,17 @@ def _head(file: Path, data: mmap.mmap) -> tuple[int, dict[int, _Event], int]:
                 )
             fields.append((variable, _TYPES[kind[0]]))
         events[number] = _Event(name, np.dtype(fields))
-    return version, events, place
+    return version, events, offset
 
 
-def _text(data: mmap.mmap, place: int) -> tuple[str, int]:
-    end = data.find(b"\0", place, place + 256)
+def _text(data: mmap.mmap, offset: int) -> tuple[str, int]:
+    end = data.find(b"\0", offset, offset + 256)
     if end < 0:
         raise ValueError("a name without an end")
-    return data[place:end].decode("ascii"), end + 1
+    return data[offset:end].decode("ascii"), end + 1
 
 
-def _places(
+def _offsets(
     data: mmap.mmap, start: int, events: dict[int, _Event]
 ) -> tuple[dict[int, Sequence[int] | Ints], bool]:
     """Return where the records of each event begin, and whether the last one was whole."""
@@ -134,16 +134,16 @@ def _places(
         wrong = np.flatnonzero(rows["event"] != number)
         count = int(wrong[0]) if wrong.size else len(rows)
         return {number: range(start, start + count * size, size)}, not wrong.size
-    places = {number: array("q") for number in events}
+    offsets = {number: array("q") for number in events}
     sizes = {number: event.record.itemsize for number, event in events.items()}
-    place, number_at = start, struct.Struct("<H").unpack_from
-    while place + 2 <= end:
-        number = number_at(data, place)[0]
-        if number not in sizes or place + sizes[number] > end:
+    offset, number_at = start, struct.Struct("<H").unpack_from
+    while offset + 2 <= end:
+        number = number_at(data, offset)[0]
+        if number not in sizes or offset + sizes[number] > end:
             break
-        places[number].append(place)
-        place += sizes[number]
-    return {number: np.array(at, np.int64) for number, at in places.items()}, place == end
+        offsets[number].append(offset)
+        offset += sizes[number]
+    return {number: np.array(at, np.int64) for number, at in offsets.items()}, offset == end
 
 
 def _checksum_fits(data: mmap.mmap) -> bool:
@@ -158,7 +158,7 @@ def _add(builder: Builder, rows: _Rows, version: int) -> None:
     if np.any(stamps > 2**62 // factor) or np.any(stamps < 0):
         good = (stamps >= 0) & (stamps <= 2**62 // factor)
         builder.note(f"broken: {int(np.sum(~good))} records with an impossible time were left out")
-        rows, stamps = replace(rows, places=np.asarray(rows.places, np.int64)[good]), stamps[good]
+        rows, stamps = replace(rows, offsets=np.asarray(rows.offsets, np.int64)[good]), stamps[good]
     time: Times = stamps * factor
     del stamps
     if period:

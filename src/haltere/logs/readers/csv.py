@@ -93,15 +93,15 @@ def read_table(file: Path, mapping: Mapping | None) -> Flight:
         builder.note(f"broken: {int(np.sum(~good))} rows without a time were left out")
         data = {name: column[good] for name, column in data.items()}
     time = _times(file, chosen.time, data[chosen.time.column])
-    left = Counter(column for part in chosen.channels.values() for column in part.columns)
-    for name, part in chosen.channels.items():
-        values = np.empty((len(time), len(part.columns)))
-        left.subtract(part.columns)
-        for place, column in enumerate(part.columns):
+    left = Counter(column for entry in chosen.channels.values() for column in entry.columns)
+    for name, entry in chosen.channels.items():
+        values = np.empty((len(time), len(entry.columns)))
+        left.subtract(entry.columns)
+        for place, column in enumerate(entry.columns):
             values[:, place] = data[column] if left[column] > 0 else data.pop(column)
         there = np.isfinite(values).any(axis=1)
         slow = 0.0 < np.mean(there) < SLOW  # no broken channel: its clock is slower than the table's
-        add_mapped(builder, name, part, time[there] if slow else time, values[there] if slow else values)
+        add_mapped(builder, name, entry, time[there] if slow else time, values[there] if slow else values)
     made = specific_force(builder.channels, chosen.gravity == "excluded")
     if made is not None:
         builder.channels["imu.accel"] = made
@@ -134,12 +134,12 @@ def _needed(file: Path, names: list[str], mapping: Mapping) -> list[str]:
             f"{file}: no column of time{called}; call it 'time' (s), or name it in a mapping file: [time] column = ..."
         )
     needed = [mapping.time.column]
-    for name, part in mapping.channels.items():
-        missing = [column for column in part.columns if column not in names]
-        if missing or not part.columns:
+    for name, entry in mapping.channels.items():
+        missing = [column for column in entry.columns if column not in names]
+        if missing or not entry.columns:
             said = f"no column '{missing[0]}'" if missing else "no columns given"
             raise LogError(f"{file}: channel '{name}': {said}; the table has: {', '.join(names[:40])}")
-        needed += part.columns
+        needed += entry.columns
     return list(dict.fromkeys(needed))
 
 
@@ -190,10 +190,10 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _times(file: Path, part: TimePart, stamps: Floats) -> Times:
-    if np.any(np.abs(stamps) * (TIMES[part.unit] * 1e-9) > 9e9):
-        raise LogError(f"{file}: column '{part.column}' holds no times in {part.unit}; check its unit")
-    return from_seconds(stamps) if part.unit == "s" else _scaled(stamps, part.unit)
+def _times(file: Path, entry: TimePart, stamps: Floats) -> Times:
+    if np.any(np.abs(stamps) * (TIMES[entry.unit] * 1e-9) > 9e9):
+        raise LogError(f"{file}: column '{entry.column}' holds no times in {entry.unit}; check its unit")
+    return from_seconds(stamps) if entry.unit == "s" else _scaled(stamps, entry.unit)
 
 
 def _scaled(stamps: Floats, unit: str) -> Times:

@@ -51,7 +51,7 @@ class _Messages:
     record: np.dtype[np.void]
     scales: dict[str, float]
     length: int
-    places: "array[int]" = field(default_factory=lambda: array("q"))
+    offsets: "array[int]" = field(default_factory=lambda: array("q"))
 
 
 def read_dataflash(file: Path) -> Flight:
@@ -66,7 +66,7 @@ def read_dataflash(file: Path) -> Flight:
         parameters = _parameters(tables)
         _imu(builder, tables)
         _motors(builder, tables, parameters)
-        _rest(builder, tables)
+        _other_channels(builder, tables)
     if not builder.channels:
         raise LogError(
             f"{file}: holds no signal that is known here; set LOG_BITMASK and LOG_DISARMED, and fly again"
@@ -81,7 +81,7 @@ def _load(file: Path) -> tuple["Tables", int]:
         tables = {}
         for name in list(kinds):
             kind = kinds.pop(name)
-            if len(kind.places):
+            if len(kind.offsets):
                 tables[name] = _decode(data, kind)
         return tables, skipped
 
@@ -91,17 +91,17 @@ def _scan(data: mmap.mmap) -> tuple[dict[str, _Messages], int]:
     wanted: dict[str, _Messages] = {}
     kinds: dict[int, _Messages | None] = {}
     lengths = {_FMT: 89}
-    place, total, skipped, seen = 0, len(data), 0, 0
-    while place + 3 <= total:
-        if place > seen + _FORGET:
-            seen = place
-            _forget(data, place)
-        if data[place : place + 2] == _HEAD and (length := lengths.get(data[place + 2], 0)):
-            if place + length > total:
+    offset, total, skipped, seen = 0, len(data), 0, 0
+    while offset + 3 <= total:
+        if offset > seen + _FORGET:
+            seen = offset
+            _forget(data, offset)
+        if data[offset : offset + 2] == _HEAD and (length := lengths.get(data[offset + 2], 0)):
+            if offset + length > total:
                 break
-            kind = data[place + 2]
+            kind = data[offset + 2]
             if kind == _FMT:
-                described = _describe(data[place + 3 : place + length])
+                described = _describe(data[offset + 3 : offset + length])
                 if described is not None:
                     number, messages = described
                     lengths[number] = messages.length
@@ -110,14 +110,14 @@ def _scan(data: mmap.mmap) -> tuple[dict[str, _Messages], int]:
                     if keep:
                         wanted[messages.name] = messages
             elif (found := kinds.get(kind)) is not None:
-                found.places.append(place)
-            place += length
+                found.offsets.append(offset)
+            offset += length
         else:
-            following = data.find(_HEAD, place + 1)
+            following = data.find(_HEAD, offset + 1)
             following = following if following > 0 else total
-            skipped += following - place
-            place = following
-    return wanted, skipped + max(total - place, 0)
+            skipped += following - offset
+            offset = following
+    return wanted, skipped + max(total - offset, 0)
 
 
 def _describe(body: bytes) -> tuple[int, _Messages] | None:
@@ -160,7 +160,7 @@ def _number(code: str) -> np.dtype[np.generic]:
 
 def _decode(data: mmap.mmap, kind: _Messages) -> dict[str, NDArray[np.generic]]:
     """Return the columns that are used of all messages of one kind; `rows` only counts them."""
-    starts = np.frombuffer(kind.places, np.int64)
+    starts = np.frombuffer(kind.offsets, np.int64)
     table: dict[str, NDArray[np.generic]] = {"rows": np.ones(len(starts), bool)}
     for name, scale in kind.scales.items():
         if name in _COLUMNS:
@@ -179,9 +179,9 @@ def _decode(data: mmap.mmap, kind: _Messages) -> dict[str, NDArray[np.generic]]:
     return table
 
 
-def _forget(data: mmap.mmap, place: int) -> None:
-    """Give back the memory of what was read of a file before a place, where the system can."""
-    whole = place - place % mmap.ALLOCATIONGRANULARITY
+def _forget(data: mmap.mmap, offset: int) -> None:
+    """Give back the memory of what was read of a file before an offset, where the system can."""
+    whole = offset - offset % mmap.ALLOCATIONGRANULARITY
     if whole and hasattr(mmap, "MADV_DONTNEED"):
         data.madvise(mmap.MADV_DONTNEED, 0, whole)
 
@@ -222,8 +222,8 @@ def _stack(table: dict[str, NDArray[np.generic]], *names: str) -> Floats | None:
     if not {"TimeUS", *names} <= set(table):
         return None
     found = np.empty((len(table["rows"]), len(names)))
-    for place, name in enumerate(names):
-        found[:, place] = table[name]
+    for offset, name in enumerate(names):
+        found[:, offset] = table[name]
     return found
 
 
@@ -286,7 +286,7 @@ def _speeds(builder: Builder, table: dict[str, NDArray[np.generic]], outputs: li
     builder.add("rotors.speed", clock, np.stack(columns, axis=1) * RPM, "rad/s", "", rotor_names(len(order)))
 
 
-def _rest(builder: Builder, tables: Tables) -> None:
+def _other_channels(builder: Builder, tables: Tables) -> None:
     for source in ("XKQ", "NKQ"):
         table = tables.get(source, {})
         wxyz = _stack(table, "Q1", "Q2", "Q3", "Q4")
@@ -301,10 +301,10 @@ def _rest(builder: Builder, tables: Tables) -> None:
         builder.add("estimate.wxyz", _time(table), turned, "1", "world")
     for source in ("XKF1", "NKF1"):
         table = tables.get(source, {})
-        place, speed = _stack(table, "PN", "PE", "PD"), _stack(table, "VN", "VE", "VD")
+        offset, speed = _stack(table, "PN", "PE", "PD"), _stack(table, "VN", "VE", "VD")
         mine = _first(table) if table else np.zeros(0, bool)
-        if place is not None:
-            builder.add("estimate.position", _time(table)[mine], enu_from_ned(place[mine]), "m", "world")
+        if offset is not None:
+            builder.add("estimate.position", _time(table)[mine], enu_from_ned(offset[mine]), "m", "world")
         if speed is not None:
             builder.add("estimate.velocity", _time(table)[mine], enu_from_ned(speed[mine]), "m/s", "world")
     for source, columns, channel, factor, si in (

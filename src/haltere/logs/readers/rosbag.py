@@ -88,7 +88,7 @@ class _TopicSeries:
     channel: str
     unit: str
     pick: Pick
-    part: ChannelPart | None = None
+    entry: ChannelPart | None = None
     names: tuple[str, ...] = ()
     time: "array[int]" = field(default_factory=lambda: array("q"))
     numbers: "array[float]" = field(default_factory=lambda: array("d"))
@@ -207,14 +207,14 @@ def _dynamixel() -> list[_TopicSeries]:
 def _mapped(file: Path, bag: Any, mapping: Mapping) -> dict[int, list[_TopicSeries]]:
     plans: dict[int, list[_TopicSeries]] = {}
     topics = {connection.topic: connection for connection in bag.connections}
-    for name, part in mapping.channels.items():
-        if part.topic not in topics:
+    for name, entry in mapping.channels.items():
+        if entry.topic not in topics:
             raise LogError(
-                f"{file}: channel '{name}': no topic '{part.topic}'; the bag has: {', '.join(sorted(topics)[:20])}"
+                f"{file}: channel '{name}': no topic '{entry.topic}'; the bag has: {', '.join(sorted(topics)[:20])}"
             )
-        si = UNITS[part.unit or UNIT_BY_NAME.get(name.rsplit(".", 1)[-1], "1")][0]
-        series = _TopicSeries(name, si, _picker(file, name, part.field), part)
-        plans.setdefault(topics[part.topic].id, []).append(series)
+        si = UNITS[entry.unit or UNIT_BY_NAME.get(name.rsplit(".", 1)[-1], "1")][0]
+        series = _TopicSeries(name, si, _picker(file, name, entry.field), entry)
+        plans.setdefault(topics[entry.topic].id, []).append(series)
     return plans
 
 
@@ -270,8 +270,8 @@ def _add(builder: Builder, series: _TopicSeries) -> None:
         return
     time = np.frombuffer(series.time, np.int64)
     values: Floats = np.frombuffer(series.numbers, np.float64).reshape(len(time), series.width)
-    if series.part is not None:
-        add_mapped(builder, series.channel, series.part, time, values)
+    if series.entry is not None:
+        add_mapped(builder, series.channel, series.entry, time, values)
         return
     first, last = series.channel.rsplit(".", 1)
     if last == "fix":

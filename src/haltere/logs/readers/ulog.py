@@ -101,7 +101,7 @@ def read_ulog(file: Path) -> Flight:
         _imu(builder, log)
         _motors(builder, log)
         _poses(builder, log)
-        _rest(builder, log)
+        _other_channels(builder, log)
     if not builder.channels:
         raise LogError(
             f"{file}: holds no signal that is known here (it was cut off early, or logs none of "
@@ -235,7 +235,7 @@ def _poses(builder: Builder, log: _Log) -> None:
             builder.add(f"estimate.{name}", time, enu_from_ned(values), si, "world")
 
 
-def _rest(builder: Builder, log: _Log) -> None:
+def _other_channels(builder: Builder, log: _Log) -> None:
     data = log.find("battery_status")
     if data is not None and "voltage_v" in data:
         builder.add("battery.voltage", _time(data), np.asarray(data["voltage_v"], np.float64), "V")

@@ -1,7 +1,7 @@
-"""The result of a recorded throw: the rows and motors of `throw_log` and `throw_motors`, with deviations that cover.
+"""The result of a recorded throw: rows and motors with deviations that cover the truth.
 
 Deviations are floors of the method, as shares of the largest number of a row, from simulated throws with exact truth
-and from throws of one vehicle after the other, together with what the residuals say: sigma^2 = floor^2 + rms^2 / (N
+and from throws of one vehicle after the other, together with those of the residuals: sigma^2 = floor^2 + rms^2 / (N
 std(u)^2), N = independent samples of the low-passed signals.
 """
 
@@ -46,7 +46,7 @@ def identify_throw(
     known: Mapping[str, Known],
     rotated: bool,
 ) -> MethodResult:
-    """What a throw tells; `torque_signals` if the IMU is turned against the body."""
+    """Identify a vehicle from a throw; `rotated` if the IMU is rotated against the body."""
     result = MethodResult()
     start, end = throw_span
     fit = fit_throw(flight, start, end, rotated=rotated)

@@ -4,7 +4,7 @@ With squared speeds u = w^2, body rate W, in the axes of the log,
 
     f = F u + X(W, W') r + c                                                                               (1)
 
-X r = force of the IMU's place, one r for the three rows; c = constant. Angular acceleration: see equation (1) of
+X r = force at the IMU's position r, one r for the three rows; c = constant. Angular acceleration: see equation (1) of
 `haltere.identification.methods.throw.torque`. All signals pass the same zero-phase low-pass. Signals of different
 filters and telemetry are late by different times: the delay of the rotor speeds and the low-pass of the accelerometer
 that leave least are taken. Outliers are weighed down (Huber). Motors: see
@@ -69,7 +69,7 @@ def fit_throw(
 
     Args:
         flight: with `imu.gyro`, an accelerometer and `rotors.speed` on one clock.
-        start: where rotors turn freely in the air.
+        start: where rotors spin freely in the air.
         end: where they still do.
         cutoff: of the low-pass, Hz.
         accel: name of the accelerometer's channel.
@@ -122,7 +122,7 @@ def _filtered(signals: ThrowSignals, cutoff: float, delay: float) -> tuple[Float
 
 
 def _force(signals: ThrowSignals, cutoff: float, delay: float, lag: float) -> tuple[Floats, Floats, Floats]:
-    """(3, m) F, (3,) place, (3,) rms: the three rows share one place; what they predict passes the PT2, too."""
+    """(3, m) F, (3,) IMU position, (3,) rms: the rows share one position; what they predict passes the PT2, too."""
     W, squares, _ = _filtered(signals, cutoff, delay)
     turn = np.gradient(W, 1.0 / signals.rate, axis=0)
     edge = signals.inner(cutoff)

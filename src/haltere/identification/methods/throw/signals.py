@@ -80,7 +80,7 @@ def find_throw(flight: Flight) -> tuple[float, float] | None:
         return None
     time, d = command.seconds(flight.start), np.nan_to_num(command.values)
     # The motors are excited one after the other: nothing that flies already does that.
-    alone = (d.max(axis=1) > SETTINGS.driven) & ((d > SETTINGS.stopped).sum(axis=1) == 1)
+    alone = (d.max(axis=1) > SETTINGS.driving_command) & ((d > SETTINGS.stopped_command).sum(axis=1) == 1)
     length = max(round(SETTINGS.alone * command.rate), 2)
     runs = np.flatnonzero(np.convolve(alone, np.ones(length), "valid") > length - 0.5)
     if not len(runs):
@@ -91,7 +91,7 @@ def find_throw(flight: Flight) -> tuple[float, float] | None:
     force = np.linalg.norm(accel.values[before], axis=1)
     if before.sum() < 20 or not np.nanmedian(force) < SETTINGS.free_fall * STANDARD_GRAVITY:
         return None
-    flying = np.flatnonzero((d > SETTINGS.stopped).all(axis=1))
+    flying = np.flatnonzero((d > SETTINGS.stopped_command).all(axis=1))
     end = float(time[flying[-1]]) if len(flying) else float(time[-1])
     begin = max(start - SETTINGS.before, float(time[0]))
     return (

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Given:
+class ImportOptions:
     """Numbers for what a file leaves out.
 
     Attributes:
