@@ -21,24 +21,24 @@ def test_error_of_two_throws(runs):
 
 
 def test_the_ellipsoid_covers(runs):
-    inside = sum(run.found.contains(run.position) for run in runs)
+    inside = sum(run.estimate.contains(run.position) for run in runs)
     assert 90 <= inside <= 99
     assert binom.cdf(inside, 100, 0.95) > 0.005
 
 
 def test_the_formal_ellipsoid_does_not(runs):
-    assert sum(run.found.contains(run.position, formal=True) for run in runs) < 15
+    assert sum(run.estimate.contains(run.position, formal=True) for run in runs) < 15
 
 
 def test_two_throws_are_enough(runs):
-    assert all(run.found.enough for run in runs)
+    assert all(run.estimate.enough for run in runs)
 
 
 @pytest.mark.slow
 def test_one_throw_about_a_principal_axis_is_not():
     for run in tumble_runs(jax.random.key(8), 5, ("x",), scatter=0.01):
-        assert not run.found.enough
-        assert abs(run.found.throws[0].weakest[0]) > 0.95
+        assert not run.estimate.enough
+        assert abs(run.estimate.throws[0].weakest[0]) > 0.95
 
 
 def test_two_throws_give_the_shape_of_the_inertia(runs):

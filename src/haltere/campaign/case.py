@@ -82,7 +82,7 @@ def default_cache() -> str:
 
 Batched = TypeVar("Batched", bound=Callable[..., Any])
 LONGEST_REASON = 500
-_WHOLE = "takes_whole_batch"
+_TAKES_BATCH = "takes_whole_batch"
 _KINDS: dict[str, type] = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "U": np.str_}
 _KIND_NAMES = {"b": "true or false", "f": "numbers", "U": "text"}
 
@@ -125,7 +125,7 @@ class BatchResult:
 
 def whole_batch(function: Batched) -> Batched:
     """Mark a function that takes all cases of a batch at once."""
-    setattr(function, _WHOLE, True)
+    setattr(function, _TAKES_BATCH, True)
     return function
 
 
@@ -176,7 +176,7 @@ def _run_batch(task: Task) -> BatchResult:
         CampaignCase(number, jax.random.fold_in(root, number), {**task.parameters, **mine}, Path(task.folder))
         for number, mine in zip(task.numbers, own, strict=True)
     ]
-    if getattr(function, _WHOLE, False):
+    if getattr(function, _TAKES_BATCH, False):
         outcomes = _all_at_once(function, cases, task.size)
     else:
         outcomes = [_attempt(function, case) for case in cases]

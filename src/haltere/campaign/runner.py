@@ -227,22 +227,22 @@ class _Run:
                 if self.suspects:
                     self._alone(self.suspects.popleft())
                 else:
-                    self.suspects.extend(self._together(self.todo, self.workers.width))
+                    self.suspects.extend(self._run_batches(self.todo, self.workers.width))
             finished = True
         except KeyboardInterrupt:
-            raise CampaignInterrupted(f"interrupted; {self._kept()}") from None
+            raise CampaignInterrupted(f"interrupted; {self._retained()}") from None
         except CancelledError:
-            raise CampaignError(f"the workers are gone; {self._kept()}") from None
+            raise CampaignError(f"the workers are gone; {self._retained()}") from None
         finally:
             self.workers.stop(at_once=not finished)
 
-    def _kept(self) -> str:
+    def _retained(self) -> str:
         plan, folder = self.store.plan, self.store.folder
         return f"{len(self.store.done())} of {plan.batches} batches are kept in {folder}: run the same again to go on"
 
     def _alone(self, index: int) -> None:
         """Run a batch that was under way when a worker died: if one dies now, it is this batch's doing."""
-        if not self._together(deque([index]), 1):
+        if not self._run_batches(deque([index]), 1):
             return
         if self.deaths[index] < DEATHS:
             self.suspects.appendleft(index)
@@ -250,7 +250,7 @@ class _Run:
         text = f"the worker died each of {DEATHS} times that this batch ran alone; try smaller batches or less memory"
         self._keep(index, BatchResult({}, dict.fromkeys(self.store.plan.numbers(index), text)))
 
-    def _together(self, queue: deque[int], width: int) -> list[int]:
+    def _run_batches(self, queue: deque[int], width: int) -> list[int]:
         """Run the batches of `queue` until it is empty or a worker has died; the batches that were lost with it."""
         flying: dict[Future[BatchResult], int] = {}
         lost: list[int] = []

@@ -44,8 +44,8 @@ class GeometricController:
     gains: Gains
     lead: Array
     """() how much faster than by themselves the motors shall answer, see `haltere.control.gains`; 1 is off."""
-    turn_limit: Array
-    """(3,) fastest turning towards the wanted attitude, hover axes, rad/s, see `turn_limit`."""
+    rate_limit: Array
+    """(3,) fastest turning towards the wanted attitude, hover axes, rad/s, see `rate_limit`."""
     tilt_limit: Array
     """() rad."""
 
@@ -71,7 +71,7 @@ class GeometricController:
         lead = lead_ratio(vehicle, lag)
         chosen = bandwidths or Bandwidths.for_vehicle(vehicle, jnp.asarray(lag) / lead + jnp.asarray(delay))
         gains, hover = Gains.from_bandwidths(chosen, dtype), hover_point(vehicle)
-        limit = turn_limit(vehicle, hover, gains, lead)
+        limit = rate_limit(vehicle, hover, gains, lead)
         return cls(vehicle, hover, gains, lead, limit, jnp.asarray(tilt_limit, dtype))
 
     @classmethod
@@ -130,15 +130,15 @@ class GeometricController:
     def with_vehicle(self, vehicle: RigidVehicle) -> "GeometricController":
         """The same gains with other beliefs, for instance an allocation identified in flight."""
         hover = hover_point(vehicle)
-        limit = turn_limit(vehicle, hover, self.gains, self.lead)
-        return replace(self, vehicle=vehicle, hover=hover, turn_limit=limit)
+        limit = rate_limit(vehicle, hover, self.gains, self.lead)
+        return replace(self, vehicle=vehicle, hover=hover, rate_limit=limit)
 
     def perturbed(self, key: Array, relative: ArrayLike = 0.10) -> "GeometricController":
         """Wrong beliefs, see `RigidVehicle.perturbed`."""
         return self.with_vehicle(self.vehicle.perturbed(key, relative))
 
 
-def turn_limit(vehicle: RigidVehicle, hover: HoverPoint, gains: Gains, lead: Array) -> Array:
+def rate_limit(vehicle: RigidVehicle, hover: HoverPoint, gains: Gains, lead: Array) -> Array:
     """(3,) rad/s: a turn that the rate feedback starts and stops with the torques there are at hover.
 
     Faster ones make slow motors swing between their limits: the lead works only while they are inside.

@@ -1,8 +1,8 @@
 """Rotor speeds that change one against the other while the wrench stays: so a weak rotor shows itself.
 
 At hover a rotor that is too strong turns the vehicle exactly as a centre of mass that is moved. The two part when the
-rotors' shares change. With K the rows of the allocation that the controller holds, their sizes made one, a = `share` of
-the hover's mean squared speed u_h, and a sine of its own frequency and phase for every rotor i,
+rotors' shares change. With K the rows of the allocation that the controller holds, their sizes made one, a =
+`fraction` of the hover's mean squared speed u_h, and a sine of its own frequency and phase for every rotor i,
 
     N = 1 - K^T (K K^T)^-1 K,   u + a u_h N v(t),   v_i = sin(2 pi f_i t + p_i)                              (1)
 
@@ -28,7 +28,7 @@ PHASE = 2.4
 class Dither:
     """How strongly and how fast."""
 
-    share: ArrayLike = 0.2
+    fraction: ArrayLike = 0.2
     """a of equation (1); 0 switches it off."""
     frequency_hz: ArrayLike = 0.5
     """f of the first rotor; the others are spread over the octave above."""
@@ -40,7 +40,7 @@ def dithered(controller: GeometricController, u: Array, time: ArrayLike, dither:
     number = jnp.arange(u.shape[0])
     octave = 2.0 ** (number / u.shape[0])
     waves = jnp.sin(2.0 * jnp.pi * dither.frequency_hz * octave * time + PHASE * number)
-    shift = dither.share * jnp.mean(hover.command) * unfelt(controller, waves)
+    shift = dither.fraction * jnp.mean(hover.command) * unfelt(controller, waves)
     wall = jnp.where(shift > 0.0, vehicle.high - u, u - vehicle.low)
     room = jnp.min(wall / jnp.maximum(jnp.abs(shift), 1e-9 * vehicle.high))
     return u + jnp.clip(room, 0.0, 1.0) * shift

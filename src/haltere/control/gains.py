@@ -40,7 +40,7 @@ def _by_size(vehicle: RigidVehicle) -> Array:
     return 2.0 * jnp.sqrt(vehicle.gravity / vehicle.lever)
 
 
-def _yaw_share(vehicle: RigidVehicle) -> Array:
+def _yaw_fraction(vehicle: RigidVehicle) -> Array:
     """() y of equation (2), taken about the axes of the body."""
     torque = vehicle.allocation_at_com[3:] * (vehicle.high - vehicle.low)
     turning = jnp.sqrt(jnp.sum(torque**2, axis=1)) / jnp.diagonal(vehicle.inertia)
@@ -72,7 +72,7 @@ class Bandwidths:
         by_lag = 0.5 / jnp.maximum(jnp.asarray(lag, vehicle.mass.dtype), SHORTEST_LAG)
         attitude = jnp.minimum(_by_size(vehicle), by_lag)
         position = jnp.clip(attitude / 4.0, 0.5, 4.0)
-        return cls(position, attitude, attitude * jnp.clip(_yaw_share(vehicle), 1.0 / 3.0, 1.0))
+        return cls(position, attitude, attitude * jnp.clip(_yaw_fraction(vehicle), 1.0 / 3.0, 1.0))
 
 
 @pytree

@@ -12,7 +12,7 @@ and k_* = `gains`:
     u = bounded allocation of (R^T F, M)                                                                  (6)
 
 R_ref, w_ref, w'_ref come from the reference by flatness (jerk, snap). F is kept in a cone about the vertical
-and within the thrust that the rotors have, and (k_R / k_w) e_R within `turn_limit`. For vehicles that must
+and within the thrust that the rotors have, and (k_R / k_w) e_R within `rate_limit`. For vehicles that must
 tilt, only the part of F along the hover axis counts in (6). Mass, inertia, centre of mass, allocation, limits
 and gains are leaves: other beliefs are other numbers.
 """
@@ -31,7 +31,7 @@ from haltere.trajectory import Reference, attitude, flat_motion, reference_tilt
 
 PRIORITY = (1e-4, 1e-4, 0.3, 1.0, 1.0, 1e-3)
 """Sideways forces, thrust, roll, pitch, yaw: what matters when not all of the wrench fits."""
-LEAST_LIFT = 0.15
+MIN_VERTICAL_FORCE = 0.15
 """Least upward force over weight."""
 FEEDBACK_LIMIT = 1.0
 """Largest acceleration asked for by the position error, over gravity; a far step is approached at constant speed."""
@@ -56,7 +56,7 @@ def wanted_force(
     up = jnp.asarray([0.0, 0.0, 1.0], error.dtype) * vehicle.gravity
     force = vehicle.mass * (feed_forward + up - pull - gains.velocity * error_rate - integral)
     most = _most_thrust(controller)
-    lift = jnp.clip(force[2], LEAST_LIFT * vehicle.weight, 0.95 * most)
+    lift = jnp.clip(force[2], MIN_VERTICAL_FORCE * vehicle.weight, 0.95 * most)
     across = jnp.minimum(lift * jnp.tan(controller.tilt_limit), jnp.sqrt(jnp.maximum(most**2 - lift**2, 0.0)))
     return jnp.concatenate([_shortened(force[:2], across), lift[None]])
 
@@ -100,7 +100,7 @@ def wrench(
     R_d = attitude(force, reference.yaw, reference_tilt(reference, hover), hover.lateral, vehicle.weight)
     turn = 2.0 * so3.to_wxyz(R_d.T @ R)[1:]
     back = R.T @ motion.R_WH
-    rate_d, limit = back @ motion.rate, controller.turn_limit
+    rate_d, limit = back @ motion.rate, controller.rate_limit
     wanted = (
         back @ motion.acceleration
         - so3.hat(rate) @ rate_d
@@ -120,7 +120,7 @@ def allocate(controller: GeometricController, wanted: Array) -> Allocation:
     """
     vehicle, hover = controller.vehicle, controller.hover
     table = hover.allocation(vehicle)
-    thrust = jnp.clip(wanted[2], LEAST_LIFT * vehicle.weight, _most_thrust(controller))
+    thrust = jnp.clip(wanted[2], MIN_VERTICAL_FORCE * vehicle.weight, _most_thrust(controller))
     room = jnp.maximum(hover.command - vehicle.low, vehicle.high - hover.command)
     yaw = jnp.clip(wanted[5], -jnp.abs(table[5]) @ room, jnp.abs(table[5]) @ room)
     wanted = wanted.at[2].set(thrust).at[5].set(yaw)
@@ -132,7 +132,7 @@ def allocate(controller: GeometricController, wanted: Array) -> Allocation:
     return replace(answer, u=jnp.where(answer.valid, answer.u, hover.command))
 
 
-def led(controller: GeometricController, u: Array, rotor_rates: Array) -> Array:
+def lead_motors(controller: GeometricController, u: Array, rotor_rates: Array) -> Array:
     """(R,) squared speeds to command so that motors at `rotor_rates` (R,) rad/s reach `u` (R,) sooner."""
     speed = rotor_rates + controller.lead * (jnp.sqrt(jnp.maximum(u, 0.0)) - rotor_rates)
     sooner = jnp.clip(speed * jnp.abs(speed), controller.vehicle.low, controller.vehicle.high)
@@ -142,7 +142,7 @@ def led(controller: GeometricController, u: Array, rotor_rates: Array) -> Array:
 def command(controller: GeometricController, state: State, reference: Reference) -> Array:
     """(R,) squared rotor speeds, (rad/s)^2, inside the limits, without integral part."""
     wanted, *_ = wrench(controller, state, reference)
-    return led(controller, allocate(controller, wanted).u, state.rotor_rates)
+    return lead_motors(controller, allocate(controller, wanted).u, state.rotor_rates)
 
 
 def control_step(
@@ -163,4 +163,4 @@ def control_step(
         jnp.where(sinks, integral.force, _shortened(force, INTEGRAL_LIMIT * vehicle.gravity)),
         jnp.where(slips, integral.yaw, jnp.clip(yaw, -gains.attitude[2], gains.attitude[2])),
     )
-    return led(controller, answer.u, state.rotor_rates), later
+    return lead_motors(controller, answer.u, state.rotor_rates), later

@@ -67,15 +67,15 @@ class HoverController:
     """(3,) m/s2."""
 
     @classmethod
-    def from_effectiveness(cls, learnt: Effectiveness, thrust: ThrustAxis) -> Self:
+    def from_effectiveness(cls, effectiveness: Effectiveness, thrust: ThrustAxis) -> Self:
         """Gains by equation (4) from the median time constant; speeds between idle and 97 % of the largest."""
-        tau = jnp.clip(jnp.median(learnt.time_constant), 0.004, 0.1)
+        tau = jnp.clip(jnp.median(effectiveness.time_constant), 0.004, 0.1)
         lag = tau / LEAD
         across = s2.basis(thrust.axis)
-        top = jnp.maximum(learnt.max_speed, 1.2 * jnp.sqrt(jnp.maximum(thrust.u, 1.0)))
-        low = jnp.clip(learnt.idle_speed, 0.0, 0.3 * top)
+        top = jnp.maximum(effectiveness.max_speed, 1.2 * jnp.sqrt(jnp.maximum(thrust.u, 1.0)))
+        low = jnp.clip(effectiveness.idle_speed, 0.0, 0.3 * top)
         return cls(
-            learnt,
+            effectiveness,
             thrust.axis,
             thrust.u,
             low**2,
@@ -108,8 +108,8 @@ class HoverController:
         wanted: Array,
         rate: Array,
         slope: Array,
-        squares: Array,
-        rises: Array,
+        squared_speeds: Array,
+        rotor_accelerations: Array,
         speeds: Array,
     ) -> Array:
         """(m,) motor commands in 0..1.
@@ -119,11 +119,11 @@ class HoverController:
             wanted: (3,) specific force, world, m/s2.
             rate: (3,) body rate, rad/s.
             slope: (3,) its derivative, low-passed, rad/s2.
-            squares: (m,) squared speeds through the same low-pass.
-            rises: (m,) rotor accelerations through the same, rad/s2.
+            squared_speeds: (m,) squared speeds through the same low-pass.
+            rotor_accelerations: (m,) through the same, rad/s2.
             speeds: (m,) now, rad/s.
         """
-        learnt = self.effectiveness
+        effectiveness = self.effectiveness
         force = so3.from_wxyz(wxyz).T @ wanted
         size = jnp.linalg.norm(force)
         z = force / jnp.maximum(size, 1e-9)
@@ -134,25 +134,27 @@ class HoverController:
         theta = jnp.arctan2(sine, cosine) * about
         alpha = self.rate_gain * (self.attitude_gain * theta - rate)
         quick = 2.0 * self.lag * jnp.maximum(speeds, 0.5 * jnp.sqrt(jnp.maximum(self.hover, 1.0)))
-        G = self.frame.T @ (learnt.torque + learnt.spin / quick)
-        turning = self.frame.T @ (alpha - slope + learnt.spin @ rises) + G @ squares
+        G = self.frame.T @ (effectiveness.torque + effectiveness.spin / quick)
+        turning = (
+            self.frame.T @ (alpha - slope + effectiveness.spin @ rotor_accelerations) + G @ squared_speeds
+        )
         thrust = jnp.maximum(size * cosine, 0.0)
-        B = jnp.concatenate([G, (self.axis @ learnt.force)[None]])
+        B = jnp.concatenate([G, (self.axis @ effectiveness.force)[None]])
         weights = priority_weights(B, self.low, self.high, jnp.asarray(PRIORITY))
         answer = allocate_bounded(
             B, jnp.concatenate([turning, thrust[None]]), self.low, self.high, weights, self.hover
         )
         goal = speeds + LEAD * (jnp.sqrt(jnp.maximum(answer.u, 0.0)) - speeds)
-        return motor_command(learnt, goal)
+        return motor_command(effectiveness, goal)
 
 
-def motor_command(learnt: Effectiveness, speed: Array) -> Array:
+def motor_command(effectiveness: Effectiveness, speed: Array) -> Array:
     """(m,) commands in 0..1 at which the motors settle at `speed` (m,) rad/s, by a d + c sqrt(d) + w_0 = w."""
-    rise = jnp.maximum(speed - learnt.idle_speed, 0.0)
+    rise = jnp.maximum(speed - effectiveness.idle_speed, 0.0)
     # Where the fit of the curve is not usable, the straight line to the largest speed is.
-    steep = jnp.maximum(learnt.max_speed - learnt.idle_speed, 1.0)
-    sound = (learnt.root >= 0.0) & (learnt.linear >= -0.25 * steep)
-    a, c = jnp.where(sound, learnt.linear, steep), jnp.where(sound, learnt.root, 0.0)
+    steep = jnp.maximum(effectiveness.max_speed - effectiveness.idle_speed, 1.0)
+    sound = (effectiveness.root >= 0.0) & (effectiveness.linear >= -0.25 * steep)
+    a, c = jnp.where(sound, effectiveness.linear, steep), jnp.where(sound, effectiveness.root, 0.0)
     inside = jnp.maximum(c * c + 4.0 * a * rise, 0.0)
     root = 2.0 * rise / jnp.maximum(c + jnp.sqrt(inside), 1e-6)
     return jnp.clip(root, 0.0, 1.0) ** 2

@@ -11,7 +11,7 @@ able to hover; otherwise the last good one stays and a `Reason` is raised. The c
 estimate no faster than `TrimLimits.speed`.
 
 The estimate is that of the centre-of-gravity filter, which `SelfTrim` runs beside the controller. For a vehicle that
-carries something, `carried` fuses it with what the servos tell and `trim_of` hands both to the controller.
+carries something, `fuse_mass_properties` fuses it with what the servos tell and `trim_of` hands both to the controller.
 """
 
 from dataclasses import dataclass, field, replace
@@ -84,33 +84,33 @@ class Trim:
     """(R,) relative thrust of each rotor beyond the nominal."""
 
     @classmethod
-    def of(cls, said: CogEstimate) -> "Trim":
+    def of(cls, estimate: CogEstimate) -> "Trim":
         """All that the centre-of-gravity filter has found."""
-        return cls(said.com, said.sigma_across, said.mass, said.thrust_scale)
+        return cls(estimate.com, estimate.sigma_across, estimate.mass, estimate.thrust_scale)
 
 
-def renewed(
-    last: Compensation, nominal: RigidVehicle, said: Trim, dt: float, limits: TrimLimits | None = None
+def update_trim(
+    last: Compensation, nominal: RigidVehicle, estimate: Trim, dt: float, limits: TrimLimits | None = None
 ) -> Compensation:
     """The controller after an estimate.
 
     Args:
         last: the one before.
         nominal: the vehicle without any estimate.
-        said: the estimate.
+        estimate: what the controller is told.
         dt: time since the last estimate, s.
         limits: what counts as plausible.
     """
     bound, before = limits or TrimLimits(), last.controller.vehicle
     lever = nominal.lever
-    finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(said)]))
-    com, mass = jnp.where(finite, said.com, before.com), jnp.where(finite, said.mass, before.mass)
-    thrust = jnp.where(finite, said.thrust, 0.0)
+    finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(estimate)]))
+    com, mass = jnp.where(finite, estimate.com, before.com), jnp.where(finite, estimate.mass, before.mass)
+    thrust = jnp.where(finite, estimate.thrust, 0.0)
     low, high = bound.mass
     far = jnp.linalg.norm(com - nominal.com) > bound.offset * lever
     far = far | (mass < low * nominal.mass) | (mass > high * nominal.mass)
     far = far | (jnp.max(jnp.abs(thrust)) > bound.thrust)
-    unsure = said.sigma > bound.sigma * lever
+    unsure = estimate.sigma > bound.sigma * lever
     step = com - before.com
     length = jnp.sqrt(jnp.maximum(step @ step, 1e-24))
     nearer = before.com + step * jnp.minimum(1.0, bound.speed * lever * dt / length)
@@ -143,7 +143,9 @@ def hovers(controller: GeometricController, torque: float) -> Array:
     return jnp.maximum(lift, across) < torque
 
 
-def carried(servos: MassSource, belief: CogBelief, said: CogEstimate) -> VehicleMassProperties:
+def fuse_mass_properties(
+    servos: MassSource, belief: CogBelief, estimate: CogEstimate
+) -> VehicleMassProperties:
     """Mass and centre of mass of one vehicle, and how far servos, hover thrust and CoG filter disagree.
 
     Servos tell mass M and centre of mass c of the whole vehicle (`haltere.estimation.payload.fusion`). The CoG filter
@@ -153,14 +155,14 @@ def carried(servos: MassSource, belief: CogBelief, said: CogEstimate) -> Vehicle
     Args:
         servos: what the servos tell.
         belief: of the CoG filter, which was not told of it.
-        said: its estimate.
+        estimate: its estimate.
     """
-    mass = np.asarray(said.mass)
+    mass = np.asarray(estimate.mass)
     var = np.asarray(belief.cov[MASS, MASS]) * (mass / (1.0 + np.asarray(belief.mean[MASS]))) ** 2
     sources = {
         "servos": servos,
         "thrust": MassSource((0,), mass[None], var[None, None]),
-        "centre": centre_filter(np.asarray(said.com), np.asarray(said.cov)),
+        "centre": centre_filter(np.asarray(estimate.com), np.asarray(estimate.cov)),
     }
     return fuse(sources)
 
@@ -206,7 +208,7 @@ class Trimmed:
 class SelfTrim:
     """The CoG filter beside a controller: readings in, a controller for the vehicle as it is now out.
 
-    One step is filter, estimate and compensation (`haltere.estimation.cog.core`, `renewed`); what is kept between
+    One step is filter, estimate and compensation (`haltere.estimation.cog.core`, `update_trim`); what is kept between
     steps is a `Trimmed`. Steps can be compiled, mapped and scanned. `nominal` is the vehicle without any estimate.
     """
 
@@ -223,6 +225,8 @@ class SelfTrim:
     def step(self, last: Trimmed, reading: CogReading) -> tuple[Trimmed, CogEstimate]:
         """After one reading, and what the filter says."""
         belief = self.filter.tick(last.belief, reading)
-        said = self.filter.estimate(belief)
-        used = renewed(last.used, self.nominal, Trim.of(said), self.filter.settings.period, self.limits)
-        return replace(last, belief=belief, used=used), said
+        estimate = self.filter.estimate(belief)
+        used = update_trim(
+            last.used, self.nominal, Trim.of(estimate), self.filter.settings.period, self.limits
+        )
+        return replace(last, belief=belief, used=used), estimate

@@ -19,7 +19,7 @@ from haltere.report.drawing.scene import path_figure
 from haltere.report.drawing.vehicle import draw
 from haltere.report.identified import identification_page
 from haltere.report.page import Page, Picture, Section, check_replaceable
-from haltere.scenarios.demo import DURATION, VEHICLE, Unknown, meet
+from haltere.scenarios.demo import DURATION, VEHICLE, DemoFlight, run_demo
 
 SHOWN = 5
 """Postures of the vehicle along its path."""
@@ -42,7 +42,7 @@ def write_demo(path: Path, progress: Callable[[str], None] | None = None, seed: 
     check_replaceable(path)
     with ThreadPoolExecutor(1) as beside:  # most of the time goes into compilations; let drawing's overlap
         drawn = beside.submit(double_precision()(draw), from_catalogue(VEHICLE))
-        met = meet(seed, say)
+        met = run_demo(seed, say)
         drawn.result()
     say(f"writing {path}")
     demo_page(met).write(path)
@@ -52,7 +52,7 @@ def write_demo(path: Path, progress: Callable[[str], None] | None = None, seed: 
 
 
 @double_precision()
-def demo_page(met: Unknown) -> Page:
+def demo_page(met: DemoFlight) -> Page:
     """The report of the result, with the flight that it came from."""
     found = identification_page(met.result, met.truth)
     hidden = (
@@ -66,7 +66,7 @@ def demo_page(met: Unknown) -> Page:
     )
 
 
-def _flight(met: Unknown) -> Section:
+def _flight(met: DemoFlight) -> Section:
     position, turns = met.flight["truth.position"], met.flight["truth.wxyz"]
     time, places = position.seconds(), position.values
     at = _instants(time)

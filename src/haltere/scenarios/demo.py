@@ -55,7 +55,7 @@ ROTOR_SIGMA = 1.0
 """Of the telemetry, rad/s."""
 SCALE = 1e-3
 """Deviation of the scale, kg."""
-SPREAD = {"mass": 0.12, "inertia": 0.1, "thrust": 0.08, "torque": 0.1, "lag": 0.3}
+RELATIVE_CHANGES = {"mass": 0.12, "inertia": 0.1, "thrust": 0.08, "torque": 0.1, "lag": 0.3}
 """Relative changes of the unknown vehicle, evenly distributed to both sides."""
 SHIFT = {"com": 0.004, "rotor": 0.004, "imu": 0.01}
 """Changes of places, m."""
@@ -66,7 +66,7 @@ CURVE, IDLE = 0.55, 90.0
 
 
 @dataclass(frozen=True)
-class Unknown:
+class DemoFlight:
     """A flight of a vehicle that nobody knows, and what became of it."""
 
     vehicle: Airframe
@@ -83,7 +83,7 @@ def unknown_vehicle(seed: int, nominal: Airframe | None = None) -> Airframe:
     airframe = nominal or from_catalogue(VEHICLE)
 
     def factor(kind: str) -> float:
-        return float(1.0 + SPREAD[kind] * draw.uniform(-1.0, 1.0))
+        return float(1.0 + RELATIVE_CHANGES[kind] * draw.uniform(-1.0, 1.0))
 
     def moved(place: tuple[float, ...], kind: str) -> tuple[float, ...]:
         return tuple(float(x) for x in np.asarray(place) + SHIFT[kind] * draw.uniform(-1.0, 1.0, 3))
@@ -120,7 +120,7 @@ def unknown_vehicle(seed: int, nominal: Airframe | None = None) -> Airframe:
 
 
 @double_precision()
-def flown(vehicle: Airframe, believed: Airframe, seed: int) -> Flight:
+def fly_figure(vehicle: Airframe, believed: Airframe, seed: int) -> Flight:
     """A lively figure, flown by a controller that believes in another vehicle, read by noisy sensors."""
     plant, controller = Vehicle.from_airframe(vehicle), GeometricController.from_airframe(believed)
     path = lissajous(CYCLES, DURATION, AMPLITUDE, (0.0, 0.0, 2.0), 0.0)
@@ -174,17 +174,17 @@ def _named(head: str, tails: Sequence[str], values: Floats) -> dict[str, float]:
 
 
 @double_precision()
-def meet(seed: int = 0, say: Callable[[str], None] | None = None) -> Unknown:
+def run_demo(seed: int = 0, progress: Callable[[str], None] | None = None) -> DemoFlight:
     """Make an unknown vehicle, fly it, identify it."""
-    tell = say or (lambda _: None)
+    tell = progress or (lambda _: None)
     nominal = from_catalogue(VEHICLE)
     vehicle = unknown_vehicle(seed, nominal)
     tell(f"flying an unknown vehicle for {DURATION:g} s")
-    flight = flown(vehicle, nominal, seed)
+    flight = fly_figure(vehicle, nominal, seed)
     tell("finding out what it is")
     truth = truth_of(vehicle)
     draw = np.random.default_rng([seed, 1])
     weighed = truth["mass"] + SCALE * float(draw.standard_normal())
     known = {"mass": Known(weighed, SCALE)}
     result = identify(replace(flight, source=vehicle.name), nominal, known=known, method="effectiveness")
-    return Unknown(vehicle, flight, result, truth)
+    return DemoFlight(vehicle, flight, result, truth)

@@ -19,7 +19,7 @@ from haltere.foundation.arrays import Array, ArrayLike
 from haltere.simulation.closed_loop import Change
 from haltere.simulation.plant import TiltServos, Vehicle
 
-GONE = 1e-9
+DROPPED_FRACTION = 1e-9
 """Share of the mass of a swinging payload that stays after it was dropped."""
 
 
@@ -41,7 +41,7 @@ class Payload:
     """Torque per rate of the cable's joints, N m/(rad/s)."""
     name: str = "payload"
 
-    def held(self, time: Array) -> Array:
+    def attached(self, time: Array) -> Array:
         """() 1 while it is attached, else 0."""
         return jnp.where((time >= self.attach) & (time < self.drop), 1.0, 0.0)
 
@@ -88,10 +88,10 @@ def loading(payloads: tuple[Payload, ...]) -> Change:
         body = inertial_parameters(links.mass[0], links.com[0], links.inertia[0])
         masses = links.mass
         for load in payloads:
-            here = load.held(time)
+            here = load.attached(time)
             if load.cable > 0.0:
                 link = model.topology.link_names.index(f"{load.name}_pitch")
-                masses = masses.at[link].multiply(GONE + (1.0 - GONE) * here)
+                masses = masses.at[link].multiply(DROPPED_FRACTION + (1.0 - DROPPED_FRACTION) * here)
             else:
                 mass, place = jnp.asarray(load.mass, float), jnp.asarray(load.position, float)
                 body = body + here * inertial_parameters(mass, place, jnp.zeros((3, 3)))

@@ -2,7 +2,7 @@
 
 from haltere.trajectory.flatness import FlatMotion, attitude, flat_motion, flat_wrench, reference_tilt
 from haltere.trajectory.harmonic import Harmonic, circle, lissajous, multisine, periodic, random_lissajous
-from haltere.trajectory.hovering import HoverPoint, can_hover, hover_fault, hover_point, lift_share
+from haltere.trajectory.hovering import HoverPoint, can_hover, hover_fault, hover_point, thrust_to_weight
 from haltere.trajectory.limits import Needs, bounded, needs
 from haltere.trajectory.manoeuvres import Chirp, StepTrajectory, ThrowRelease, chirp, hover, step, throw
 from haltere.trajectory.pace import Holding, Paced, paced
@@ -34,7 +34,6 @@ __all__ = [
     "hover",
     "hover_fault",
     "hover_point",
-    "lift_share",
     "lissajous",
     "minimum_snap",
     "multisine",
@@ -45,5 +44,6 @@ __all__ = [
     "reference_tilt",
     "step",
     "throw",
+    "thrust_to_weight",
     "trajectory_from_table",
 ]

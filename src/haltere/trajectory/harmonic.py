@@ -106,7 +106,7 @@ def circle(
     duration: Values = 30.0,
     centre: Values = CENTRE,
     yaw: Values = 0.0,
-    turns_with_path: bool = False,
+    yaw_along_path: bool = False,
 ) -> Harmonic:
     """A level circle, left-handed seen from below, from the point ahead (+x) of its centre.
 
@@ -115,12 +115,12 @@ def circle(
         period: s per round; negative for the other way round.
         duration: s.
         centre: (3,) m.
-        yaw: rad, constant; with `turns_with_path` the angle to the direction of motion.
-        turns_with_path: whether the vehicle looks where it flies.
+        yaw: rad, constant; with `yaw_along_path` the angle to the direction of motion.
+        yaw_along_path: whether the vehicle looks where it flies.
     """
     rate = 2.0 * jnp.pi / numbers(period)
     size = numbers(radius)
-    ahead = 0.5 * jnp.pi * jnp.sign(rate) if turns_with_path else jnp.zeros(())
+    ahead = 0.5 * jnp.pi * jnp.sign(rate) if yaw_along_path else jnp.zeros(())
     flat = _harmonic(
         four(centre, numbers(yaw) + ahead),
         jnp.stack([size, size, 0.0 * size, 0.0 * size])[None],
@@ -128,7 +128,7 @@ def circle(
         jnp.asarray([[0.5 * np.pi, 0.0, 0.0, 0.0]]),
         duration,
     )
-    drift = rate * jnp.asarray([0.0, 0.0, 0.0, float(turns_with_path)])
+    drift = rate * jnp.asarray([0.0, 0.0, 0.0, float(yaw_along_path)])
     return Harmonic(flat.centre, drift, flat.amplitude, flat.frequency, flat.phase, flat.duration)
 
 

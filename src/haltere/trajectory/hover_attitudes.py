@@ -18,7 +18,7 @@ from haltere.foundation import HaltereError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 
-APART = np.deg2rad(3.0)
+MIN_SEPARATION = np.deg2rad(3.0)
 """Two hover axes closer than this are one."""
 TOLERANCE = 1e-6
 
@@ -86,7 +86,11 @@ def hovers(
             continue
         axis, u = B @ eta, N @ eta * scale
         new = Hover(axis / np.linalg.norm(axis), u, float(u @ (W * u)))
-        near = [i for i, old in enumerate(found) if np.arccos(np.clip(old.axis @ new.axis, -1, 1)) < APART]
+        near = [
+            i
+            for i, old in enumerate(found)
+            if np.arccos(np.clip(old.axis @ new.axis, -1, 1)) < MIN_SEPARATION
+        ]
         if not near:
             found.append(new)
         elif new.cost < found[near[0]].cost:

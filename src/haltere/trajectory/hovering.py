@@ -11,7 +11,7 @@ The hover frame H has its z along n and its x as near to the body's x as can be:
     u_h = `command` = pinv(K_H) (0, 0, m g, 0, 0, 0)                                                      (2)
 
 and `lateral` is the largest force that can be added in every sideways direction before a rotor meets its
-limit, times a share kept for torques; zero for vehicles that must tilt. All of it is JAX. `lift_share` is a
+limit, times a share kept for torques; zero for vehicles that must tilt. All of it is JAX. `thrust_to_weight` is a
 linear program in SciPy: the largest s for which limits allow the force s m g n without torque; below 1 the
 vehicle cannot hover.
 """
@@ -28,7 +28,7 @@ from haltere.foundation.arrays import Array, pytree
 
 DIRECTIONS = 24
 """Sideways directions in which the lateral force is tried."""
-SHARE = 0.6
+LATERAL_FRACTION = 0.6
 """Part of the lateral force that is used; the rest is for torques."""
 LEAST_LATERAL = 0.05
 """Lateral force over weight below which a vehicle counts as one that must tilt."""
@@ -99,7 +99,7 @@ def _frame(axis: Array) -> Array:
 
 
 def _lateral(vehicle: RigidVehicle, rows: Array, inverse: Array, command: Array) -> Array:
-    """() lateral force over weight that fits in all directions, already reduced by `SHARE`."""
+    """() lateral force over weight that fits in all directions, already reduced by `LATERAL_FRACTION`."""
     angles = np.linspace(0.0, 2.0 * np.pi, DIRECTIONS, endpoint=False)
     wishes = jnp.asarray(np.stack([np.cos(angles), np.sin(angles), *np.zeros((4, DIRECTIONS))]), rows.dtype)
     change = inverse @ wishes
@@ -108,11 +108,11 @@ def _lateral(vehicle: RigidVehicle, rows: Array, inverse: Array, command: Array)
         change > 0.0, vehicle.high[:, None] - command[:, None], command[:, None] - vehicle.low[:, None]
     )
     reach = jnp.min(room / jnp.maximum(jnp.abs(change), 1e-9 * vehicle.high[:, None]))
-    usable = SHARE * jnp.maximum(reach, 0.0)
+    usable = LATERAL_FRACTION * jnp.maximum(reach, 0.0)
     return jnp.where(met & (usable > LEAST_LATERAL), usable, 0.0)
 
 
-def lift_share(vehicle: RigidVehicle) -> float:
+def thrust_to_weight(vehicle: RigidVehicle) -> float:
     """The largest s with which the vehicle gives the force s m g along its hover axis and no torque."""
     table, low, high = (np.asarray(x, float) for x in (vehicle.allocation_at_com, vehicle.low, vehicle.high))
     if not all(np.all(np.isfinite(x)) for x in (table, low, high)) or not np.any(table):
@@ -135,12 +135,12 @@ def lift_share(vehicle: RigidVehicle) -> float:
 
 def can_hover(vehicle: RigidVehicle, margin: float = MARGIN) -> bool:
     """Whether the limits allow (1 + margin) times the weight without torque."""
-    return lift_share(vehicle) >= 1.0 + margin
+    return thrust_to_weight(vehicle) >= 1.0 + margin
 
 
 def hover_fault(vehicle: RigidVehicle, margin: float = MARGIN) -> str | None:
     """Why the vehicle cannot hover, in one line, or None where it can."""
-    share = lift_share(vehicle)
+    share = thrust_to_weight(vehicle)
     if share >= 1.0 + margin:
         return None
     lift, weight = share * float(vehicle.weight), float(vehicle.weight)

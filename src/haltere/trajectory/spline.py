@@ -87,7 +87,7 @@ def minimum_snap(
     if not np.all(np.isfinite(points)):
         raise TrajectoryError("waypoints: one number is not finite; give coordinates in m")
     flat = np.column_stack([points, np.broadcast_to(np.asarray(yaw, float), points.shape[:1])])
-    knots = _durations(points, speed, acceleration) if times is None else _given(times, points.shape[0])
+    knots = _durations(points, speed, acceleration) if times is None else _check_times(times, points.shape[0])
     return Spline(jnp.asarray(knots), jnp.asarray(_solve(knots, flat)))
 
 
@@ -103,7 +103,7 @@ def _durations(points: Floats, speed: float, acceleration: float) -> Floats:
     return knots
 
 
-def _given(times: npt.ArrayLike, count: int) -> Floats:
+def _check_times(times: npt.ArrayLike, count: int) -> Floats:
     knots = np.asarray(times, float)
     if knots.shape != (count,) or not np.all(np.diff(knots) > 0.0):
         msg = f"times: got {np.array2string(knots, threshold=8)}; give {count} increasing times, one per waypoint, in s"

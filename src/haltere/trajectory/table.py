@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[Callable[..., Any], dict[str, Shape]]] = {
         {"offset": (3,), "yaw_offset": (), "time": (), "duration": (), "position": (3,), "yaw": ()},
     ),
     "lissajous": (lissajous, {"cycles": (4,), "amplitude": (4,), **_MEAN}),
-    "circle": (circle, {"radius": (), "period": (), "turns_with_path": (), **_MEAN}),
+    "circle": (circle, {"radius": (), "period": (), "yaw_along_path": (), **_MEAN}),
     "chirp": (chirp, {"amplitude": (4,), "band_hz": (2,), **_MEAN}),
     "multisine": (multisine, {"amplitude": (4,), "band_hz": (2,), "sines": (), **_MEAN}),
     "periodic": (
@@ -107,7 +107,7 @@ def _value(kind: str, name: str, value: Any, shape: Shape) -> Any:
     """A field as the number, flag or array that its constructor takes."""
     where = f"trajectory {kind}: {name}"
     example = _EXAMPLES.get(shape, "[[0, 0, 1], [2, 0, 1]]")
-    if name == "turns_with_path":
+    if name == "yaw_along_path":
         if not isinstance(value, bool):
             raise TrajectoryError(f"{where}: got {value!r}; give true or false")
         return value

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.control.trim import carried, trim_of
+from haltere.control.trim import fuse_mass_properties, trim_of
 from haltere.estimation.cog.belief import FIXED, MASS, OFFSET, THRUST
 from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.payload import TOLD, gripped, told, under_load
@@ -106,11 +106,11 @@ def test_all_three_meet(cog, belief):
     said = jax.tree.map(np.asarray, cog.estimate(belief))
     same = np.concatenate([[said.mass], said.com])
     servos = MassSource((0, 1, 2, 3), same, np.diag(np.square([0.005, 1e-3, 1e-3, 1e-3])))
-    agreed = carried(servos, belief, said)
+    agreed = fuse_mass_properties(servos, belief, said)
     assert np.allclose(agreed.value, same)
     assert max(agreed.disagreement.values()) < 1e-9
     assert agreed.cov[0, 0] < servos.cov[0, 0]
     heavier = replace(servos, value=same + np.asarray([1.0, 0.0, 0.0, 0.0]))
-    assert carried(heavier, belief, said).disagreement["thrust"] > 25.0
+    assert fuse_mass_properties(heavier, belief, said).disagreement["thrust"] > 25.0
     aside = replace(servos, value=same + np.asarray([0.0, 0.3, 0.0, 0.0]))
-    assert carried(aside, belief, said).disagreement["centre"] > 25.0
+    assert fuse_mass_properties(aside, belief, said).disagreement["centre"] > 25.0

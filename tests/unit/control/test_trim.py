@@ -7,7 +7,7 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.control import GeometricController
-from haltere.control.trim import Compensation, Trim, TrimLimits, renewed
+from haltere.control.trim import Compensation, Trim, TrimLimits, update_trim
 from haltere.estimation.cog.settings import Reason
 
 AIRFRAME = from_catalogue("neo")
@@ -18,7 +18,7 @@ LEVER = float(NOMINAL.lever)
 
 @jax.jit
 def given(last, said):
-    return renewed(last, NOMINAL, said, 1.0)
+    return update_trim(last, NOMINAL, said, 1.0)
 
 
 def after(com, sigma=0.001, mass=2.853, thrust=(0.0,) * 6):
@@ -80,5 +80,5 @@ def test_a_rotor_of_impossible_strength_is_not_believed():
 def test_the_mixer_follows_no_faster_than_its_limit():
     first = Compensation.of(CONTROLLER)
     said = Trim(jnp.asarray([0.05, 0.0, 0.0]), jnp.zeros(()), NOMINAL.mass, jnp.zeros(6))
-    used = renewed(first, NOMINAL, said, 0.01, TrimLimits())
+    used = update_trim(first, NOMINAL, said, 0.01, TrimLimits())
     assert used.controller.vehicle.com == pytest.approx([0.01 * LEVER, 0.0, 0.0])

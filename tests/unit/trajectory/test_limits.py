@@ -20,10 +20,10 @@ from haltere.trajectory import (
     hover,
     hover_fault,
     hover_point,
-    lift_share,
     lissajous,
     needs,
     paced,
+    thrust_to_weight,
 )
 
 FAST = lissajous((8.0, 7.0, 6.0, 5.0), 12.0)
@@ -90,7 +90,7 @@ def test_durations_and_numbers_are_checked():
 def test_lift_is_that_of_all_rotors_where_they_are_alike():
     v = vehicle()
     most = 4.0 * 8.54858e-6 * 838.0**2
-    assert lift_share(v) == pytest.approx(most / float(v.weight), rel=1e-6)
+    assert thrust_to_weight(v) == pytest.approx(most / float(v.weight), rel=1e-6)
 
 
 def test_rotors_that_point_anywhere_hover_off_the_vertical():
@@ -109,7 +109,7 @@ def test_rotors_that_point_anywhere_hover_off_the_vertical():
         mix = np.linalg.svd(table[3:])[2][-1]
         mix = mix * np.sign(mix.sum())
         most = np.linalg.norm(table[:3] @ mix) * 838.0**2 / mix.max() if mix.min() > 0.0 else 0.0
-        assert lift_share(v) == pytest.approx(most / float(v.weight), rel=1e-3)
+        assert thrust_to_weight(v) == pytest.approx(most / float(v.weight), rel=1e-3)
 
 
 def test_numbers_are_those_of_the_model():

@@ -26,7 +26,7 @@ from haltere.trajectory import (
 CORNERS = [[0.0, 0.0, 1.0], [2.0, 0.5, 1.5], [2.5, 2.0, 1.0], [0.0, 2.0, 2.0]]
 TRAJECTORIES = {
     "lissajous": lissajous((3.3, 4.1, 7.9, 5.0)),
-    "circle": circle(1.5, 5.0, turns_with_path=True),
+    "circle": circle(1.5, 5.0, yaw_along_path=True),
     "multisine": multisine((1.0, 0.5, 0.3, 0.2)),
     "chirp": chirp((1.0, 0.0, 0.5, 0.3)),
     "minimum_snap": minimum_snap(CORNERS, yaw=[0.0, 0.5, 1.0, 0.0]),
@@ -83,7 +83,7 @@ def test_random_figures_have_three_to_eight_cycles_and_follow_the_key():
 
 @pytest.mark.parametrize("period", [5.0, -5.0])
 def test_a_circle_has_its_radius_and_looks_along_its_path(period):
-    path = circle(2.0, period, centre=(1.0, 0.0, 3.0), turns_with_path=True)
+    path = circle(2.0, period, centre=(1.0, 0.0, 3.0), yaw_along_path=True)
     reference = jax.vmap(path.at)(jnp.linspace(0.0, 9.0, 20))
     np.testing.assert_allclose(np.linalg.norm(reference.position - jnp.asarray([1.0, 0.0, 3.0]), axis=1), 2.0)
     heading = np.stack([np.cos(reference.yaw), np.sin(reference.yaw)], axis=1)
@@ -130,7 +130,7 @@ def test_slowing_scales_each_derivative():
 
 def test_an_attitude_to_hold_turns_with_yaw():
     tilt = so3.exp_wxyz(jnp.asarray([0.2, 0.0, 0.0]))
-    path = paced(Holding(circle(turns_with_path=True), tilt), 1.2)
+    path = paced(Holding(circle(yaw_along_path=True), tilt), 1.2)
     reference = path.at(1.0)
     yaw = so3.exp_wxyz(jnp.asarray([0.0, 0.0, 1.0]) * reference.yaw)
     np.testing.assert_allclose(

@@ -80,17 +80,17 @@ class Coordinates:
         """Entries of the error state, 37 + 7N."""
         return ERRORS + 7 * len(self.rotors)
 
-    def rotor_number(self, rotor: int, part: str) -> int:
+    def rotor_number(self, rotor: int, quantity: str) -> int:
         """Index in z of a rotor's first number of `position`, `axis`, `thrust_coefficient` or `torque_ratio`."""
         n = len(self.rotors)
         offset, width = {
             "position": (0, 3), "axis": (3 * n, 3), "thrust_coefficient": (6 * n, 1), "torque_ratio": (7 * n, 1),
-        }[part]  # fmt: skip
+        }[quantity]  # fmt: skip
         return BASE + offset + width * rotor
 
-    def rotor_error(self, rotor: int, part: str) -> int:
-        """Index in the error state of a rotor's first entry of `part`."""
-        offset = {"position": 0, "axis": 3, "thrust_coefficient": 5, "torque_ratio": 6}[part]
+    def rotor_error(self, rotor: int, quantity: str) -> int:
+        """Index in the error state of a rotor's first entry of `quantity`."""
+        offset = {"position": 0, "axis": 3, "thrust_coefficient": 5, "torque_ratio": 6}[quantity]
         return ERRORS + 7 * rotor + offset
 
     @cached_property

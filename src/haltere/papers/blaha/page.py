@@ -27,9 +27,9 @@ from haltere.papers.tables import Progress, Reproduction, silent
 from haltere.report import theme
 from haltere.report.page import Page, Picture, Section, Table
 from haltere.scenarios.throw.case import NOISES, RATE, TICK, Launch, SensorNoise
-from haltere.scenarios.throw.chain import HAND, PLACE, launch
+from haltere.scenarios.throw.chain import HAND_SECONDS, POSITION_SIGMA, launch
 from haltere.scenarios.throw.throws import ThrowSettings, case_of, tumble_knowledge
-from haltere.scenarios.throw.vehicles import Thrown, same_vehicles, template
+from haltere.scenarios.throw.vehicles import ThrownVehicle, same_vehicles, template
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,13 @@ def trace_throw(airframe: Airframe, seed: int = 0, settings: ThrowSettings | Non
     rotors = len(airframe.rotors)
     key = jax.random.key(seed)
     vehicles = same_vehicles(airframe, 1)
-    place, shape = tumble_knowledge(vehicles, 1, chosen, jax.random.fold_in(key, 1))
-    vehicle: Thrown = jax.tree.map(lambda x: x[0], vehicles)
+    imu_position, shape = tumble_knowledge(vehicles, 1, chosen, jax.random.fold_in(key, 1))
+    vehicle: ThrownVehicle = jax.tree.map(lambda x: x[0], vehicles)
     numbers = (chosen.height, chosen.spin, chosen.goal, NOISES[chosen.noise])
     height, spin, goal, noise = jax.tree.map(lambda x: jnp.asarray(x, float), numbers)
-    seen = _compiled_launch(rotors)(vehicle, (place[0], shape[0]), key, height, spin, jnp.stack(goal), noise)
+    seen = _compiled_launch(rotors)(
+        vehicle, (imu_position[0], shape[0]), key, height, spin, jnp.stack(goal), noise
+    )
     found: dict[str, Floats] = {name: np.asarray(values) for name, values in seen.items()}
     after = found["time"] > 0.0
     starts = WAIT + pace(rotors) * np.asarray(order(rotors), float)
@@ -93,10 +95,10 @@ def trace_throw(airframe: Airframe, seed: int = 0, settings: ThrowSettings | Non
 def _compiled_launch(rotors: int) -> Any:
     """The launch with everything that `ThrowTrace` needs, compiled."""
     model, _ = template(rotors)
-    ticks = int(np.ceil((HAND + 0.035 + excitation_time(rotors)) / TICK))
+    ticks = int(np.ceil((HAND_SECONDS + 0.035 + excitation_time(rotors)) / TICK))
 
     def fly(
-        vehicle: Thrown,
+        vehicle: ThrownVehicle,
         known: tuple[Array, Array],
         key: Array,
         height: Array,
@@ -105,13 +107,13 @@ def _compiled_launch(rotors: int) -> Any:
         noise: SensorNoise,
     ) -> dict[str, Array]:
         def watch(now: Launch) -> dict[str, Array]:
-            solved, _ = now.learning.solve(RATE, noise=noise.accel, position_sigma=PLACE)
+            solved, _ = now.sums.solve(RATE, noise=noise.accel, position_sigma=POSITION_SIGMA)
             thrust = thrust_axis(solved.force, solved.torque, squarings=10, gravity=GRAVITY)
             return {
                 "time": now.throw.clock,
                 "command": now.command,
                 "speed": now.state.rotor_rates,
-                "accel": now.learning.past[0, 3:6],
+                "accel": now.sums.past[0, 3:6],
                 "force": solved.force,
                 "axis": thrust.axis,
             }

@@ -59,8 +59,8 @@ def tumble_rows(key: Array, runs: int) -> list[PaperRow]:
         ]
         if number == 1:
             most = 0.99 if runs >= MOST_TUMBLES else None  # fewer may all lie inside
-            out = [not run.found.contains(run.position) for run in found]
-            formal = [not run.found.contains(run.position, formal=True) for run in found]
+            out = [not run.estimate.contains(run.position) for run in found]
+            formal = [not run.estimate.contains(run.position, formal=True) for run in found]
             rows += [
                 PaperRow("truths outside our 95 % ellipsoid", "1", np.mean(out), 0.10),
                 PaperRow("truths inside our 95 % ellipsoid", "1", 1.0 - np.mean(out), most),

@@ -22,8 +22,8 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.control import GeometricController
 from haltere.control.dither import Dither, dithered
-from haltere.control.geometric import allocate, led, wrench
-from haltere.control.trim import Compensation, Trim, renewed
+from haltere.control.geometric import allocate, lead_motors, wrench
+from haltere.control.trim import Compensation, Trim, update_trim
 from haltere.dynamics import Environment, State
 from haltere.dynamics.rigid import RigidVehicle
 from haltere.dynamics.sensors.imu import sense_motion
@@ -204,7 +204,7 @@ class CogLoop:
             reference = reference.tick(state.R_WB.T @ (state.position - wanted.position), 1.0 / RATE)
             used = _update_compensation(case, used, nominal, said, paper, reference)
             asked = allocate(used.controller, wrench(used.controller, state, wanted)[0]).u
-            squares = led(
+            squares = lead_motors(
                 used.controller, dithered(used.controller, asked, time, case.dither), state.rotor_rates
             )
             joints = hold if self.joints is None else self.joints(time)
@@ -287,7 +287,7 @@ def _update_compensation(
         Trim(kept, jnp.zeros(()), nominal.mass, jnp.zeros_like(estimate.thrust_scale)),
     )
     told = jax.tree.map(lambda mine, none: jnp.where(ours, mine, none), found, plain)
-    return renewed(used, nominal, replace(told, com=places[case.source]), 1.0 / RATE)
+    return update_trim(used, nominal, replace(told, com=places[case.source]), 1.0 / RATE)
 
 
 def fly_cases(loop: CogLoop, cases: Sequence[CogCase], progress: Progress | None = None) -> CogLog:

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.control.controller import GeometricController
-from haltere.control.trim import Compensation, Trim, carried, renewed, trim_of
+from haltere.control.trim import Compensation, Trim, fuse_mass_properties, trim_of, update_trim
 from haltere.estimation.cog.belief import CogBelief, CogEstimate, CogReading
 from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.payload import THRUST_CHANGE, gripped, told, under_load
@@ -181,7 +181,7 @@ def _compiled(pose: tuple[float, ...]) -> tuple[Any, ...]:
     def tell(used: Compensation, belief: CogBelief, said: CogEstimate, value: Any, cov: Any, met: Any) -> Any:
         both = trim_of(cog, belief, value, cov), Trim.of(said)
         trim = jax.tree.map(lambda a, b: jnp.where(met, a, b), *both)
-        return renewed(used, nominal, trim, EVERY / TICK_RATE)
+        return update_trim(used, nominal, trim, EVERY / TICK_RATE)
 
     def teach(belief: CogBelief, value: Any, cov: Any) -> CogBelief:
         return told(cog, belief, value, cov)
@@ -205,5 +205,6 @@ def _fuse(
     flights = jax.tree.map(np.asarray, (belief, estimate))
     each = [jax.tree.map(lambda x, i=i: x[i], flights) for i in range(len(servos))]
     return tuple(
-        None if source is None else carried(source, *one) for source, one in zip(servos, each, strict=True)
+        None if source is None else fuse_mass_properties(source, *one)
+        for source, one in zip(servos, each, strict=True)
     )

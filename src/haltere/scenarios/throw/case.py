@@ -13,7 +13,7 @@ from haltere.estimation.throw.effectiveness import LatencySums
 from haltere.estimation.throw.excitation import ThrowDetector
 from haltere.estimation.throw.navigation import Heading
 from haltere.foundation.arrays import Array, ArrayLike, pytree
-from haltere.scenarios.throw.vehicles import Thrown
+from haltere.scenarios.throw.vehicles import ThrownVehicle
 
 RATE, SAMPLES = 2000.0, 20
 DT = 1.0 / RATE
@@ -48,10 +48,10 @@ NOISES = {
 class ThrowCase:
     """One throw: the vehicle, how it leaves the hand, and what two tumbles said of it."""
 
-    vehicle: Thrown
+    vehicle: ThrownVehicle
     state: State
     """At the beginning of the hand's acceleration."""
-    place: Array
+    imu_position: Array
     """(3,) of the IMU, IMU axes, as the tumbles gave it, m."""
     shape: Array
     """(3, 3) inertia up to scale, IMU axes, as the tumbles gave it."""
@@ -80,23 +80,23 @@ class Launch:
 
     state: State
     throw: ThrowDetector
-    learning: LatencySums
+    sums: LatencySums
     wxyz: Array
     """(4,) q_LI."""
-    moved: Array
+    displacement: Array
     """(3,) s of `haltere.estimation.throw.navigation`, m."""
-    speeding: Array
+    displacement_rate: Array
     """(3,) its derivative."""
     command: Array
     worst: Array
     """() largest rate that the gyro had to show on one axis, rad/s."""
     notice: Any
     inverse: Array
-    spun: Array
+    past_rotor_speeds: Array
     """(L, m) true rotor speeds of the last samples, the newest first: telemetry is late."""
-    swung: Array
-    """(3, 3) what `moved` changes by with the place that was assumed, m per m."""
-    swinging: Array
+    lever_displacement: Array
+    """(3, 3) what `displacement` changes by with the position that was assumed, m per m."""
+    lever_rate: Array
     """(3, 3) its derivative."""
 
 
@@ -106,16 +106,16 @@ class Fixes:
     """Positions that were seen, and what the IMU said of the way there; stacked over the positions."""
 
     time: Array
-    moved: Array
-    swung: Array
+    displacement: Array
+    lever_displacement: Array
     position: Array
     weight: Array
 
     def heading(self, shift: Array) -> Heading:
         """The least squares of `haltere.estimation.throw.navigation` for an IMU that sits `shift` (3,) m aside."""
-        moved = self.moved - self.swung @ shift
+        displacement = self.displacement - self.lever_displacement @ shift
 
         def more(now: Heading, fix: Any) -> tuple[Heading, None]:
             return now.update(*fix), None
 
-        return jax.lax.scan(more, Heading.begin(), (self.time, moved, self.position, self.weight))[0]
+        return jax.lax.scan(more, Heading.begin(), (self.time, displacement, self.position, self.weight))[0]

@@ -1,8 +1,9 @@
 """Throws of many unknown vehicles: who hovers six seconds later, how well each knew itself, and why the others fell.
 
-`recovered` = no contact with the ground and within 0.5 m and 0.5 m/s of the setpoint 6 s after release. The place of
-the IMU and the shape of the inertia are what two tumbles of the same vehicle gave (`haltere.scenarios.throw.tumbles`),
-or, without prior throws, nothing: then the place is learnt with the rotors, and the inertia taken for a ball's.
+`recovered` = no contact with the ground and within 0.5 m and 0.5 m/s of the setpoint 6 s after release. The position
+of the IMU and the shape of the inertia are what two tumbles of the same vehicle gave
+(`haltere.scenarios.throw.tumbles`), or, without prior throws, nothing: then the position is learnt with the rotors,
+and the inertia taken for a ball's.
 """
 
 from collections.abc import Callable
@@ -25,9 +26,17 @@ from haltere.foundation.constants import GRAVITY
 from haltere.foundation.tables import TextTable
 from haltere.lie import so3
 from haltere.scenarios.throw.case import NOISES, RATE, TICK, Fixes, Launch, SensorNoise, ThrowCase
-from haltere.scenarios.throw.chain import GYRO_RANGE, HAND, RELEASE, Learnt, hover, launch, learn
-from haltere.scenarios.throw.tumbles import tumbled
-from haltere.scenarios.throw.vehicles import Thrown, random_vehicles, same_vehicles, template
+from haltere.scenarios.throw.chain import (
+    GYRO_RANGE,
+    HAND_SECONDS,
+    RELEASE,
+    LearnedVehicle,
+    hover,
+    launch,
+    learn,
+)
+from haltere.scenarios.throw.tumbles import simulate_tumbles
+from haltere.scenarios.throw.vehicles import ThrownVehicle, random_vehicles, same_vehicles, template
 
 SECONDS = 6.0
 WIDTH = 20
@@ -51,7 +60,7 @@ class ThrowSettings:
         heading: "track" (from the positions) or "compass" (a sensor with 0.01 rad; IMU turned about axes in the
             xy plane of the thrust frame, as in [Blaha2024]).
         goal: (3,) setpoint, m; z above the ground.
-        prior_throws: whether two tumbles told the place of the IMU and the shape of the inertia before.
+        prior_throws: whether two tumbles gave the position of the IMU and the shape of the inertia before.
     """
 
     height: float = 3.5
@@ -214,22 +223,22 @@ def _described(vehicle: str | PathLike[str] | Airframe) -> Airframe:
 
 
 def tumble_knowledge(
-    vehicles: Thrown, count: int, settings: ThrowSettings, key: Array
+    vehicles: ThrownVehicle, count: int, settings: ThrowSettings, key: Array
 ) -> tuple[Array, Array]:
-    """Places (n, 3) and shapes (n, 3, 3) as tumbles told them to the first `count` vehicles; the rest do not matter."""
-    width = vehicles.place.shape[0]
-    place, shape = np.zeros((width, 3)), np.tile(np.eye(3) / 3.0, (width, 1, 1))
+    """Positions (n, 3) and shapes (n, 3, 3) as tumbles gave them to the first `count` vehicles; not the others."""
+    width = vehicles.imu_position.shape[0]
+    imu_position, shape = np.zeros((width, 3)), np.tile(np.eye(3) / 3.0, (width, 1, 1))
     if settings.prior_throws:
         noise = NOISES[settings.noise]
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
         inertia, where, turn = (
-            np.asarray(x)[:count] for x in (vehicles.shape, vehicles.place, vehicles.turn)
+            np.asarray(x)[:count] for x in (vehicles.shape, vehicles.imu_position, vehicles.imu_rotation)
         )
-        found = tumbled(
+        found = simulate_tumbles(
             inertia, where, turn, (float(np.asarray(noise.gyro)), float(np.asarray(noise.accel))), rng
         )
-        place[:count], shape[:count] = found.place, found.shape
-    return jnp.asarray(place), jnp.asarray(shape)
+        imu_position[:count], shape[:count] = found.imu_position, found.shape
+    return jnp.asarray(imu_position), jnp.asarray(shape)
 
 
 @cache
@@ -238,26 +247,28 @@ def _compiled(rotors: int, compass: bool, known: bool) -> Callable[..., dict[str
 
     Three programs, one after the other: as a single one it was seen to wait for ever inside XLA on two cores.
     """
-    rise = jax.jit(jax.vmap(partial(_rise, rotors=rotors, known=known), (0, 0, 0, 0, None, None, None, None)))
-    sure = jax.jit(jax.vmap(partial(_sure, compass=compass, known=known), (0, 0, 0, None)))
+    rise = jax.jit(
+        jax.vmap(partial(_launch, rotors=rotors, known=known), (0, 0, 0, 0, None, None, None, None))
+    )
+    sure = jax.jit(jax.vmap(partial(_learn, compass=compass, known=known), (0, 0, 0, None)))
     end = jax.jit(jax.vmap(partial(_end, rotors=rotors, known=known), (0, 0, 0, 0, None)))
 
     def fly(*given: Any) -> dict[str, Array]:
         case, launched, fixes, rising = jax.block_until_ready(rise(*given))
-        learnt, true_psi = jax.block_until_ready(sure(case, launched, fixes, given[-1]))
-        out: dict[str, Array] = end(case, launched, learnt, true_psi, given[-1])
+        learned, true_psi = jax.block_until_ready(sure(case, launched, fixes, given[-1]))
+        out: dict[str, Array] = end(case, launched, learned, true_psi, given[-1])
         return out | {"path": jnp.concatenate([rising, out["path"]], axis=1)}
 
     return fly
 
 
 def _ticks(rotors: int) -> int:
-    return int(np.ceil((HAND + 0.035 + excitation_time(rotors)) / TICK))
+    return int(np.ceil((HAND_SECONDS + 0.035 + excitation_time(rotors)) / TICK))
 
 
-def _rise(
-    vehicle: Thrown,
-    place: Array,
+def _launch(
+    vehicle: ThrownVehicle,
+    imu_position: Array,
     shape: Array,
     key: Array,
     height: Array,
@@ -268,15 +279,15 @@ def _rise(
     known: bool,
 ) -> tuple[ThrowCase, Launch, Fixes, Array]:
     model, _ = template(rotors)
-    case = case_of(vehicle, (place, shape), key, height, spin, jnp.stack(goal), noise)
+    case = case_of(vehicle, (imu_position, shape), key, height, spin, jnp.stack(goal), noise)
     launched, fixes, rising = launch(model, case, noise, _ticks(rotors), known)
     return case, launched, fixes, rising
 
 
-def _sure(
+def _learn(
     case: ThrowCase, launched: Launch, fixes: Fixes, noise: SensorNoise, compass: bool, known: bool
-) -> tuple[Learnt, Array]:
-    R = launched.state.R_WB @ case.vehicle.turn
+) -> tuple[LearnedVehicle, Array]:
+    R = launched.state.R_WB @ case.vehicle.imu_rotation
     turned = R @ so3.from_wxyz(launched.wxyz).T
     true_psi = jnp.arctan2(turned[1, 0], turned[0, 0])
     seen = true_psi + 0.01 * jax.random.normal(jax.random.fold_in(case.key, 11))
@@ -286,7 +297,7 @@ def _sure(
 def _end(
     case: ThrowCase,
     launched: Launch,
-    learnt: Learnt,
+    learned: LearnedVehicle,
     true_psi: Array,
     noise: SensorNoise,
     rotors: int,
@@ -294,9 +305,11 @@ def _end(
 ) -> dict[str, Array]:
     model, _ = template(rotors)
     vehicle = case.vehicle
-    log = hover(model, case, launched, learnt, noise, round((SECONDS + HAND) / TICK) - _ticks(rotors))
-    e, motors = learnt.effectiveness, vehicle.motors
-    believed = case.place if known else case.place + e.shift
+    log = hover(
+        model, case, launched, learned, noise, round((SECONDS + HAND_SECONDS) / TICK) - _ticks(rotors)
+    )
+    e, motors = learned.effectiveness, vehicle.motors
+    believed = case.imu_position if known else case.imu_position + e.shift
 
     def relative(found: Array, true: Array) -> Array:
         return jnp.sqrt(jnp.sum((found - true) ** 2) / jnp.sum(true**2))
@@ -307,11 +320,13 @@ def _end(
             [jnp.linalg.norm(log["position"][-1] - case.goal), jnp.linalg.norm(log["velocity"][-1])]
         ),
         "released": launched.throw.released,
-        "inside": learnt.thrust.inside & learnt.thrust.steerable,
-        "axis_error": jnp.arccos(jnp.clip(learnt.thrust.axis @ vehicle.axis, -1.0, 1.0)),
-        "imu_position_error": jnp.linalg.norm(believed - vehicle.turn.T @ vehicle.place),
-        "latency_error": jnp.abs(learnt.latency - case.latency / RATE),
-        "heading_error": jnp.abs(jnp.arctan2(jnp.sin(learnt.psi - true_psi), jnp.cos(learnt.psi - true_psi))),
+        "inside": learned.thrust.inside & learned.thrust.steerable,
+        "axis_error": jnp.arccos(jnp.clip(learned.thrust.axis @ vehicle.axis, -1.0, 1.0)),
+        "imu_position_error": jnp.linalg.norm(believed - vehicle.imu_rotation.T @ vehicle.imu_position),
+        "latency_error": jnp.abs(learned.latency - case.latency / RATE),
+        "heading_error": jnp.abs(
+            jnp.arctan2(jnp.sin(learned.psi - true_psi), jnp.cos(learned.psi - true_psi))
+        ),
         "attitude_error": log["attitude_error"],
         "fastest": launched.worst,
         "torque": relative(e.torque, vehicle.torque),
@@ -323,7 +338,7 @@ def _end(
 
 
 def case_of(
-    vehicle: Thrown,
+    vehicle: ThrownVehicle,
     known: tuple[Array, Array],
     key: Array,
     height: Array,
@@ -339,7 +354,7 @@ def case_of(
     turning = spin * jax.random.uniform(keys[2], (3,), minval=-1.0, maxval=1.0)
     m = vehicle.motors.curve.shape[0]
     start = State(
-        jnp.asarray([0.0, 0.0, RELEASE]) - 0.5 * HAND * velocity,
+        jnp.asarray([0.0, 0.0, RELEASE]) - 0.5 * HAND_SECONDS * velocity,
         four / jnp.linalg.norm(four),
         jnp.zeros(6), jnp.zeros(0), jnp.zeros(0), jnp.zeros(m), jnp.zeros(m),
     )  # fmt: skip

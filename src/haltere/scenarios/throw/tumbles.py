@@ -1,8 +1,8 @@
-"""Simulated throw-and-catches with still rotors: what they tell of the IMU's place and of the shape of the inertia.
+"""Simulated throw-and-catches with still rotors: what they tell of the IMU's position and of the shape of the inertia.
 
 Throws reach about one metre, and sensors read with `Errors`, larger than those that [Blaha2024] names. `tumble_runs`
-asks how well the place is found over many draws, and whether the ellipsoid covers; `tumbled` is what two of them tell
-a vehicle before it is thrown in earnest.
+asks how well the position is found over many draws, and whether the ellipsoid covers; `simulate_tumbles` is what two
+of them tell a vehicle before it is thrown in earnest.
 """
 
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ from haltere.simulation import Command, Timing, Vehicle, fly
 RATE = 1000.0
 SPIN = 12.0
 """rad/s."""
-RISE = 4.4
+RELEASE_SPEED = 4.4
 """m/s at release: one metre."""
 SECONDS = 0.8
 NAMED_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 SCATTER = 0.15
 """rad: how far from the named axis a hand throws, one sigma per component."""
 REACH = 0.01
-"""m: one sigma of each component of the IMU's place."""
+"""m: one sigma of each component of the IMU's position."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class TumbleRun:
 
     position: Floats
     throws: tuple[Tumble, ...]
-    found: ImuPosition
+    estimate: ImuPosition
 
     @property
     def error(self) -> float:
         """Distance from the truth, m."""
-        return float(np.linalg.norm(self.found.position - self.position))
+        return float(np.linalg.norm(self.estimate.position - self.position))
 
 
 def thrown_vehicle(drag: float) -> Airframe:
@@ -71,7 +71,7 @@ def thrown_vehicle(drag: float) -> Airframe:
     airframe = from_catalogue("indiflight-3inch")
     mass, com, inertia = Compact.from_model(Model.from_airframe(airframe)).mass_properties
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = np.asarray(inertia).tolist()
-    quadratic = drag * float(mass) / RISE**2
+    quadratic = drag * float(mass) / RELEASE_SPEED**2
     body = {
         "mass": float(mass),
         "com": tuple(np.asarray(com).tolist()),
@@ -90,9 +90,9 @@ def tumble_runs(
     budget: Budget | None = None,
     scatter: float = SCATTER,
 ) -> list[TumbleRun]:
-    """Throw `runs` vehicles about each of `axes`, and find the places of their IMUs.
+    """Throw `runs` vehicles about each of `axes`, and find the positions of their IMUs.
 
-    Each run draws the place of the IMU, the errors of its sensors, and throws, each with a spin of 12 rad/s near one
+    Each run draws the position of the IMU, the errors of its sensors, and throws, each with a spin of 12 rad/s near one
     body axis. Rigid-body motion, drag and readings are the simulator's.
     """
     sizes = errors or Errors()
@@ -117,15 +117,15 @@ def tumble_runs(
             spin = SPIN * direction / jnp.linalg.norm(direction)
             attitude = jax.random.normal(part[1], (4,))
             q = attitude / jnp.linalg.norm(attitude)
-            velocity = jnp.asarray([0.0, 0.0, RISE]) + 0.3 * jax.random.normal(part[2], (3,))
+            velocity = jnp.asarray([0.0, 0.0, RELEASE_SPEED]) + 0.3 * jax.random.normal(part[2], (3,))
             v_B = so3.from_wxyz(q).T @ velocity
             rest = State.rest(vehicle.model)
             start = replace(rest, wxyz=q, twist=jnp.concatenate([v_B, spin]))
             trace = fly(vehicle, start, lambda c, t, s: (c, Command(still, jnp.zeros(0))), 0.0, timing)
-            force, turn = specific_force_and_rate(
+            force, rate = specific_force_and_rate(
                 vehicle.model, trace.state, trace.motion, gravity, 0, place, jnp.eye(3)
             )
-            return _read(keys[2], part[3], turn, force, sigmas, sizes)
+            return _read(keys[2], part[3], rate, force, sigmas, sizes)
 
         return place, *jax.vmap(throw)(
             jnp.asarray([NAMED_AXES[name] for name in axes]), jnp.arange(len(axes))
@@ -158,21 +158,21 @@ AXES = np.eye(3)[:2]
 
 
 @dataclass(frozen=True)
-class Tumbled:
-    """What the tumbles gave, IMU axes: places (n, 3) in m, shapes (n, 3, 3) of trace 1."""
+class TumbleEstimates:
+    """What the tumbles gave, IMU axes: positions (n, 3) in m, shapes (n, 3, 3) of trace 1."""
 
-    place: Floats
+    imu_position: Floats
     shape: Floats
 
 
-def tumbled(
+def simulate_tumbles(
     inertia: Floats,
-    place: Floats,
-    turn: Floats,
+    imu_position: Floats,
+    imu_rotation: Floats,
     noise: tuple[float, float],
     rng: np.random.Generator,
     errors: Errors | None = None,
-) -> Tumbled:
+) -> TumbleEstimates:
     """Throw and catch `n` vehicles twice.
 
     Each is thrown once about each of `AXES`, rotors still, and reads its own sensors; `locate_imu` and `inertia_shape`
@@ -183,29 +183,32 @@ def tumbled(
 
     Args:
         inertia: (n, 3, 3) kg m2, body axes.
-        place: (n, 3) of the IMU from the centre of mass, body axes, m.
-        turn: (n, 3, 3) R_BI.
+        imu_position: (n, 3) of the IMU from the centre of mass, body axes, m.
+        imu_rotation: (n, 3, 3) R_BI.
         noise: of one sample of gyro and accelerometer, rad/s and m/s2.
         rng: where the draws come from.
         errors: of the sensors, and drag.
     """
     sizes = errors or Errors()
-    gains, offsets = _sensors(len(place), sizes, rng)
+    gains, offsets = _sensors(len(imu_position), sizes, rng)
     throws = []
     for axis in AXES:
-        rate, force = _thrown(inertia, place, axis, sizes.drag, rng)
+        rate, force = _thrown(inertia, imu_position, axis, sizes.drag, rng)
         read = []
         for number, true in enumerate((rate, force)):
-            seen = np.einsum("nij,tnj->tni", gains[number] @ np.swapaxes(turn, 1, 2), true) + offsets[number]
+            seen = (
+                np.einsum("nij,tnj->tni", gains[number] @ np.swapaxes(imu_rotation, 1, 2), true)
+                + offsets[number]
+            )
             read.append(seen + noise[number] * rng.normal(size=seen.shape))
         throws.append(read)
     budget = Budget()
     places, shapes = [], []
-    for i in range(len(place)):
+    for i in range(len(imu_position)):
         pair = [filter_tumble(gyro[:, i], accel[:, i], RATE) for gyro, accel in throws]
         places.append(locate_imu(pair, budget).position)
         shapes.append(inertia_shape([each.gyro for each in pair], pair[0].rate))
-    return Tumbled(np.array(places), np.array(shapes))
+    return TumbleEstimates(np.array(places), np.array(shapes))
 
 
 def _sensors(count: int, errors: Errors, rng: np.random.Generator) -> tuple[list[Floats], list[Floats]]:
@@ -219,15 +222,15 @@ def _sensors(count: int, errors: Errors, rng: np.random.Generator) -> tuple[list
 
 
 def _thrown(
-    inertia: Floats, place: Floats, axis: Floats, drag: float, rng: np.random.Generator
+    inertia: Floats, imu_position: Floats, axis: Floats, drag: float, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """(T, n, 3) true rates and specific forces at the IMU, body axes, of one throw of each vehicle by equation (1)."""
-    n, dt = len(place), 1.0 / RATE
+    n, dt = len(imu_position), 1.0 / RATE
     inverse = np.asarray(np.linalg.inv(inertia), np.float64)
     about = axis + SCATTER * rng.normal(size=(n, 3))
     w = SPIN * about / np.linalg.norm(about, axis=1, keepdims=True)
     R = Rotation.random(n, random_state=rng)
-    v = np.array([0.0, 0.0, RISE]) + 0.3 * rng.normal(size=(n, 3))
+    v = np.array([0.0, 0.0, RELEASE_SPEED]) + 0.3 * rng.normal(size=(n, 3))
     down = np.array([0.0, 0.0, -GRAVITY])
 
     def apply(matrix: Floats, x: Floats) -> Floats:
@@ -239,9 +242,11 @@ def _thrown(
     rates, forces = [], []
     for _ in range(round(SECONDS * RATE)):
         turning = slope(w)
-        pull = -drag / RISE**2 * np.linalg.norm(v, axis=1, keepdims=True) * v
+        pull = -drag / RELEASE_SPEED**2 * np.linalg.norm(v, axis=1, keepdims=True) * v
         rates.append(w)
-        forces.append(R.inv().apply(pull) + np.cross(turning, place) + np.cross(w, np.cross(w, place)))
+        forces.append(
+            R.inv().apply(pull) + np.cross(turning, imu_position) + np.cross(w, np.cross(w, imu_position))
+        )
         middle = w + 0.5 * dt * turning
         w = w + dt * slope(middle)
         R = R * Rotation.from_rotvec(dt * middle)

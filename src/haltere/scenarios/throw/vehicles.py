@@ -31,16 +31,16 @@ REACH = 0.010
 
 @pytree
 @dataclass(frozen=True)
-class Thrown:
+class ThrownVehicle:
     """One vehicle as the plant knows it, and the truth to compare with; body axes at the centre of mass."""
 
     compact: Compact
     motors: Motors
     shape: Array
     """(3, 3) inertia of the whole vehicle, kg m2, body axes."""
-    place: Array
+    imu_position: Array
     """(3,) of the IMU, body axes, m."""
-    turn: Array
+    imu_rotation: Array
     """(3, 3) R_BI."""
     force: Array
     """(3, m) truth in IMU axes, as in `haltere.estimation.throw.effectiveness`."""
@@ -52,21 +52,32 @@ class Thrown:
     """() whether it can hover."""
 
 
-def known(compact: Compact, motors: Motors, place: Array, turn: Array, low: float, high: float) -> Thrown:
+def with_truth(
+    compact: Compact, motors: Motors, imu_position: Array, imu_rotation: Array, low: float, high: float
+) -> ThrownVehicle:
     """A vehicle with its truth; hover between shares `low` and `high` of the largest squared speeds."""
     mass, _, inertia = compact.mass_properties
     inverse = jnp.linalg.inv(inertia)
-    force = turn.T @ compact.allocation[:3] / mass
-    torque = turn.T @ inverse @ compact.allocation[3:]
-    spin = -turn.T @ inverse @ compact.spin[3:]
+    force = imu_rotation.T @ compact.allocation[:3] / mass
+    torque = imu_rotation.T @ inverse @ compact.allocation[3:]
+    spin = -imu_rotation.T @ inverse @ compact.spin[3:]
     top = motors.max_speed**2
     hover = thrust_axis(force, torque, low * top, high * top, squarings=10)
-    return Thrown(
-        compact, motors, inertia, place, turn, force, torque, spin, hover.axis, hover.inside & hover.steerable
+    return ThrownVehicle(
+        compact,
+        motors,
+        inertia,
+        imu_position,
+        imu_rotation,
+        force,
+        torque,
+        spin,
+        hover.axis,
+        hover.inside & hover.steerable,
     )
 
 
-def random_vehicles(key: Array, count: int, rotors: int = 4, plane: bool = False) -> Thrown:
+def random_vehicles(key: Array, count: int, rotors: int = 4, plane: bool = False) -> ThrownVehicle:
     """`count` vehicles, stacked along the first axis.
 
     Args:
@@ -77,17 +88,17 @@ def random_vehicles(key: Array, count: int, rotors: int = 4, plane: bool = False
     """
     model, motors = template(rotors)
 
-    def one(draw: Array) -> Thrown:
-        tried = jax.vmap(lambda k: _drawn(k, model, motors, plane))(jax.random.split(draw, DRAWS))
+    def one(draw: Array) -> ThrownVehicle:
+        tried = jax.vmap(lambda k: _sample(k, model, motors, plane))(jax.random.split(draw, DRAWS))
         first = jnp.argmax(tried.inside)
-        kept: Thrown = jax.tree.map(lambda x: x[first], tried)
+        kept: ThrownVehicle = jax.tree.map(lambda x: x[first], tried)
         return kept
 
-    found: Thrown = jax.jit(jax.vmap(one))(jax.random.split(key, count))
+    found: ThrownVehicle = jax.jit(jax.vmap(one))(jax.random.split(key, count))
     return found
 
 
-def same_vehicles(airframe: Airframe, count: int) -> Thrown:
+def same_vehicles(airframe: Airframe, count: int) -> ThrownVehicle:
     """`count` copies of the vehicle of a file, with its own IMU."""
     if not airframe.rotors or airframe.links:
         raise HaltereError(
@@ -102,9 +113,11 @@ def same_vehicles(airframe: Airframe, count: int) -> Thrown:
             f"airframe {airframe.name!r}: its centre of mass is at {com.tolist()} m; put the body origin there"
         )
     imu = airframe.imu[0]
-    turn = so3.from_wxyz(jnp.asarray(imu.wxyz))
-    one = known(compact, Motors.from_airframe(airframe), jnp.asarray(imu.position), turn, 0.0, 1.0)
-    many: Thrown = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *jnp.shape(x))), one)
+    imu_rotation = so3.from_wxyz(jnp.asarray(imu.wxyz))
+    one = with_truth(
+        compact, Motors.from_airframe(airframe), jnp.asarray(imu.position), imu_rotation, 0.0, 1.0
+    )
+    many: ThrownVehicle = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *jnp.shape(x))), one)
     return many
 
 
@@ -123,7 +136,7 @@ def template(rotors: int) -> tuple[Model, Motors]:
     return Model.from_airframe(airframe), Motors.from_airframe(airframe)
 
 
-def _drawn(key: Array, model: Model, motors: Motors, plane: bool) -> Thrown:
+def _sample(key: Array, model: Model, motors: Motors, plane: bool) -> ThrownVehicle:
     m = model.topology.rotors
     keys = iter(jax.random.split(key, 24))
 
@@ -173,11 +186,11 @@ def _drawn(key: Array, model: Model, motors: Motors, plane: bool) -> Thrown:
         idle_speed=0.1 * top * jnp.ones(m),
         max_speed=top * uniform(0.97, 1.03, m),
     )
-    turn = _random_turn(normal(4), uniform(-jnp.pi, jnp.pi), uniform(0.0, 2.0), plane)
-    return known(compact, motor, REACH * normal(3), turn, 0.04, 0.6)
+    imu_rotation = _random_rotation(normal(4), uniform(-jnp.pi, jnp.pi), uniform(0.0, 2.0), plane)
+    return with_truth(compact, motor, REACH * normal(3), imu_rotation, 0.04, 0.6)
 
 
-def _random_turn(four: Array, about: Array, angle: Array, plane: bool) -> Array:
+def _random_rotation(four: Array, about: Array, angle: Array, plane: bool) -> Array:
     """(3, 3) a uniform rotation, or one by up to 2 rad about an axis in the xy plane."""
     if plane:
         return so3.exp(angle * jnp.stack([jnp.cos(about), jnp.sin(about), jnp.zeros(())]))
