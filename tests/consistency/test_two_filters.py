@@ -41,24 +41,26 @@ def flown():
 
 def by_vehicle_filter(true, recording):
     """Offset (2,) of the centre of mass, the common shift of the rotors turned round, and its covariance."""
-    chart = describe_vehicle(FILE).chart
-    truth = describe_vehicle(true).printed
+    coordinates = describe_vehicle(FILE).coordinates
+    truth = describe_vehicle(true).physical
     hand_measurements = {
-        h.name: (float(h.quantity(chart)(truth)), h.sigma) for h in paper_hand_measurements(chart)
+        h.name: (float(h.quantity(coordinates)(truth)), h.sigma) for h in paper_hand_measurements(coordinates)
     }
     known = {
         f"rotors.{r.name}.thrust_coefficient": CogSettings().thrust * r.thrust_coefficient
         for r in FILE.rotors
     }
     vehicle = VehicleCore.from_airframe(FILE, hand_measurements, known, speed_sigma=SPEED_SIGMA)
-    nominal = np.asarray(vehicle.description.printed["rotor_position"]).mean(axis=0)
-    places = [[chart.names.index(f"rotors.{r.name}.position.{axis}") for r in FILE.rotors] for axis in "xy"]
+    nominal = np.asarray(vehicle.description.physical["rotor_position"]).mean(axis=0)
+    places = [
+        [coordinates.names.index(f"rotors.{r.name}.position.{axis}") for r in FILE.rotors] for axis in "xy"
+    ]
     found = []
     for i in range(len(SEEDS)):
         one = jax.tree.map(lambda x, i=i: x[i], recording)
         estimate = vehicle.estimate(frames_of(one, FLIGHT))
-        shift = np.asarray(estimate.printed["rotor_position"]).mean(axis=0) - nominal
-        cov = estimate.printed_cov
+        shift = np.asarray(estimate.physical["rotor_position"]).mean(axis=0) - nominal
+        cov = estimate.physical_cov
         block = [[cov[np.ix_(a, b)].mean() for b in places] for a in places]
         found.append((-shift[:2], np.array(block)))
     return found

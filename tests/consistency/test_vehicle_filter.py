@@ -46,11 +46,11 @@ def test_nees_is_the_mahalanobis_distance() -> None:
 
 
 def test_short_flights_are_consistent_from_ten_percent_off(short) -> None:
-    chart = describe_vehicle(HUMMINGBIRD).chart
+    coordinates = describe_vehicle(HUMMINGBIRD).coordinates
     series = estimate(
         HUMMINGBIRD,
         range(40, 46),
-        SeriesSettings(hand_measurements=paper_hand_measurements(chart)),
+        SeriesSettings(hand_measurements=paper_hand_measurements(coordinates)),
         SHORT,
         short,
     )
@@ -62,50 +62,56 @@ def test_short_flights_are_consistent_from_ten_percent_off(short) -> None:
 
 def test_smoothed_start_is_stationary(short) -> None:
     """At the result the gradient of the negative log posterior vanishes, by a cost written here and shot forward."""
-    chart = describe_vehicle(HUMMINGBIRD).chart
-    printed = describe_vehicle(HUMMINGBIRD).printed
+    coordinates = describe_vehicle(HUMMINGBIRD).coordinates
+    physical = describe_vehicle(HUMMINGBIRD).physical
     noise = VehicleNoise.from_airframe(HUMMINGBIRD, SPEED_SIGMA)._replace(walk=jnp.zeros(6))
     one = jax.tree.map(lambda x: x[0], short)
     frames = jax.tree.map(lambda x: x[:6], frames_of(one, SHORT))
-    moving_sigma, sigma = ten_percent(chart, printed, 0.3)
+    moving_sigma, sigma = ten_percent(coordinates, physical, 0.3)
     first = {
         "position": one.state.position[0], "velocity": one.state.twist[0, :3], "attitude": one.state.wxyz[0],
         "rates": one.state.twist[0, 3:], "accel_bias": one.bias[0, :3], "gyro_bias": one.bias[0, 3:],
     }  # fmt: skip
     key = jax.random.key(5)
     prior = VehiclePrior(
-        chart.moving.plus(first, moving_sigma * jax.random.normal(key, moving_sigma.shape)),
+        coordinates.moving.plus(first, moving_sigma * jax.random.normal(key, moving_sigma.shape)),
         moving_sigma,
-        printed,
+        physical,
         sigma,
     )
-    at = partial(prior_at, chart, prior, (), jnp.zeros(0))
-    begin = {**prior.moving, **chart.to_coordinates(printed)}
-    belief, nominal, sizes = jax.jit(lambda: smooth(chart, noise, begin, at, frames, 8))()
+    at = partial(prior_at, coordinates, prior, (), jnp.zeros(0))
+    begin = {**prior.moving, **coordinates.to_coordinates(physical)}
+    belief, nominal, sizes = jax.jit(lambda: smooth(coordinates, noise, begin, at, frames, 8))()
     assert float(sizes[-1]) < 1e-4
     start = {**nominal.constants, **{name: x[0, 0] for name, x in nominal.moving.items()}}
 
-    steady = jnp.zeros(chart.count)
+    steady = jnp.zeros(coordinates.count)
 
     def cost(error, w):
-        state = chart.space.plus(start, error)
-        away = chart.moving.minus(prior.moving, {name: state[name] for name in prior.moving}) / moving_sigma
-        told = chart.printed.minus(prior.printed, chart.to_printed(chart.constants(state))) / sigma
+        state = coordinates.space.plus(start, error)
+        away = (
+            coordinates.moving.minus(prior.moving, {name: state[name] for name in prior.moving})
+            / moving_sigma
+        )
+        told = (
+            coordinates.physical.minus(prior.physical, coordinates.to_physical(coordinates.constants(state)))
+            / sigma
+        )
         total = away @ away + told @ told + jnp.sum((w / noise.speed) ** 2)
-        for k in range(frames.place.shape[0]):
-            pose, _ = linear_pose(state, frames.place[k], frames.wxyz[k], chart.moving.dimension)
+        for k in range(frames.position.shape[0]):
+            pose, _ = linear_pose(state, frames.position[k], frames.wxyz[k], coordinates.moving.dimension)
             total += jnp.sum((pose / noise.pose) ** 2)
             for j in range(frames.steps.dt.shape[1]):
                 speeds = frames.steps.speeds[k, j] + w[k, j]
-                expected = linear_imu(state, speeds, chart, steady)[0]
+                expected = linear_imu(state, speeds, coordinates, steady)[0]
                 total += jnp.sum(((frames.steps.imu[k, j] - expected) / noise.imu) ** 2)
-                state = {**state, **linear_step(state, speeds, frames.steps.dt[k, j], chart, steady)[0]}
+                state = {**state, **linear_step(state, speeds, frames.steps.dt[k, j], coordinates, steady)[0]}
         return 0.5 * total
 
     # the gradient by central differences along random directions, measured in posterior sigmas
     go = jax.jit(cost)
     spread = jnp.sqrt(jnp.diagonal(belief.cov))
-    still, quiet = jnp.zeros(chart.space.dimension), nominal.noise
+    still, quiet = jnp.zeros(coordinates.space.dimension), nominal.noise
     size = 1e-3
     for i in range(6):
         keys = jax.random.split(jax.random.key(i))
@@ -125,9 +131,9 @@ def test_smoothed_start_is_stationary(short) -> None:
     ("axes", "factor", "runs"), [("spherical", 1.0, 100), ("spherical", 2.0, 30), ("sphere", 1.0, 30)]
 )
 def test_flights_of_30_s_are_consistent(axes, factor, runs) -> None:
-    chart = describe_vehicle(HUMMINGBIRD, axes).chart
+    coordinates = describe_vehicle(HUMMINGBIRD, axes).coordinates
     seeds = range(2000, 2000 + runs)
-    series = estimate(HUMMINGBIRD, seeds, SeriesSettings(axes, paper_hand_measurements(chart), factor))
+    series = estimate(HUMMINGBIRD, seeds, SeriesSettings(axes, paper_hand_measurements(coordinates), factor))
     assert float(np.mean(series.outcome.nees)) in mean_band(65, runs)
     assert float(np.max(series.outcome.worst)) < 5.0
     assert series.ratio < 1.1
@@ -137,19 +143,21 @@ def test_flights_of_30_s_are_consistent(axes, factor, runs) -> None:
 
 @pytest.mark.slow
 def test_smoother_over_the_whole_flight_reaches_the_bound() -> None:
-    chart = describe_vehicle(HUMMINGBIRD).chart
+    coordinates = describe_vehicle(HUMMINGBIRD).coordinates
     series = estimate(
         HUMMINGBIRD,
         range(500, 530),
-        SeriesSettings(hand_measurements=paper_hand_measurements(chart), start=30.0),
+        SeriesSettings(hand_measurements=paper_hand_measurements(coordinates), start=30.0),
     )
     assert series.ratio < 1.05
     assert float(np.mean(series.outcome.nees)) in mean_band(65, 30)
 
 
 def hands_without(airframe, *endings):
-    chart = describe_vehicle(airframe).chart
-    return tuple(h for h in paper_hand_measurements(chart) if not any(part in h.name for part in endings))
+    coordinates = describe_vehicle(airframe).coordinates
+    return tuple(
+        h for h in paper_hand_measurements(coordinates) if not any(part in h.name for part in endings)
+    )
 
 
 @pytest.mark.slow
@@ -239,11 +247,12 @@ def test_a_change_in_flight_is_found_within_3_s() -> None:
     rng = np.random.default_rng(0)
     for i in range(5):
         frames = frames_of(jax.tree.map(lambda x, i=i: x[i], recording), conditions)
-        chart = describe_vehicle(HUMMINGBIRD).chart
+        coordinates = describe_vehicle(HUMMINGBIRD).coordinates
         truth = {"mass": 0.716, "pose.rotation.z": 0.0, "distance.front.left": 0.17 * np.sqrt(2.0)}
-        truth |= {f"rotors.{r}.position.z": 0.011 for r in chart.rotors}
+        truth |= {f"rotors.{r}.position.z": 0.011 for r in coordinates.rotors}
         hand_measurements = {
-            h.name: (truth[h.name] + h.sigma * rng.normal(), h.sigma) for h in paper_hand_measurements(chart)
+            h.name: (truth[h.name] + h.sigma * rng.normal(), h.sigma)
+            for h in paper_hand_measurements(coordinates)
         }
         for change in (None, (0.03, 3e-3, 0.03)):
             vehicle = VehicleCore.from_airframe(
@@ -261,7 +270,7 @@ def test_a_change_in_flight_is_found_within_3_s() -> None:
             mass = next(row for row in after.table() if row.name == "mass")
             assert abs(mass.value - 1.1 * 0.716) < 4.0 * mass.sigma
             assert mass.sigma < 0.03 * 0.716
-            shift = np.mean(before.printed["rotor_position"] - after.printed["rotor_position"], axis=0)
+            shift = np.mean(before.physical["rotor_position"] - after.physical["rotor_position"], axis=0)
             sigma = next(row.sigma for row in after.table() if row.name == "pose.position.x")
             assert abs(shift[0] - 0.01) < min(4.0 * sigma, 3e-3)
 

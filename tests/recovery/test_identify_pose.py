@@ -55,7 +55,11 @@ def test_catalogue_vehicles(name, ending, tmp_path):
     assert result.method == "filter"
     described = describe_vehicle(airframe)
     truth = dict(
-        zip(described.chart.names, np.asarray(flat(described.chart.printed, described.printed)), strict=True)
+        zip(
+            described.coordinates.names,
+            np.asarray(flat(described.coordinates.physical, described.physical)),
+            strict=True,
+        )
     )
     errors = [(p.value - truth[p.name]) / p.sigma for p in result.parameters if p.name in truth]
     assert len(errors) > 30

@@ -74,7 +74,7 @@ def _growth(progress: Progress) -> list[dict[str, Any]]:
     for rotors in ROTORS:
         progress(f"a step of the filter with {rotors} rotors")
         description = describe_vehicle(ring(rotors))
-        sizes.append(description.chart.space.dimension)
+        sizes.append(description.coordinates.space.dimension)
         costs.append(_step(description))
         name = f"filter step, {rotors} rotors, {sizes[-1]} errors"
         rows.append(_row(name, 1e6 * costs[-1], "us", None))
@@ -123,33 +123,35 @@ def _row(name: str, value: float, unit: str, peer: float | None) -> dict[str, An
 
 def hover_frames(description: Description, frames: int) -> Frames:
     """A flight in which nothing happens."""
-    rotors = description.chart.count
-    thrust = float(description.printed["mass"][0]) * 9.81 / rotors
-    speed = math.sqrt(thrust / float(description.printed["thrust_coefficient"][0]))
+    rotors = description.coordinates.count
+    thrust = float(description.physical["mass"][0]) * 9.81 / rotors
+    speed = math.sqrt(thrust / float(description.physical["thrust_coefficient"][0]))
     shape = (frames, STEPS)
     imu = jnp.broadcast_to(jnp.asarray([0.0, 0.0, 9.81, 0.0, 0.0, 0.0]), (*shape, 6))
     speeds = jnp.full((*shape, rotors), speed)
     steps = Steps(jnp.full(shape, 1.0 / RATE), speeds, imu, jnp.ones(shape, bool), jnp.zeros_like(speeds))
-    place = jnp.broadcast_to(description.printed["pose_position"], (frames, 3))
+    place = jnp.broadcast_to(description.physical["pose_position"], (frames, 3))
     wxyz = jnp.broadcast_to(jnp.asarray([1.0, 0.0, 0.0, 0.0]), (frames, 4))
     return Frames(place, wxyz, jnp.ones((frames, 6), bool), steps)
 
 
 def estimate_flight(description: Description, frames: Frames, start: int = START) -> VehicleBelief:
     """The consistent scheme on a whole flight; the plain filter if nothing is smoothed."""
-    chart, printed = description.chart, description.printed
+    coordinates, physical = description.coordinates, description.physical
     noise = VehicleNoise.from_airframe(from_catalogue("hummingbird"), math.pi)
     still = {name: jnp.zeros(3) for name in ("position", "velocity", "rates", "accel_bias", "gyro_bias")}
     moving = {**still, "attitude": jnp.asarray([1.0, 0.0, 0.0, 0.0])}
-    moving_sigma, sigma = ten_percent(chart, printed)
-    prior = VehiclePrior(moving, moving_sigma, printed, sigma)
-    at = partial(prior_at, chart, prior, (), jnp.zeros(0))
-    begin = {**moving, **chart.to_coordinates(printed)}
+    moving_sigma, sigma = ten_percent(coordinates, physical)
+    prior = VehiclePrior(moving, moving_sigma, physical, sigma)
+    at = partial(prior_at, coordinates, prior, (), jnp.zeros(0))
+    begin = {**moving, **coordinates.to_coordinates(physical)}
     if start:
-        belief, _, _ = smooth(chart, noise, begin, at, jax.tree.map(lambda x: x[:start], frames), ITERATIONS)
+        belief, _, _ = smooth(
+            coordinates, noise, begin, at, jax.tree.map(lambda x: x[:start], frames), ITERATIONS
+        )
     else:
         belief = VehicleBelief(begin, at(begin)[1])
-    return run(chart, noise, belief, jax.tree.map(lambda x: x[start:], frames))[0]
+    return run(coordinates, noise, belief, jax.tree.map(lambda x: x[start:], frames))[0]
 
 
 def _seconds(function: Any, frames: Any, calls: int) -> float:

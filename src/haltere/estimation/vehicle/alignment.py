@@ -2,7 +2,7 @@
 
 The gyro's rates, integrated from the first sample on, turn every specific force into the axes I0 that the IMU had
 then. With S their double integral and D the second divided difference over three positions p some tenths of a second
-apart, which neither the first place nor the first velocity touches,
+apart, which neither the first position nor the first velocity touches,
 
     D p = R_WI0 D S + g / 2                                                                               (1)
 
@@ -100,5 +100,5 @@ def _moved(time: Floats, gyro: Floats, accel: Floats) -> Floats:
 def _second(t: Floats, x: Floats, i: np.ndarray, j: np.ndarray, k: np.ndarray) -> Floats:
     """(n, 3) second divided differences of x (K, 3) over the stamps t (K,)."""
     a, b = t[j] - t[i], t[k] - t[j]
-    rise = (x[k] - x[j]) / b[:, None] - (x[j] - x[i]) / a[:, None]
-    return np.asarray(rise / (a + b)[:, None])
+    rotor_accelerations = (x[k] - x[j]) / b[:, None] - (x[j] - x[i]) / a[:, None]
+    return np.asarray(rotor_accelerations / (a + b)[:, None])

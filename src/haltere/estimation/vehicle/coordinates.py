@@ -1,7 +1,7 @@
 """The vehicle as a filter sees it: the state of [Boehm2022] eq. (6) in coordinates whose null directions are axes.
 
 At the centre of mass M, on the principal axes, with mass m, moments of inertia I = diag(Ix, Iy, Iz) and, for rotor i,
-place r, thrust axis alpha, thrust coefficient k_f, torque ratio k_m and spin s:
+position r, thrust axis alpha, thrust coefficient k_f, torque ratio k_m and spin s:
 
     mu = ln m,  a1 = ln(Ix/Iz),  a2 = ln(Iy/Iz),  a3 = ln(Iz/m)                                           (1)
     b = (k_f/m) alpha                       specific force per squared speed = `force`                   (2)
@@ -42,9 +42,9 @@ DYNAMIC = ("position", "velocity", "attitude", "rates")
 class VehicleCoordinates:
     """From the numbers people use to the filter's coordinates and back, for one kind of vehicle.
 
-    `printed` is the space of the former: places of the sensors, mass, inertia, gravity, and of each rotor its place,
-    tilt (2,), thrust coefficient and torque ratio. The tilt counts from the rotor's nominal `axis` along the sphere,
-    or with "spherical" it is inclination and azimuth.
+    `physical` is the space of the former: positions of the sensors, mass, inertia, gravity, and of each rotor its
+    position, tilt (2,), thrust coefficient and torque ratio. The tilt counts from the rotor's nominal `axis` along the
+    sphere, or with "spherical" it is inclination and azimuth.
     """
 
     rotors: tuple[str, ...]
@@ -61,7 +61,7 @@ class VehicleCoordinates:
 
     @property
     def kind(self) -> "VehicleCoordinates":
-        """The chart without names and numbers: what it has in common with all vehicles of as many rotors."""
+        """The coordinates without names and numbers: what it has in common with all vehicles of as many rotors."""
         still = ((0.0, 0.0, 0.0),) * self.count
         return VehicleCoordinates(
             tuple(str(i) for i in range(self.count)), (0.0,) * self.count, still, self.axes, self.effects
@@ -73,7 +73,7 @@ class VehicleCoordinates:
         return np.asarray(self.spins, float), np.asarray(self.axis, float)
 
     def of_numbers(self, numbers: tuple[Array, Array]) -> "VehicleCoordinates":
-        """The chart of this kind with other `numbers`, which may be traced: then one program serves all vehicles."""
+        """The coordinates of this kind with other `numbers`; where they are traced, one program serves all vehicles."""
         return replace(self, spins=numbers[0], axis=numbers[1])  # type: ignore[arg-type]
 
     @cached_property
@@ -132,7 +132,7 @@ class VehicleCoordinates:
         return tuple(Block(name, shape=(size,)) for (e, size), name in named if e in self.effects)
 
     @cached_property
-    def printed(self) -> Space:
+    def physical(self) -> Space:
         """The same constants in the numbers people use; 19 + 7 N errors."""
         return Space(
             (
@@ -150,7 +150,7 @@ class VehicleCoordinates:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The name of each error of `printed`, as in files and reports."""
+        """The name of each error of `physical`, as in files and reports."""
         tilt = ("tilt_x", "tilt_y") if self.axes == "sphere" else ("inclination", "azimuth")
         sensors = [
             f"{s}.{part}.{c}" for s in ("pose", "imu") for part in ("position", "rotation") for c in "xyz"
@@ -184,7 +184,7 @@ class VehicleCoordinates:
         )
 
     def to_coordinates(self, p: Mean) -> Mean:
-        """Equations (1) to (4): the constant blocks of the state from printed numbers."""
+        """Equations (1) to (4): the constant blocks of the state from physical numbers."""
         mass, inertia, k_f, tilt = p["mass"][0], p["inertia"], p["thrust_coefficient"], p["rotor_tilt"]
         alpha = self.thrust_axes(tilt)
         drag = (jnp.asarray(self.spins) * p["torque_ratio"])[:, None] * alpha
@@ -230,8 +230,8 @@ class VehicleCoordinates:
             found["delay"] = c["delay"]
         return found
 
-    def to_printed(self, c: Mean) -> Mean:
-        """Equation (5): what the constant blocks of a state say in printed numbers."""
+    def to_physical(self, c: Mean) -> Mean:
+        """Equation (5): what the constant blocks of a state say in physical numbers."""
         mass, sigma = jnp.exp(c["log_mass"]), jnp.exp(c["log_scale"])
         ratios = jnp.concatenate([jnp.exp(c["shape"]), jnp.ones(1)])
         b = self.specific_force(c["force"])
@@ -256,20 +256,20 @@ class VehicleCoordinates:
             "torque_ratio": -sigma * jnp.asarray(self.spins) * jnp.sum(alpha * g, axis=1),
         }
 
-    def jacobian(self, printed: Mean) -> Array:
-        """(19 + 7 N, 19 + 7 N) derivative of the coordinates' error by that of the printed numbers.
+    def jacobian(self, physical: Mean) -> Array:
+        """(19 + 7 N, 19 + 7 N) derivative of the coordinates' error by that of the physical numbers.
 
         The sensors stand first in both and are the same.
         """
-        own = Space(tuple(block for block in self.printed.blocks if block.name not in SENSORS))
+        own = Space(tuple(block for block in self.physical.blocks if block.name not in SENSORS))
         there = Space(tuple(block for block in self.constant.blocks if block.name not in SENSORS))
-        here = self.to_coordinates(printed)
+        here = self.to_coordinates(physical)
 
         def moved(error: Array) -> Array:
-            return there.minus(self.to_coordinates({**printed, **own.plus(printed, error)}), here)
+            return there.minus(self.to_coordinates({**physical, **own.plus(physical, error)}), here)
 
         slopes: Array = jax.jacfwd(moved)(jnp.zeros(own.dimension))
-        same = jnp.eye(self.printed.dimension - own.dimension)
+        same = jnp.eye(self.physical.dimension - own.dimension)
         whole: Array = jax.scipy.linalg.block_diag(same, slopes)
         return whole
 

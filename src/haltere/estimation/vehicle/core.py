@@ -22,7 +22,12 @@ from haltere.estimation.core.consistency import Fit, fit_of
 from haltere.estimation.core.space import Mean
 from haltere.estimation.vehicle.alignment import first_attitude
 from haltere.estimation.vehicle.coordinates import Axes, Effect, VehicleCoordinates
-from haltere.estimation.vehicle.description import Description, describe_vehicle
+from haltere.estimation.vehicle.description import (
+    Description,
+    attitude_from_sensor,
+    describe_vehicle,
+    first_motion,
+)
 from haltere.estimation.vehicle.estimate import VehicleEstimate, prepare
 from haltere.estimation.vehicle.frames import filled, frames_from_flight
 from haltere.estimation.vehicle.prior import HandMeasurement, PriorError, VehiclePrior, guessed, prior_program
@@ -39,8 +44,6 @@ from haltere.estimation.vehicle.steps import (
 )
 from haltere.flight import Flight
 from haltere.foundation.arrays import Array, ArrayLike, double_precision, to_numpy
-from haltere.foundation.programs import CachedProgram
-from haltere.lie import so3
 
 GATE = 40.0
 """Normalised innovation squared beyond which a pose is an outlier; one in two million good ones is."""
@@ -57,7 +60,7 @@ class VehicleCore:
     description: Description
     noise: VehicleNoise
     sigma: Array
-    """(19 + 7 N,) of the prior, printed numbers."""
+    """(19 + 7 N,) of the prior, physical numbers."""
     moving_sigma: Array
     """(18,) of the first state."""
     hand_measurements: tuple[HandMeasurement, ...] = ()
@@ -72,7 +75,7 @@ class VehicleCore:
     first_attitude: tuple[float, float, float, float] | None = None
     """q_WM at the beginning, wxyz, good to some degrees; where the outer sensor tells no attitude and this is not
     given, it comes from comparing positions and accelerations (`alignment`)."""
-    spread: Array | None = None
+    covariance_root: Array | None = None
     """(19 + 7 N, k) of the prior: what is doubtful together, beside `sigma`; see `vehicle_payload`."""
 
     @classmethod
@@ -106,20 +109,22 @@ class VehicleCore:
             HaltereError: a name is unknown, a deviation is negative, or a sensor is missing.
         """
         description = describe_vehicle(airframe, axes, effects, joint_angles)
-        chart = description.chart
-        guess = guessed(chart.kind)(chart.numbers, description.printed, float(uncertainty))
+        coordinates = description.coordinates
+        guess = guessed(coordinates.kind)(coordinates.numbers, description.physical, float(uncertainty))
         moving_sigma, sigma = guess[0], np.array(guess[1])
         for name, value in (known or {}).items():
-            if name not in chart.names:
-                raise PriorError(f"'{name}' is not a parameter of this vehicle; {closest(name, chart.names)}")
+            if name not in coordinates.names:
+                raise PriorError(
+                    f"'{name}' is not a parameter of this vehicle; {closest(name, coordinates.names)}"
+                )
             if not value >= 0.0:
                 raise PriorError(f"{name}: got a standard deviation of {value}; give zero or more")
-            sigma[chart.names.index(name)] = value
+            sigma[coordinates.names.index(name)] = value
         measured = tuple(
             HandMeasurement(name, sigma_) for name, (_, sigma_) in (hand_measurements or {}).items()
         )
         for hand in measured:
-            hand.quantity(chart)
+            hand.quantity(coordinates)
             if not hand.sigma > 0.0:
                 raise PriorError(
                     f"{hand.name}: got a standard deviation of {hand.sigma}; give one above zero"
@@ -129,9 +134,9 @@ class VehicleCore:
         return replace(cls(description, noise, jnp.asarray(sigma), moving_sigma, measured, values), **options)
 
     @property
-    def chart(self) -> VehicleCoordinates:
+    def coordinates(self) -> VehicleCoordinates:
         """The filter's coordinates."""
-        return self.description.chart
+        return self.description.coordinates
 
     def first_state(self, frames: Frames) -> Mean:
         """The moving blocks at the first pose, from the first readings."""
@@ -149,9 +154,9 @@ class VehicleCore:
         if len(seen) > 1:
             later = int(seen[min(3, len(seen) - 1)])
             elapsed = max(float(np.sum(np.asarray(frames.steps.dt[k:later]))), 1e-9)
-        moved = (np.asarray(frames.place[later]) - np.asarray(frames.place[k])) / elapsed
+        moved = (np.asarray(frames.position[later]) - np.asarray(frames.position[k])) / elapsed
         return self.moving_state(
-            frames.place[k], wxyz, moved, frames.steps.imu[k, 0, 3:], frames.steps.speeds[k, 0]
+            frames.position[k], wxyz, moved, frames.steps.imu[k, 0, 3:], frames.steps.speeds[k, 0]
         )
 
     def moving_state(
@@ -166,22 +171,22 @@ class VehicleCore:
             gyro: (3,) rad/s, axes of the IMU.
             speeds: (N,) rad/s.
         """
-        mounted = tuple(self.description.printed[name] for name in ("pose_position", "imu_rotation"))
+        mounted = tuple(self.description.physical[name] for name in ("pose_position", "imu_rotation"))
         moving = {
-            **_first_motion(mounted, position, wxyz, velocity, gyro),
+            **first_motion(mounted, position, wxyz, velocity, gyro),
             "rotor_speed": jnp.asarray(speeds),
             **{name: jnp.asarray(np.zeros(3)) for name in ("accel_bias", "gyro_bias", "wind")},
         }
-        return self.chart.moving.select(moving)
+        return self.coordinates.moving.select(moving)
 
     def principal_attitude(self, wxyz: Array) -> Array:
         """(4,) q_WM of the vehicle whose pose sensor is at q_WS = `wxyz` (4,)."""
-        found: Array = _carried(wxyz, self.description.printed["pose_rotation"])
+        found: Array = attitude_from_sensor(wxyz, self.description.physical["pose_rotation"])
         return found
 
     def _aligned(self, frames: Frames) -> Array:
         """q_WM at the beginning (4,) from positions and IMU."""
-        steps, printed = frames.steps, self.description.printed
+        steps, physical = frames.steps, self.description.physical
         dt = np.asarray(steps.dt)
         ends = np.cumsum(dt.reshape(-1)).reshape(dt.shape)
         real = (dt > 0.0) & np.asarray(steps.imu_valid)
@@ -192,10 +197,10 @@ class VehicleCore:
             imu[:, 3:],
             imu[:, :3],
             begins[seen, 0],
-            np.asarray(frames.place)[seen],
-            np.asarray(printed["gravity"]),
+            np.asarray(frames.position)[seen],
+            np.asarray(physical["gravity"]),
         )
-        found: Array = _carried(q_WI, printed["imu_rotation"])
+        found: Array = attitude_from_sensor(q_WI, physical["imu_rotation"])
         return found
 
     @property
@@ -205,7 +210,9 @@ class VehicleCore:
 
     def prior(self, moving: Mean) -> VehiclePrior:
         """What is believed before the flight."""
-        return VehiclePrior(moving, self.moving_sigma, self.description.printed, self.sigma, self.spread)
+        return VehiclePrior(
+            moving, self.moving_sigma, self.description.physical, self.sigma, self.covariance_root
+        )
 
     def begin(self, moving: Mean) -> VehicleBelief:
         """The belief before the first reading, hand measurements included."""
@@ -214,23 +221,25 @@ class VehicleCore:
 
     def _first(self, moving: Mean) -> Mean:
         """The state whose constants are those of the prior."""
-        guess = guessed(self.chart.kind)(self.chart.numbers, self.description.printed, 1.0)
+        guess = guessed(self.coordinates.kind)(self.coordinates.numbers, self.description.physical, 1.0)
         return {**moving, **guess[2]}
 
     def _believed(self, moving: Mean, state: Mean) -> tuple[Array, Array, Mean]:
         """Prior and hand measurements at a state: mean error, covariance, and the state moved by the error."""
         sigmas = np.asarray([hand.sigma for hand in self.hand_measurements], float)
         readings = np.asarray(self.readings, float)
-        found: tuple[Array, Array, Mean] = prior_program(self.chart, self.hand_measurements)(
-            self.chart.numbers, self.prior(moving), readings, sigmas, state
+        found: tuple[Array, Array, Mean] = prior_program(self.coordinates, self.hand_measurements)(
+            self.coordinates.numbers, self.prior(moving), readings, sigmas, state
         )
         return found
 
-    def pose(self, belief: VehicleBelief, place: Array, wxyz: Array | None = None) -> VehicleBelief:
+    def pose(self, belief: VehicleBelief, position: Array, wxyz: Array | None = None) -> VehicleBelief:
         """The belief after a pose, or after a position if there is no `wxyz`."""
         valid = jnp.asarray([True] * 3 + [wxyz is not None] * 3)
         turn = jnp.eye(4)[0] if wxyz is None else jnp.asarray(wxyz)
-        new = _online(self.chart)[0](self._changing, belief, jnp.asarray(place), turn, valid, self.gate)
+        new = _online(self.coordinates)[0](
+            self._changing, belief, jnp.asarray(position), turn, valid, self.gate
+        )
         return _sound(new, belief)
 
     def step(
@@ -239,11 +248,11 @@ class VehicleCore:
         speeds: ArrayLike,
         imu: ArrayLike,
         dt: Any,
-        rise: ArrayLike | None = None,
+        rotor_accelerations: ArrayLike | None = None,
     ) -> VehicleBelief:
         """The belief after an IMU reading (6,) and the `dt` seconds that follow, with rotor speeds (N,) rad/s.
 
-        How the speeds `rise` (N,), rad/s2, is asked for by the effects "spin" and "delay"; not given it is zero.
+        `rotor_accelerations` (N,), rad/s2, are asked for by the effects "spin" and "delay"; not given it is zero.
 
         Raises:
             PriorError: dt is negative, or a rotor speed is missing or not finite.
@@ -251,13 +260,19 @@ class VehicleCore:
         if not isinstance(dt, jax.core.Tracer) and not dt >= 0.0:
             raise PriorError(f"got a step of {dt} s; stamps must not go backwards")
         given = speeds if isinstance(speeds, jax.core.Tracer) else np.asarray(speeds, float)
-        if given.shape != (self.chart.count,) or not (
+        if given.shape != (self.coordinates.count,) or not (
             isinstance(given, jax.core.Tracer) or np.isfinite(given).all()
         ):
-            raise PriorError(f"got rotor speeds {given}; give {self.chart.count} finite numbers in rad/s")
-        rising = jnp.zeros(given.shape) if rise is None else jnp.nan_to_num(jnp.asarray(rise))
+            raise PriorError(
+                f"got rotor speeds {given}; give {self.coordinates.count} finite numbers in rad/s"
+            )
+        rising = (
+            jnp.zeros(given.shape)
+            if rotor_accelerations is None
+            else jnp.nan_to_num(jnp.asarray(rotor_accelerations))
+        )
         step = Steps(jnp.asarray(dt, float), jnp.asarray(given), jnp.asarray(imu), jnp.asarray(True), rising)
-        return _sound(_online(self.chart)[1](self._changing, belief, step), belief)
+        return _sound(_online(self.coordinates)[1](self._changing, belief, step), belief)
 
     def estimate(
         self, flight: Flight | Frames, early: float | None = None, **options: Any
@@ -270,21 +285,21 @@ class VehicleCore:
             options: for `frames_from_flight`.
         """
         if isinstance(flight, Flight):
-            framed = frames_from_flight(flight, self.chart.rotors, **options)
+            framed = frames_from_flight(flight, self.coordinates.rotors, **options)
             mark = 0
             if early is not None:
                 lead = (flight.start - framed.first) / 1e9
                 mark = int(np.searchsorted(framed.time[1:], early + lead, side="right"))
-            noise = self.noise._replace(rise=jnp.asarray(framed.rise_sigma))
+            noise = self.noise._replace(rotor_acceleration=jnp.asarray(framed.rotor_acceleration_sigma))
             return replace(self, noise=noise)._estimate(framed.frames, framed.notes, mark)
         return self._estimate(flight)
 
     def _estimate(self, frames: Frames, notes: tuple[str, ...] = (), mark: int = 0) -> VehicleEstimate:
         """`estimate` for frames; what is believed after `mark` of them is kept too."""
-        period = float(np.sum(np.asarray(frames.steps.dt))) / frames.place.shape[0]
+        period = float(np.sum(np.asarray(frames.steps.dt))) / frames.position.shape[0]
         told = bool(np.any(np.asarray(frames.pose_valid[:, 3])))
         start, iterations = (self.start, self.iterations) if told else self.without_attitude
-        head = min(round(start / period), frames.place.shape[0])
+        head = min(round(start / period), frames.position.shape[0])
         beginning, rest = jax.tree.map(lambda x: x[:head], frames), jax.tree.map(lambda x: x[head:], frames)
         with self._preparing(beginning):
             moving = self.first_state(frames)
@@ -292,7 +307,8 @@ class VehicleCore:
             if head > 0:
                 belief = self._smoothed(moving, belief, beginning, iterations)
         other = Thread(
-            target=double_precision()(prepare), args=(self.chart, self.chart.constants(belief.mean))
+            target=double_precision()(prepare),
+            args=(self.coordinates, self.coordinates.constants(belief.mean)),
         )
         other.start()
         belief, trails, marked = self._filtered(belief, rest, self._changing, mark - head)
@@ -300,7 +316,7 @@ class VehicleCore:
         nis = [(np.asarray(trail.pose_nis), np.asarray(trail.imu_nis)) for trail in trails]
         fit, rejected = self._fit(rest, nis, head * period)
         estimate = VehicleEstimate(
-            self.chart, to_numpy(belief), self.prior_sigma, rejected, fit, notes, to_numpy(marked)
+            self.coordinates, to_numpy(belief), self.prior_sigma, rejected, fit, notes, to_numpy(marked)
         )
         said = [str(fit)] if fit.mismatch else []
         if fit.mismatch and self.change is None:
@@ -314,14 +330,14 @@ class VehicleCore:
     @contextmanager
     def _preparing(self, frames: Frames) -> Iterator[None]:
         """Have the smoother for these frames compiled or loaded on another core meanwhile."""
-        if frames.place.shape[0] == 0:
+        if frames.position.shape[0] == 0:
             yield
             return
-        given = (self.chart.numbers, self.noise)
+        given = (self.coordinates.numbers, self.noise)
         whole = filled(frames, CHUNK)
-        nominal, cov = blank(self.chart, whole.steps.dt.shape)
+        nominal, cov = blank(self.coordinates, whole.steps.dt.shape)
         prior = (jax.ShapeDtypeStruct(cov.shape[:1], cov.dtype), cov)
-        refine = iterated(self.chart.kind)
+        refine = iterated(self.coordinates.kind)
         other = Thread(
             target=double_precision()(refine.prepare), args=(*given, prior, nominal, whole, self.gate)
         )
@@ -335,15 +351,15 @@ class VehicleCore:
         self, belief: VehicleBelief, frames: Frames, noise: VehicleNoise, mark: int = 0
     ) -> tuple[VehicleBelief, list[FilterHistory], VehicleBelief | None]:
         """The belief after all frames, what each piece of `CHUNK` frames left, and the belief after `mark` frames."""
-        run, whole, count = filtered(self.chart.kind), filled(frames, CHUNK), frames.place.shape[0]
+        run, whole, count = filtered(self.coordinates.kind), filled(frames, CHUNK), frames.position.shape[0]
         trails, marked = [], None
         for first in range(0, count, CHUNK):
             last = first + CHUNK
             if first < mark < min(last, count):
                 piece = filled(jax.tree.map(lambda x, f=first: x[f:mark], frames), CHUNK)
-                marked = _sound(run(self.chart.numbers, noise, belief, piece, self.gate)[0], belief)
+                marked = _sound(run(self.coordinates.numbers, noise, belief, piece, self.gate)[0], belief)
             piece = jax.tree.map(lambda x, f=first, e=last: x[f:e], whole)
-            new, trail = run(self.chart.numbers, noise, belief, piece, self.gate)
+            new, trail = run(self.coordinates.numbers, noise, belief, piece, self.gate)
             trails.append(trail)
             belief = _sound(new, belief)
             marked = belief if mark == min(last, count) else marked
@@ -353,17 +369,17 @@ class VehicleCore:
         self, moving: Mean, belief: VehicleBelief, frames: Frames, iterations: int
     ) -> VehicleBelief:
         """The belief after frames that are smoothed, from the one before them: `smooth` in pieces."""
-        chart = self.chart
+        coordinates = self.coordinates
         end, trails, _ = self._filtered(belief, frames, self.noise)
         trail = jax.tree.map(lambda *parts: np.concatenate(parts), *trails)
         nominal = SmoothedTrajectory(
-            trail.moving, trail.noise, chart.moving.select(end.mean), chart.constants(end.mean)
+            trail.moving, trail.noise, coordinates.moving.select(end.mean), coordinates.constants(end.mean)
         )
         whole, cov = filled(frames, CHUNK), end.cov
         for _ in range(iterations):
             m, P, _ = self._believed(moving, jax.tree.map(np.asarray, nominal).first)
-            nominal, cov, moved = iterated(chart.kind)(
-                chart.numbers, self.noise, (m, P), nominal, whole, self.gate
+            nominal, cov, moved = iterated(coordinates.kind)(
+                coordinates.numbers, self.noise, (m, P), nominal, whole, self.gate
             )
             if float(moved) < SETTLED:
                 break
@@ -380,7 +396,7 @@ class VehicleCore:
 
     def _fit(self, frames: Frames, nis: list[tuple[np.ndarray, np.ndarray]], begin: float) -> tuple[Fit, int]:
         """How the frames after the start fitted, and how many poses were rejected."""
-        count = frames.place.shape[0]
+        count = frames.position.shape[0]
         if count == 0:
             return Fit(1.0, 1.0, 0.0, None), 0
         dt = np.asarray(frames.steps.dt)
@@ -402,42 +418,14 @@ def _sound(new: VehicleBelief, old: VehicleBelief) -> VehicleBelief:
     return new if all(bool(np.isfinite(np.asarray(x)).all()) for x in leaves) else old
 
 
-@jax.jit
-def _carried(q_WS: Array, q_MS: Array) -> Array:
-    """(4,) q_WM of a vehicle whose sensor, mounted at q_MS, is at q_WS."""
-    return so3.multiply_wxyz(q_WS, so3.conjugate_wxyz(q_MS))
-
-
-def _motion(mounted: tuple[Array, Array], place: Array, wxyz: Array, velocity_W: Array, gyro: Array) -> Mean:
-    """Position, velocity, attitude and rates of the centre of mass.
-
-    Args:
-        mounted: lever (3,) of the outer sensor, m, and q_MI (4,).
-        place: (3,) of the outer sensor, m, world.
-        wxyz: (4,) q_WM.
-        velocity_W: (3,) of the outer sensor, m/s, world.
-        gyro: (3,) rad/s, axes of the IMU.
-    """
-    lever, q_MI = mounted
-    R, rates = so3.from_wxyz(wxyz), so3.from_wxyz(q_MI) @ gyro
-    velocity = R.T @ velocity_W - jnp.cross(rates, lever)
-    return {"position": place - R @ lever, "velocity": velocity, "attitude": wxyz, "rates": rates}
-
-
-_first_motion = CachedProgram(
-    _motion, None, dict.fromkeys(("position", "velocity", "attitude", "rates"), 0), fast_compile=True
-)
-"""`_motion`, compiled."""
-
-
 @lru_cache(maxsize=8)
-def _online(chart: VehicleCoordinates) -> tuple[Any, Any]:
+def _online(coordinates: VehicleCoordinates) -> tuple[Any, Any]:
     def pose(
-        noise: VehicleNoise, belief: VehicleBelief, place: Array, wxyz: Array, valid: Array, gate: Any
+        noise: VehicleNoise, belief: VehicleBelief, position: Array, wxyz: Array, valid: Array, gate: Any
     ) -> VehicleBelief:
-        return pose_update(chart, noise, belief, place, wxyz, valid, gate)[0]
+        return pose_update(coordinates, noise, belief, position, wxyz, valid, gate)[0]
 
     def step(noise: VehicleNoise, belief: VehicleBelief, step: Steps) -> VehicleBelief:
-        return imu_step(chart, noise, belief, step)[0]
+        return imu_step(coordinates, noise, belief, step)[0]
 
     return jax.jit(pose), jax.jit(step)

@@ -31,9 +31,9 @@ DEFAULT_LAG = 0.03
 class Description(NamedTuple):
     """A vehicle ready for the filter."""
 
-    chart: VehicleCoordinates
-    printed: Mean
-    """Its constants in printed numbers."""
+    coordinates: VehicleCoordinates
+    physical: Mean
+    """Its constants in physical numbers."""
     R_BM: np.ndarray
     """(3, 3) principal axes in body axes."""
     com: np.ndarray
@@ -83,7 +83,7 @@ def describe_vehicle(
     facing = np.asarray([getattr(outer, "wxyz", (1.0, 0.0, 0.0, 0.0)), imu.wxyz], float)
     carriers = np.stack([R_BM.T @ turns[names.index(sensor.link)] for sensor in (outer, imu)])
     turned = np.asarray(_turned(carriers, facing))
-    chart = VehicleCoordinates(
+    coordinates = VehicleCoordinates(
         model.topology.rotor_names,
         tuple(float(s) for s in np.asarray(rotors.spin)),
         tuple((float(a[0]), float(a[1]), float(a[2])) for a in axis),
@@ -93,7 +93,7 @@ def describe_vehicle(
     inclination = np.arctan2(np.hypot(axis[:, 0], axis[:, 1]), axis[:, 2])
     azimuth = np.where(inclination > 1e-9, np.arctan2(axis[:, 1], axis[:, 0]), 0.0)
     spherical = np.stack([inclination, azimuth], axis=1)
-    printed = {
+    physical = {
         "pose_position": placed(outer),
         "pose_rotation": jnp.asarray(turned[0]),
         "imu_position": placed(imu),
@@ -108,7 +108,9 @@ def describe_vehicle(
             np.asarray(rotors.drag_coefficient) / np.asarray(rotors.thrust_coefficient)
         ),
     }
-    return Description(chart, chart.printed.select({**printed, **_effects(airframe, R_BM)}), R_BM, com)
+    return Description(
+        coordinates, coordinates.physical.select({**physical, **_effects(airframe, R_BM)}), R_BM, com
+    )
 
 
 def _effects(airframe: Airframe, R_BM: np.ndarray) -> Mean:
@@ -126,3 +128,33 @@ def _effects(airframe: Airframe, R_BM: np.ndarray) -> Mean:
         "time_constant": jnp.asarray([np.mean(lags) if lags else DEFAULT_LAG]),
         "delay": jnp.asarray(np.zeros(1)),
     }
+
+
+@jax.jit
+def attitude_from_sensor(q_WS: Array, q_MS: Array) -> Array:
+    """(4,) q_WM of a vehicle whose sensor, mounted at q_MS, is at q_WS."""
+    return so3.multiply_wxyz(q_WS, so3.conjugate_wxyz(q_MS))
+
+
+def _motion(
+    mounted: tuple[Array, Array], position: Array, wxyz: Array, velocity_W: Array, gyro: Array
+) -> Mean:
+    """Position, velocity, attitude and rates of the centre of mass.
+
+    Args:
+        mounted: lever (3,) of the outer sensor, m, and q_MI (4,).
+        position: (3,) of the outer sensor, m, world.
+        wxyz: (4,) q_WM.
+        velocity_W: (3,) of the outer sensor, m/s, world.
+        gyro: (3,) rad/s, axes of the IMU.
+    """
+    lever, q_MI = mounted
+    R, rates = so3.from_wxyz(wxyz), so3.from_wxyz(q_MI) @ gyro
+    velocity = R.T @ velocity_W - jnp.cross(rates, lever)
+    return {"position": position - R @ lever, "velocity": velocity, "attitude": wxyz, "rates": rates}
+
+
+first_motion = CachedProgram(
+    _motion, None, dict.fromkeys(("position", "velocity", "attitude", "rates"), 0), fast_compile=True
+)
+"""`_motion`, compiled."""

@@ -49,7 +49,7 @@ class BodyInStep(NamedTuple):
     """(N,) |w|, rad/s."""
     alpha: Array
     """(N, 3)."""
-    place: Array
+    position: Array
     """(N, 3) r, m."""
     lever: Array
     """(N, 3) r m/Iz, 1/m."""
@@ -61,14 +61,16 @@ class BodyInStep(NamedTuple):
     """(3,) h', rad/s2."""
 
 
-def body_of(chart: VehicleCoordinates, mean: Mean, speeds: Array, rise: Array) -> BodyInStep:
-    """The body with rotors at speeds (N,) rad/s that rise at (N,) rad/s2."""
+def body_of(
+    coordinates: VehicleCoordinates, mean: Mean, speeds: Array, rotor_accelerations: Array
+) -> BodyInStep:
+    """The body with rotors at speeds (N,) rad/s and accelerations (N,) rad/s2."""
     squares = speeds * jnp.abs(speeds)
-    b = chart.specific_force(mean["force"])
+    b = coordinates.specific_force(mean["force"])
     alpha = b / jnp.sqrt(jnp.sum(b * b, axis=1, keepdims=True))
     ratios = jnp.concatenate([jnp.exp(mean["shape"]), jnp.ones(1)])
-    place = chart.to_printed(chart.constants(mean))["rotor_position"]
-    spin = momenta_of(chart, mean.get("spin", jnp.zeros(chart.count)), b)
+    position = coordinates.to_physical(coordinates.constants(mean))["rotor_position"]
+    spin = momenta_of(coordinates, mean.get("spin", jnp.zeros(coordinates.count)), b)
     return BodyInStep(
         ratios,
         squares @ b,
@@ -77,23 +79,23 @@ def body_of(chart: VehicleCoordinates, mean: Mean, speeds: Array, rise: Array) -
         mean.get("wind", jnp.zeros(3)),
         jnp.abs(speeds),
         alpha,
-        place,
-        place / jnp.exp(mean["log_scale"]),
+        position,
+        position / jnp.exp(mean["log_scale"]),
         mean.get("drag", jnp.zeros(8)),
         speeds @ spin,
-        rise @ spin,
+        rotor_accelerations @ spin,
     )
 
 
-def momenta_of(chart: VehicleCoordinates, spin: Array, b: Array) -> Array:
+def momenta_of(coordinates: VehicleCoordinates, spin: Array, b: Array) -> Array:
     """(N, 3) h of equation (3) for each rad/s of each rotor, from the blocks `spin` (N,) and b (N, 3)."""
     alpha = b / jnp.sqrt(jnp.sum(b * b, axis=1, keepdims=True))
-    return (jnp.asarray(chart.spins) * spin)[:, None] * alpha
+    return (jnp.asarray(coordinates.spins) * spin)[:, None] * alpha
 
 
-def spin_answer(chart: VehicleCoordinates, mean: Mean) -> Array:
+def spin_answer(coordinates: VehicleCoordinates, mean: Mean) -> Array:
     """(N, 3) angular acceleration for each rad/s2 of each rotor."""
-    momenta = momenta_of(chart, mean["spin"], chart.specific_force(mean["force"]))
+    momenta = momenta_of(coordinates, mean["spin"], coordinates.specific_force(mean["force"]))
     return -momenta / jnp.concatenate([jnp.exp(mean["shape"]), jnp.ones(1)])
 
 
@@ -101,7 +103,7 @@ def against_fall(body: BodyInStep, wxyz: Array, twist: Array) -> Array:
     """(6,) spatial acceleration against free fall, body axes."""
     v, w = twist[:3], twist[3:]
     air = v - so3.from_wxyz(wxyz).T @ body.wind
-    at_rotors = air + jnp.cross(w, body.place)
+    at_rotors = air + jnp.cross(w, body.position)
     along = jnp.sum(body.alpha * at_rotors, axis=1, keepdims=True) * body.alpha
     hub = -body.speeds[:, None] * (body.drag[0] * along + body.drag[1] * (at_rotors - along))
     speed = jnp.sqrt(air @ air + TINY**2)
@@ -135,66 +137,76 @@ def normalised(state: Array) -> Array:
     return jnp.concatenate([state[:3], wxyz / jnp.sqrt(wxyz @ wxyz), state[7:]])
 
 
-def driven(chart: VehicleCoordinates, mean: Mean, given: Array, rise: Array) -> tuple[Array, Array]:
-    """The speeds (N,) that act and how they rise (N,), after the delay of equation (5)."""
-    if "delay" in chart.effects:
-        return given - mean["delay"][0] * rise, rise
-    return given, rise
+def driven(
+    coordinates: VehicleCoordinates, mean: Mean, given: Array, rotor_accelerations: Array
+) -> tuple[Array, Array]:
+    """The speeds (N,) that act and their accelerations (N,), after the delay of equation (5)."""
+    if "delay" in coordinates.effects:
+        return given - mean["delay"][0] * rotor_accelerations, rotor_accelerations
+    return given, rotor_accelerations
 
 
-def advance(chart: VehicleCoordinates, mean: Mean, given: Array, rise: Array, dt: Array) -> Mean:
-    """The dynamic blocks `dt` seconds later, with the given speeds (N,) and their rise (N,)."""
-    speeds, rise = driven(chart, mean, given, rise)
+def advance(
+    coordinates: VehicleCoordinates, mean: Mean, given: Array, rotor_accelerations: Array, dt: Array
+) -> Mean:
+    """The dynamic blocks `dt` seconds later, with the given speeds (N,) and accelerations (N,)."""
+    speeds, rotor_accelerations = driven(coordinates, mean, given, rotor_accelerations)
     later: Mean = {}
-    if "lag" in chart.effects:
+    if "lag" in coordinates.effects:
         now, T = mean["rotor_speed"], jnp.exp(mean["log_time_constant"][0])
         left = jnp.exp(-dt / T)
         later["rotor_speed"] = speeds + left * (now - speeds)
         pace = jnp.where(dt > 0.0, dt, 1.0)
-        rise = (later["rotor_speed"] - now) / pace
+        rotor_accelerations = (later["rotor_speed"] - now) / pace
         speeds = speeds + (1.0 - left) * (T / pace) * (now - speeds)
-    body = body_of(chart, mean, speeds, rise)
+    body = body_of(coordinates, mean, speeds, rotor_accelerations)
     state = jnp.concatenate([mean["position"], mean["attitude"], mean["velocity"], mean["rates"]])
     end = runge_kutta(lambda at: _slope(body, at), state, dt)
     return {"position": end[:3], "attitude": end[3:7], "velocity": end[7:10], "rates": end[10:], **later}
 
 
-def imu_reading(chart: VehicleCoordinates, mean: Mean, given: Array, rise: Array) -> Array:
+def imu_reading(
+    coordinates: VehicleCoordinates, mean: Mean, given: Array, rotor_accelerations: Array
+) -> Array:
     """(6,) specific force and rate that the IMU reads at the beginning of a step."""
-    speeds, rise = driven(chart, mean, given, rise)
-    if "lag" in chart.effects:
-        rise = (speeds - mean["rotor_speed"]) / jnp.exp(mean["log_time_constant"][0])
+    speeds, rotor_accelerations = driven(coordinates, mean, given, rotor_accelerations)
+    if "lag" in coordinates.effects:
+        rotor_accelerations = (speeds - mean["rotor_speed"]) / jnp.exp(mean["log_time_constant"][0])
         speeds = mean["rotor_speed"]
     twist = jnp.concatenate([mean["velocity"], mean["rates"]])
-    A = against_fall(body_of(chart, mean, speeds, rise), mean["attitude"], twist)
+    A = against_fall(body_of(coordinates, mean, speeds, rotor_accelerations), mean["attitude"], twist)
     R_MI = so3.from_wxyz(mean["imu_rotation"])
     bias = jnp.concatenate([mean["accel_bias"], mean["gyro_bias"]])
     return jnp.concatenate(specific_force_at(A, twist, R_MI, mean["imu_position"])) + bias
 
 
 def linear_advance_of(
-    chart: VehicleCoordinates, mean: Mean, given: Array, rise: Array, dt: Array
+    coordinates: VehicleCoordinates, mean: Mean, given: Array, rotor_accelerations: Array, dt: Array
 ) -> tuple[Mean, Array]:
     """`advance`, and the derivative of its errors (d, n + N) by those of the state and of the given speeds."""
-    end, n = advance(chart, mean, given, rise, dt), chart.space.dimension
+    end, n = advance(coordinates, mean, given, rotor_accelerations, dt), coordinates.space.dimension
 
     def moved(e: Array) -> Array:
-        there = advance(chart, chart.space.plus(mean, e[:n]), given + e[n:], rise, dt)
-        return chart.dynamic.minus(there, end)
+        there = advance(
+            coordinates, coordinates.space.plus(mean, e[:n]), given + e[n:], rotor_accelerations, dt
+        )
+        return coordinates.dynamic.minus(there, end)
 
-    return end, _slopes(moved, n + chart.count)
+    return end, _slopes(moved, n + coordinates.count)
 
 
 def linear_reading_of(
-    chart: VehicleCoordinates, mean: Mean, given: Array, rise: Array
+    coordinates: VehicleCoordinates, mean: Mean, given: Array, rotor_accelerations: Array
 ) -> tuple[Array, Array]:
     """`imu_reading`, and its derivative (6, n + N)."""
-    n = chart.space.dimension
+    n = coordinates.space.dimension
 
     def moved(e: Array) -> Array:
-        return imu_reading(chart, chart.space.plus(mean, e[:n]), given + e[n:], rise)
+        return imu_reading(
+            coordinates, coordinates.space.plus(mean, e[:n]), given + e[n:], rotor_accelerations
+        )
 
-    return imu_reading(chart, mean, given, rise), _slopes(moved, n + chart.count)
+    return imu_reading(coordinates, mean, given, rotor_accelerations), _slopes(moved, n + coordinates.count)
 
 
 def _slopes(function: Any, width: int) -> Array:

@@ -106,7 +106,7 @@ class VehicleFilter:
     @property
     def names(self) -> tuple[str, ...]:
         """The parameters, in the order of `estimate(belief).table()`."""
-        return self.core.chart.names
+        return self.core.coordinates.names
 
     @double_precision()
     def begin(
@@ -129,7 +129,7 @@ class VehicleFilter:
             raise PriorError(
                 "got a position without attitude; begin with (position, wxyz), or let fit(flight) find the attitude"
             )
-        speeds = check_reading("rotor speeds", rotor_speeds, (self.core.chart.count,))
+        speeds = check_reading("rotor speeds", rotor_speeds, (self.core.coordinates.count,))
         moving = np.zeros(3) if velocity is None else check_reading("a velocity", velocity, (3,))
         for name, values in (
             ("position", position),
@@ -166,9 +166,9 @@ class VehicleFilter:
         Raises:
             PriorError: dt is negative, or a rotor speed is missing or not finite.
         """
-        speeds = check_reading("rotor speeds", rotor_speeds, (self.core.chart.count,))
-        rise = None if rotor_accelerations is None else to_float64(rotor_accelerations)
-        return to_numpy(self.core.step(belief, speeds, join_imu(imu), dt, rise))
+        speeds = check_reading("rotor speeds", rotor_speeds, (self.core.coordinates.count,))
+        rotor_accelerations = None if rotor_accelerations is None else to_float64(rotor_accelerations)
+        return to_numpy(self.core.step(belief, speeds, join_imu(imu), dt, rotor_accelerations))
 
     @double_precision()
     def correct(self, belief: VehicleBelief, pose: Pose) -> VehicleBelief:
@@ -180,7 +180,9 @@ class VehicleFilter:
     def estimate(self, belief: VehicleBelief) -> VehicleEstimate:
         """The parameters of the vehicle by a belief: `.table()` has name, value, sigma and verdict of each."""
         unknown = Fit(1.0, 1.0, 0.0, None)  # a belief does not remember how its readings fitted
-        found = VehicleEstimate(self.core.chart, to_numpy(belief), self.core.prior_sigma, 0, unknown, ())
+        found = VehicleEstimate(
+            self.core.coordinates, to_numpy(belief), self.core.prior_sigma, 0, unknown, ()
+        )
         return replace(found, notes=tuple(found.open()))
 
     @double_precision()
@@ -220,9 +222,12 @@ def _value_and_sigma(name: str, number: float | tuple[float, float]) -> tuple[fl
 
 def _with_values(core: VehicleCore, values: Mapping[str, float]) -> VehicleCore:
     """The core whose prior has these values; names were checked with their deviations."""
-    space, physical = core.chart.printed, {k: np.array(x) for k, x in core.description.printed.items()}
+    space, physical = (
+        core.coordinates.physical,
+        {k: np.array(x) for k, x in core.description.physical.items()},
+    )
     for name, value in values.items():
-        row = core.chart.names.index(name)
+        row = core.coordinates.names.index(name)
         block = next(b for b in space.blocks if space.slices[b.name].start <= row < space.slices[b.name].stop)
         at = row - space.slices[block.name].start
         if block.kind == "rotation":
@@ -233,4 +238,4 @@ def _with_values(core: VehicleCore, values: Mapping[str, float]) -> VehicleCore:
             physical[block.name].reshape(-1)[at] = value
     if not values:
         return core
-    return replace(core, description=core.description._replace(printed=cast("Mean", physical)))
+    return replace(core, description=core.description._replace(physical=cast("Mean", physical)))

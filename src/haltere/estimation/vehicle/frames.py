@@ -33,8 +33,8 @@ class Framed(NamedTuple):
     notes: tuple[str, ...]
     first: int
     """Stamp of that sample, ns."""
-    rise_sigma: float
-    """How far off the rises of the rotor speeds are, rad/s2."""
+    rotor_acceleration_sigma: float
+    """Standard deviation of the rotor accelerations, rad/s2."""
 
 
 def frames_from_flight(
@@ -63,7 +63,7 @@ def frames_from_flight(
                 f"the flight has no channel '{name}'; the vehicle filter needs {', '.join(wanted)}"
             )
     accel, gyro, speed = (flight[name] for name in wanted[:3])
-    place = flight[wanted[3]]
+    position = flight[wanted[3]]
     missing = [r for r in rotors if speed.columns and r not in speed.columns]
     if missing:
         raise FlightFaultError(
@@ -71,9 +71,9 @@ def frames_from_flight(
         )
     order = [speed.columns.index(r) for r in rotors] if speed.columns else list(range(len(rotors)))
     clock = accel.time
-    if len(clock) < 3 or len(place.time) < 2:
+    if len(clock) < 3 or len(position.time) < 2:
         raise FlightFaultError(
-            f"got {len(clock)} IMU samples and {len(place.time)} poses; give a longer flight"
+            f"got {len(clock)} IMU samples and {len(position.time)} poses; give a longer flight"
         )
     notes: list[str] = []
     rates = np.stack([np.interp(clock, gyro.time, gyro.values[:, i]) for i in range(3)], axis=1)
@@ -87,11 +87,11 @@ def frames_from_flight(
     held = 0.5 * (speeds[:-1] + speeds[1:])
     dt = np.diff(clock) / SECOND
     differences, unsure = rising(speeds)
-    rise = differences / np.where(dt > 0.0, dt, np.inf)[:, None]
+    rotor_accelerations = differences / np.where(dt > 0.0, dt, np.inf)[:, None]
     finite = np.isfinite(readings).all(axis=1)
     if not finite.all():
         notes.append(f"{int((~finite).sum())} IMU samples are not finite and are skipped")
-    shown = place.time - round(pose_delay * SECOND)
+    shown = position.time - round(pose_delay * SECOND)
     at = np.searchsorted(clock, shown + np.diff(clock, append=clock[-1]).max() // 2).clip(1, len(clock)) - 1
     first_pose: dict[int, int] = {}
     for pose, sample in enumerate(at):
@@ -102,7 +102,17 @@ def frames_from_flight(
     starts = _starts(sorted(first_pose), len(held), n)
     attitude = flight[f"{outer}.wxyz"].values if f"{outer}.wxyz" in flight.names else None
     return Framed(
-        _gathered(starts, n, dt, (held, rise), readings, finite, place.values, attitude, first_pose),
+        _gathered(
+            starts,
+            n,
+            dt,
+            (held, rotor_accelerations),
+            readings,
+            finite,
+            position.values,
+            attitude,
+            first_pose,
+        ),
         (clock[np.asarray(starts)] - clock[0]) / SECOND,
         tuple(notes),
         int(clock[0]),
@@ -126,13 +136,13 @@ def _gathered(
     rotors: tuple[np.ndarray, np.ndarray],
     readings: np.ndarray,
     finite: np.ndarray,
-    place: np.ndarray,
+    position: np.ndarray,
     attitude: np.ndarray | None,
     poses: dict[int, int],
 ) -> Frames:
-    K, (held, rise) = len(starts), rotors
+    K, (held, rotor_accelerations) = len(starts), rotors
     shapes = ((), held.shape[1:], (6,), (), held.shape[1:])
-    length, speeds, imu, seen, rises = (np.zeros((K, n, *shape)) for shape in shapes)
+    length, speeds, imu, seen, framed = (np.zeros((K, n, *shape)) for shape in shapes)
     where, turn = np.zeros((K, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (K, 1))
     valid = np.zeros((K, 6), bool)
     for k, (a, b) in enumerate(zip(starts, [*starts[1:], len(dt)], strict=True)):
@@ -140,17 +150,17 @@ def _gathered(
         length[k, : b - a] = dt[span]
         speeds[k] = held[a]
         speeds[k, : b - a] = held[span]
-        rises[k, : b - a] = rise[span]
+        framed[k, : b - a] = rotor_accelerations[span]
         imu[k, : b - a] = np.where(finite[span, None], readings[span], 0.0)
         seen[k, : b - a] = finite[span]
         if a in poses:
             pose = poses[a]
-            where[k] = np.nan_to_num(place[pose])
-            valid[k, :3] = np.isfinite(place[pose]).all()
+            where[k] = np.nan_to_num(position[pose])
+            valid[k, :3] = np.isfinite(position[pose]).all()
             if attitude is not None and np.isfinite(attitude[pose]).all():
                 turn[k] = attitude[pose]
                 valid[k, 3:] = True
-    steps = Steps(*(_kept(x) for x in (length, speeds, imu, seen > 0.0, rises)))
+    steps = Steps(*(_kept(x) for x in (length, speeds, imu, seen > 0.0, framed)))
     return Frames(_kept(where), _kept(turn), _kept(valid), steps)
 
 
@@ -161,7 +171,7 @@ def _kept(values: Any) -> Array:
 
 def filled(frames: Frames, multiple: int) -> Frames:
     """The flight with frames of no length and no reading at its end, up to a multiple of frames."""
-    count = frames.place.shape[0]
+    count = frames.position.shape[0]
     more = -count % multiple
     longer: Frames = jax.tree.map(
         lambda x: _kept(np.concatenate([x, np.broadcast_to(x[-1:], (more, *x.shape[1:]))])), frames

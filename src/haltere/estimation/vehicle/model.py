@@ -153,7 +153,7 @@ def _ended(state: Array) -> tuple[Array, Array]:
 
 
 def reading(twist: Array, shape: Array, effort: Effort, imu: tuple[Array, Array], bias: Array) -> Array:
-    """(6,) specific force and rate that an IMU at imu = (place, wxyz) with bias (6,) reads."""
+    """(6,) specific force and rate that an IMU at imu = (position, wxyz) with bias (6,) reads."""
     A = against_fall(shape, twist, effort)
     return jnp.concatenate(specific_force_at(A, twist, so3.from_wxyz(imu[1]), imu[0])) + bias
 
@@ -164,9 +164,9 @@ def _turned(wxyz: Array, error: Array) -> Array:
 
 
 def _imu_kernel(
-    twist: Array, shape: Array, effort: Effort, place: Array, wxyz: Array, bias: Array
+    twist: Array, shape: Array, effort: Effort, position: Array, wxyz: Array, bias: Array
 ) -> tuple[Array, Array]:
-    """`reading` with its derivative (6, 17 or 23) by (w, place, turn, shape, f, tau, h, h'); by the bias it is 1."""
+    """`reading` with its derivative (6, 17 or 23) by (w, position, rotation, shape, f, tau, h, h'); 1 by the bias."""
     numbers = effort.numbers
 
     def moved(e: Array) -> Array:
@@ -174,12 +174,12 @@ def _imu_kernel(
             twist + jnp.concatenate([jnp.zeros(3), e[:3]]),
             shape + e[9:11],
             Effort(*(x + e[11 + 3 * i : 14 + 3 * i] for i, x in enumerate(numbers))),
-            (place + e[3:6], _turned(wxyz, e[6:9])),
+            (position + e[3:6], _turned(wxyz, e[6:9])),
             bias,
         )
 
     slopes = jax.jacfwd(moved)(jnp.zeros(11 + 3 * len(numbers)))
-    return reading(twist, shape, effort, (place, wxyz), bias), slopes
+    return reading(twist, shape, effort, (position, wxyz), bias), slopes
 
 
 def scalars(function: Any, *arguments: Any) -> Any:
@@ -197,28 +197,37 @@ def shifted(space: Space, mean: Mean, error: Array) -> Mean:
     }
 
 
-def together(chart: VehicleCoordinates, function: Any, *arguments: Any) -> Any:
+def together(coordinates: VehicleCoordinates, function: Any, *arguments: Any) -> Any:
     """The function as one kernel; as it is where derivatives are of the whole, which hold matrix products."""
-    return as_one_kernel(function, *arguments) if structured(chart) else function(*arguments)
+    return as_one_kernel(function, *arguments) if structured(coordinates) else function(*arguments)
 
 
-def structured(chart: VehicleCoordinates) -> bool:
+def structured(coordinates: VehicleCoordinates) -> bool:
     """Whether derivatives go through f, tau, h and h'."""
-    return not chart.effects or (chart.effects == ("spin",) and chart.axes == "sphere")
+    return not coordinates.effects or (coordinates.effects == ("spin",) and coordinates.axes == "sphere")
 
 
-def effort_of(mean: Mean, speeds: Array, chart: VehicleCoordinates, rise: Array) -> tuple[Effort, Array]:
+def effort_of(
+    mean: Mean, speeds: Array, coordinates: VehicleCoordinates, rotor_accelerations: Array
+) -> tuple[Effort, Array]:
     """Equation (1), and b (N, 3)."""
     squares = speeds * jnp.abs(speeds)
-    b = chart.specific_force(mean["force"])
+    b = coordinates.specific_force(mean["force"])
     force, torque = product(squares, b), product(squares, mean["torque"])
-    if "spin" not in chart.effects:
+    if "spin" not in coordinates.effects:
         return Effort(force, torque), b
-    momenta = momenta_of(chart, mean["spin"], b)
-    return Effort(force, torque, product(speeds, momenta), product(rise, momenta)), b
+    momenta = momenta_of(coordinates, mean["spin"], b)
+    return Effort(force, torque, product(speeds, momenta), product(rotor_accelerations, momenta)), b
 
 
-def _by_rotors(by: Array, mean: Mean, b: Array, speeds: Array, rise: Array, chart: VehicleCoordinates) -> Any:
+def _by_rotors(
+    by: Array,
+    mean: Mean,
+    b: Array,
+    speeds: Array,
+    rotor_accelerations: Array,
+    coordinates: VehicleCoordinates,
+) -> Any:
     """Derivatives by the blocks `torque`, `force` and `spin` and by the speeds, from those by the effort (k, 6 or 12).
 
     Without the effect "spin" its block has no columns.
@@ -227,71 +236,73 @@ def _by_rotors(by: Array, mean: Mean, b: Array, speeds: Array, rise: Array, char
     by_force, by_torque = by[:, :3], by[:, 3:6]
     rows, rotors = by.shape[0], speeds.shape[0]
     torque = (by_torque[:, None, :] * squares[None, :, None]).reshape(rows, 3 * rotors)
-    if chart.axes == "sphere":
+    if coordinates.axes == "sphere":
         force = by_force[:, None, :] * squares[None, :, None]
     else:
-        slopes = jax.vmap(jax.jacfwd(lambda c: chart.specific_force(c[None])[0]))(mean["force"])
+        slopes = jax.vmap(jax.jacfwd(lambda c: coordinates.specific_force(c[None])[0]))(mean["force"])
         force = product(by_force, jnp.moveaxis(slopes, 1, 0)) * squares[:, None]
     noise = (product(by_force, b.T) + product(by_torque, mean["torque"].T)) * rate
     spin = jnp.zeros((rows, 0))
-    if "spin" in chart.effects:
+    if "spin" in coordinates.effects:
         # h = sum_i j_i e_i w_i alpha_i with alpha = b/|b|, and the same with w_i' for h'.
         size = jnp.sqrt(jnp.sum(b * b, axis=1, keepdims=True))
-        alpha, e, j = b / size, jnp.asarray(chart.spins), mean["spin"]
-        by_momentum = by[:, 6:9, None] * speeds + by[:, 9:12, None] * rise  # (k, 3, N)
+        alpha, e, j = b / size, jnp.asarray(coordinates.spins), mean["spin"]
+        by_momentum = by[:, 6:9, None] * speeds + by[:, 9:12, None] * rotor_accelerations  # (k, 3, N)
         along = jnp.sum(by_momentum * alpha.T, axis=1)
         spin = along * e
         across = jnp.swapaxes(by_momentum, 1, 2) - along[:, :, None] * alpha
         force = force + across * (e * j)[:, None] / size
-        noise = noise + product(by[:, 6:9], momenta_of(chart, j, b).T)
+        noise = noise + product(by[:, 6:9], momenta_of(coordinates, j, b).T)
     return torque, force.reshape(rows, 3 * rotors), spin, noise
 
 
 def linear_step(
-    mean: Mean, speeds: Array, dt: Array, chart: VehicleCoordinates, rise: Array
+    mean: Mean, speeds: Array, dt: Array, coordinates: VehicleCoordinates, rotor_accelerations: Array
 ) -> tuple[Mean, Array]:
     """The dynamic blocks after a step with the speeds (N,) rad/s held for dt, and Phi (d, n + N).
 
-    The speeds rise at (N,) rad/s2, which only the effects "spin" and "delay" ask for.
+    The rotors accelerate at (N,) rad/s2, which only the effects "spin" and "delay" ask for.
     """
-    if not structured(chart):
-        return linear_advance_of(chart, mean, speeds, rise, dt)
-    effort, b = effort_of(mean, speeds, chart, rise)
+    if not structured(coordinates):
+        return linear_advance_of(coordinates, mean, speeds, rotor_accelerations, dt)
+    effort, b = effort_of(mean, speeds, coordinates, rotor_accelerations)
     constants = jnp.concatenate([mean["shape"], mean["gravity"], *effort.numbers])
     state = jnp.concatenate([mean[name] for name in ("position", "attitude", "velocity", "rates")])
     later, J = linear_advance(state, constants, dt)
-    torque, force, spin, noise = _by_rotors(J[:, 14:], mean, b, speeds, rise, chart)
+    torque, force, spin, noise = _by_rotors(J[:, 14:], mean, b, speeds, rotor_accelerations, coordinates)
     columns = [jnp.eye(12, 3), J[:, :9], jnp.zeros((12, 19)), J[:, 9:11], jnp.zeros((12, 1)), J[:, 11:14]]
     columns += [torque, force, jnp.zeros((12, speeds.shape[0])), spin, noise]
     end = {"position": later[:3], "attitude": later[3:7], "velocity": later[7:10], "rates": later[10:]}
     return end, jnp.concatenate(columns, axis=1)
 
 
-def linear_imu(mean: Mean, speeds: Array, chart: VehicleCoordinates, rise: Array) -> tuple[Array, Array]:
+def linear_imu(
+    mean: Mean, speeds: Array, coordinates: VehicleCoordinates, rotor_accelerations: Array
+) -> tuple[Array, Array]:
     """The reading (6,) expected at `mean`, and H (6, n + N)."""
-    if not structured(chart):
-        return linear_reading_of(chart, mean, speeds, rise)
-    effort, b = effort_of(mean, speeds, chart, rise)
+    if not structured(coordinates):
+        return linear_reading_of(coordinates, mean, speeds, rotor_accelerations)
+    effort, b = effort_of(mean, speeds, coordinates, rotor_accelerations)
     twist = jnp.concatenate([mean["velocity"], mean["rates"]])
     bias = jnp.concatenate([mean["accel_bias"], mean["gyro_bias"]])
     expected, J = scalars(
         _imu_kernel, twist, mean["shape"], effort, mean["imu_position"], mean["imu_rotation"], bias
     )
-    torque, force, spin, noise = _by_rotors(J[:, 11:], mean, b, speeds, rise, chart)
+    torque, force, spin, noise = _by_rotors(J[:, 11:], mean, b, speeds, rotor_accelerations, coordinates)
     columns = [jnp.zeros((6, 9)), J[:, :3], jnp.eye(6), jnp.zeros((6, 6)), J[:, 3:9], jnp.zeros((6, 1))]
     columns += [J[:, 9:11], jnp.zeros((6, 4)), torque, force, jnp.zeros((6, speeds.shape[0])), spin, noise]
     return expected, jnp.concatenate(columns, axis=1)
 
 
-def linear_pose(mean: Mean, place: Array, wxyz: Array, moving: int) -> tuple[Array, Array]:
-    """Residual (6,) of a pose that reads `place` (3,), `wxyz` (4,), and H (6, moving + 6): residual - H d at mean + d.
+def linear_pose(mean: Mean, position: Array, wxyz: Array, moving: int) -> tuple[Array, Array]:
+    """Residual (6,) of a pose that reads `position` (3,), `wxyz` (4,), H (6, moving + 6): residual - H d at mean + d.
 
-    H is by the moving blocks, `moving` errors, and by place and turn of the sensor; no other block has a part in it.
+    H is by the moving blocks, `moving` errors, and by position and rotation of the sensor; by all others it is zero.
     """
     R, lever = so3.from_wxyz(mean["attitude"]), mean["pose_position"]
     R_MP = so3.from_wxyz(mean["pose_rotation"])
     turn = so3.box_minus_wxyz(wxyz, so3.multiply_wxyz(mean["attitude"], mean["pose_rotation"]))
-    residual = jnp.concatenate([place - mean["position"] - R @ lever, turn])
+    residual = jnp.concatenate([position - mean["position"] - R @ lever, turn])
     between = jnp.zeros((3, moving - 9))
     upper = [jnp.eye(3), jnp.zeros((3, 3)), -R @ so3.hat(lever), between, R, jnp.zeros((3, 3))]
     back = so3.left_jacobian_inverse(turn)

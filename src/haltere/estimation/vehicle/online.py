@@ -6,7 +6,7 @@ finite are skipped, each with a reason; the belief stays as it was.
 
     online = OnlineVehicle(vehicle, belief)
     online.imu(time, speeds, imu)                  # each sample
-    online.pose(time_when_taken, place, wxyz)      # whenever one arrives
+    online.pose(time_when_taken, position, wxyz)      # whenever one arrives
 """
 
 from collections import deque
@@ -55,7 +55,7 @@ class OnlineVehicle:
             return self._skip(
                 f"an IMU sample at {time:.6f} s came after one at {self._moments[-1].time:.6f} s"
             )
-        if given.shape != (self.vehicle.chart.count,) or not np.isfinite(given).all():
+        if given.shape != (self.vehicle.coordinates.count,) or not np.isfinite(given).all():
             return self._skip(f"the rotor speeds at {time:.6f} s are {given.tolist()}")
         belief = self._stepped(self._moments[-1], time, given) if self._moments else self._first
         self._moments.append(Moment(time, belief, given, read))
@@ -63,9 +63,9 @@ class OnlineVehicle:
             self._moments.popleft()
         return True
 
-    def pose(self, time: float, place: Array, wxyz: Array | None = None) -> bool:
+    def pose(self, time: float, position: Array, wxyz: Array | None = None) -> bool:
         """Take a pose, or a position, that shows the moment `time`, s; whether it was used."""
-        if not np.isfinite(np.asarray(place)).all():
+        if not np.isfinite(np.asarray(position)).all():
             return self._skip(f"the pose of {time:.6f} s is not finite")
         if not self._moments or time < self._moments[0].time - 0.5 * self._period:
             return self._skip(
@@ -73,7 +73,7 @@ class OnlineVehicle:
             )
         at = min(range(len(self._moments)), key=lambda i: abs(self._moments[i].time - time))
         moment = self._moments[at]
-        belief = self.vehicle.pose(moment.belief, place, wxyz)
+        belief = self.vehicle.pose(moment.belief, position, wxyz)
         if belief is moment.belief:
             return self._skip(f"the pose of {time:.6f} s led to nothing finite")
         self._moments[at] = moment._replace(belief=belief)
@@ -92,8 +92,8 @@ class OnlineVehicle:
 
     def _stepped(self, moment: Moment, time: float, speeds: np.ndarray) -> VehicleBelief:
         dt = time - moment.time
-        mean, rise = 0.5 * (moment.speeds + speeds), (speeds - moment.speeds) / dt
-        return self.vehicle.step(moment.belief, mean, moment.imu, dt, rise)
+        mean, rotor_accelerations = 0.5 * (moment.speeds + speeds), (speeds - moment.speeds) / dt
+        return self.vehicle.step(moment.belief, mean, moment.imu, dt, rotor_accelerations)
 
     def _skip(self, reason: str) -> bool:
         self.reasons.append(f"{reason}: skipped")

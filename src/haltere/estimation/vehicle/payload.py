@@ -1,15 +1,16 @@
 """A payload in the vehicle filter: what was gripped moves the prior, and its doubt becomes part of it.
 
 The filter's vehicle has mass m and moments of inertia I on its principal axes M at its centre of mass. A payload of
-mass m_p and own inertia i at the place p from the IMU, in sensor axes, makes it another body, on axes M':
+mass m_p and own inertia i at the position p from the IMU, in sensor axes, makes it another body, on axes M':
 
     r = r_IMU + R_MI p,   m' = m + m_p,   d = m_p r / m'                                                  (1)
     J = diag(I) + (m m_p / m') (r^T r 1 - r r^T) + i 1 = Q diag(I') Q^T                                   (2)
     r' = Q^T (r - d) of every rotor and sensor,   alpha' = Q^T alpha,   q_M'S = q_Q^* q_MS                (3)
 
-With F and G the derivatives of the printed numbers after by those before and by the payload (m_p, p, i), and P, S their
-covariances, the new prior has F P F^T + G S G^T: all places are doubtful together, as far as the payload's is. To first
-order in dJ the axes turn by dJ_ij / (I'_j - I'_i); two moments that stay equal leave their axes where they are.
+With F and G the derivatives of the physical numbers after by those before and by the payload (m_p, p, i), and P, S
+their covariances, the new prior has F P F^T + G S G^T: all positions are doubtful together, as far as the payload's is.
+To first order in dJ the axes rotate by dJ_ij / (I'_j - I'_i); two moments that stay equal leave their axes where they
+are.
 """
 
 from dataclasses import replace
@@ -41,41 +42,48 @@ def with_payload(vehicle: VehicleCore, payload: Any, cov: Any) -> VehicleCore:
 
     Args:
         vehicle: the filter of the empty vehicle.
-        payload: (5,) mass in kg, place in body axes in m, own inertia in kg m2: the estimate of
+        payload: (5,) mass in kg, position in body axes in m, own inertia in kg m2: the estimate of
             `haltere.estimation.payload.fusion.payload_in_body`.
         cov: (5, 5) of it.
     """
-    description, chart = vehicle.description, vehicle.chart
-    printed, before = _hand_measured(vehicle)
-    R_BI = description.R_BM @ np.asarray(so3.from_wxyz(description.printed["imu_rotation"]))
-    imu = description.com + description.R_BM @ np.asarray(description.printed["imu_position"])
+    description, coordinates = vehicle.description, vehicle.coordinates
+    physical, before = _hand_measured(vehicle)
+    R_BI = description.R_BM @ np.asarray(so3.from_wxyz(description.physical["imu_rotation"]))
+    imu = description.com + description.R_BM @ np.asarray(description.physical["imu_position"])
     turn = np.eye(5)
     turn[1:4, 1:4] = R_BI.T
     held = jnp.asarray(turn @ (np.asarray(payload, float) - np.concatenate([[0.0], imu, [0.0]])))
-    _, shift, J = (np.asarray(x) for x in _joined(printed, held))
+    _, shift, J = (np.asarray(x) for x in _joined(physical, held))
     axes = principal_axes(J)[0]
-    after, F, G = _compiled_change(chart)(printed, held, axes)
+    after, F, G = _compiled_change(coordinates)(physical, held, axes)
     doubt = turn @ np.asarray(cov, float) @ turn.T
     new = description._replace(
-        printed=after,
+        physical=after,
         R_BM=description.R_BM @ axes,
         com=description.com + description.R_BM @ shift,
     )
-    spread = _root(np.asarray(F @ before @ F.T + G @ doubt @ G.T))
+    covariance_root = _root(np.asarray(F @ before @ F.T + G @ doubt @ G.T))
     none = jnp.zeros_like(vehicle.sigma)
-    return replace(vehicle, description=new, sigma=none, spread=spread, hand_measurements=(), readings=())
+    return replace(
+        vehicle,
+        description=new,
+        sigma=none,
+        covariance_root=covariance_root,
+        hand_measurements=(),
+        readings=(),
+    )
 
 
-def loaded(chart: VehicleCoordinates, printed: Mean, payload: Array, axes: Any) -> Mean:
+def loaded(coordinates: VehicleCoordinates, physical: Mean, payload: Array, axes: Any) -> Mean:
     """Equations (1) to (3).
 
     Args:
-        chart: the coordinates.
-        printed: the numbers of the empty vehicle.
+        coordinates: those of the filter.
+        physical: the numbers of the empty vehicle.
         payload: (5,) m_p (kg), p (m, from the IMU in its axes), i (kg m2).
         axes: (3, 3) Q to first order: the principal axes of a J close by.
     """
-    mass, shift, J = _joined(printed, payload)
+    mass, shift, J = _joined(physical, payload)
     A = jnp.asarray(axes).T @ J @ jnp.asarray(axes)
     moments = jnp.diagonal(A)
     gap = moments[None, :] - moments[:, None]
@@ -83,77 +91,85 @@ def loaded(chart: VehicleCoordinates, printed: Mean, payload: Array, axes: Any) 
     W = jnp.where(unequal, A / jnp.where(unequal, gap, 1.0), 0.0)
     q_Q = so3.box_plus_wxyz(so3.to_wxyz(jnp.asarray(axes)), jnp.stack([W[2, 1], W[0, 2], W[1, 0]]))
     Q = so3.from_wxyz(q_Q)
-    alpha = chart.thrust_axes(printed["rotor_tilt"]) @ Q
+    alpha = coordinates.thrust_axes(physical["rotor_tilt"]) @ Q
     new = {
-        **printed,
-        **{name: (printed[name] - shift) @ Q for name in PLACES},
-        **{name: so3.multiply_wxyz(so3.conjugate_wxyz(q_Q), printed[name]) for name in TURNS},
+        **physical,
+        **{name: (physical[name] - shift) @ Q for name in PLACES},
+        **{name: so3.multiply_wxyz(so3.conjugate_wxyz(q_Q), physical[name]) for name in TURNS},
         "mass": mass[None],
         "inertia": moments,
-        "rotor_tilt": _tilts(chart, alpha),
+        "rotor_tilt": _tilts(coordinates, alpha),
     }
-    if "drag" in printed:
-        flow, linear, quadratic = jnp.split(printed["drag"], [2, 5])
+    if "drag" in physical:
+        flow, linear, quadratic = jnp.split(physical["drag"], [2, 5])
         new["drag"] = jnp.concatenate([flow, Q.T**2 @ linear, Q.T**2 @ quadratic])
     return new
 
 
-def _joined(printed: Mean, payload: Array) -> tuple[Array, Array, Array]:
+def _joined(physical: Mean, payload: Array) -> tuple[Array, Array, Array]:
     """Mass (), shift of the centre of mass (3,) and inertia (3, 3) about it, on the old axes."""
-    m, m_p, one = printed["mass"][0], payload[0], jnp.eye(3)
-    r = printed["imu_position"] + so3.from_wxyz(printed["imu_rotation"]) @ payload[1:4]
+    m, m_p, one = physical["mass"][0], payload[0], jnp.eye(3)
+    r = physical["imu_position"] + so3.from_wxyz(physical["imu_rotation"]) @ payload[1:4]
     apart = (r @ r) * one - jnp.outer(r, r)
-    J = jnp.diag(printed["inertia"]) + m * m_p / (m + m_p) * apart + payload[4] * one
+    J = jnp.diag(physical["inertia"]) + m * m_p / (m + m_p) * apart + payload[4] * one
     return m + m_p, m_p / (m + m_p) * r, J
 
 
-def _tilts(chart: VehicleCoordinates, alpha: Array) -> Array:
+def _tilts(coordinates: VehicleCoordinates, alpha: Array) -> Array:
     """(N, 2) of thrust axes (N, 3): the reverse of `VehicleCoordinates.thrust_axes`."""
-    if chart.axes == "sphere":
-        return jax.vmap(s2.box_minus)(alpha, jnp.asarray(chart.axis))
+    if coordinates.axes == "sphere":
+        return jax.vmap(s2.box_minus)(alpha, jnp.asarray(coordinates.axis))
     across = jnp.sqrt(jnp.maximum(alpha[:, 0] ** 2 + alpha[:, 1] ** 2, 1e-30))
     return jnp.stack([jnp.arctan2(across, alpha[:, 2]), jnp.arctan2(alpha[:, 1], alpha[:, 0])], axis=1)
 
 
 @lru_cache(maxsize=8)
-def _compiled_change(chart: VehicleCoordinates) -> Any:
-    """From printed numbers, payload (5,) and axes (3, 3) to the numbers after, and their derivatives F and G."""
+def _compiled_change(coordinates: VehicleCoordinates) -> Any:
+    """From physical numbers, payload (5,) and axes (3, 3) to the numbers after, and their derivatives F and G."""
 
-    def change(printed: Mean, held: Array, axes: Array) -> tuple[Mean, Array, Array]:
-        after = loaded(chart, printed, held, axes)
+    def change(physical: Mean, held: Array, axes: Array) -> tuple[Mean, Array, Array]:
+        after = loaded(coordinates, physical, held, axes)
 
         def moved(error: Array, more: Array) -> Array:
-            now = loaded(chart, chart.printed.plus(printed, error), held + more, axes)
-            return chart.printed.minus(now, after)
+            now = loaded(coordinates, coordinates.physical.plus(physical, error), held + more, axes)
+            return coordinates.physical.minus(now, after)
 
-        return after, *jax.jacfwd(moved, (0, 1))(jnp.zeros(chart.printed.dimension), jnp.zeros(5))
+        return after, *jax.jacfwd(moved, (0, 1))(jnp.zeros(coordinates.physical.dimension), jnp.zeros(5))
 
     return jax.jit(change)
 
 
 def _hand_measured(vehicle: VehicleCore) -> tuple[Mean, np.ndarray]:
-    """The printed numbers of the prior with its hand measurements, and their covariance."""
-    printed, prior = vehicle.description.printed, vehicle.prior({})
+    """The physical numbers of the prior with its hand measurements, and their covariance."""
+    physical, prior = vehicle.description.physical, vehicle.prior({})
     if not vehicle.hand_measurements:
-        return printed, np.asarray(prior.cov)
-    return _compiled_hands(vehicle.chart, vehicle.hand_measurements)(prior, jnp.asarray(vehicle.readings))  # type: ignore[no-any-return]
+        return physical, np.asarray(prior.cov)
+    measured = _compiled_hands(vehicle.coordinates, vehicle.hand_measurements)
+    found: tuple[Mean, np.ndarray] = measured(prior, jnp.asarray(vehicle.readings))
+    return found
 
 
 @lru_cache(maxsize=8)
-def _compiled_hands(chart: VehicleCoordinates, hand_measurements: tuple[HandMeasurement, ...]) -> Any:
+def _compiled_hands(coordinates: VehicleCoordinates, hand_measurements: tuple[HandMeasurement, ...]) -> Any:
     def measured(prior: VehiclePrior, readings: Array) -> tuple[Mean, Array]:
         level = jnp.asarray([1.0, 0.0, 0.0, 0.0])
-        moving = {b.name: level if b.kind == "rotation" else jnp.zeros(b.shape) for b in chart.moving.blocks}
-        still, first, size = prior._replace(moving=moving), chart.moving.dimension, chart.constant.dimension
+        moving = {
+            b.name: level if b.kind == "rotation" else jnp.zeros(b.shape) for b in coordinates.moving.blocks
+        }
+        still, first, size = (
+            prior._replace(moving=moving),
+            coordinates.moving.dimension,
+            coordinates.constant.dimension,
+        )
 
         def again(_: int, last: tuple[Mean, Array]) -> tuple[Mean, Array]:
-            mean, P = prior_at(chart, still, hand_measurements, readings, {**moving, **last[0]})
-            return chart.constant.plus(last[0], mean[first:]), P[first:, first:]
+            mean, P = prior_at(coordinates, still, hand_measurements, readings, {**moving, **last[0]})
+            return coordinates.constant.plus(last[0], mean[first:]), P[first:, first:]
 
-        start = (chart.to_coordinates(prior.printed), jnp.zeros((size, size)))
+        start = (coordinates.to_coordinates(prior.physical), jnp.zeros((size, size)))
         constants, P = jax.lax.fori_loop(0, ITERATIONS, again, start)
-        found = chart.to_printed(constants)
-        back = jnp.linalg.inv(chart.jacobian(found))
+        found = coordinates.to_physical(constants)
+        back = jnp.linalg.inv(coordinates.jacobian(found))
         return found, back @ P @ back.T
 
     return jax.jit(measured)

@@ -1,15 +1,15 @@
 """What is known before a flight: a Gaussian in the numbers people use, and hand measurements, each applied once.
 
-A prior says mean and standard deviation of every printed number; a sigma of zero makes it known. It enters the
-filter's coordinates through the Jacobian J of the chart at whatever state is linearised about, x:
+A prior says mean and standard deviation of every physical number; a sigma of zero makes it known. It enters the
+filter's coordinates through the Jacobian J of the coordinates at whatever state is linearised about, x:
 
-    mean error = J (printed mean - printed(x)),   covariance = J (diag(sigma^2) + B B^T) J^T              (1)
+    mean error = J (physical mean - physical(x)),   covariance = J (diag(sigma^2) + B B^T) J^T              (1)
 
-with B = `spread` where numbers are doubtful together, as after a grip (`vehicle_payload`).
+with B = `covariance_root` where numbers are doubtful together, as after a grip (`vehicle_payload`).
 
 A hand measurement z of a quantity q is a further reading of the constants:
 
-    z = q(printed(x)) + N(0, sigma^2)                                                                    (2)
+    z = q(physical(x)) + N(0, sigma^2)                                                                    (2)
 """
 
 from collections.abc import Callable, Sequence
@@ -41,18 +41,20 @@ class VehiclePrior(NamedTuple):
     """The moving blocks at the first sample."""
     moving_sigma: Array
     """(18,)."""
-    printed: Mean
-    """The constants, in printed numbers."""
+    physical: Mean
+    """The constants, in physical numbers."""
     sigma: Array
     """(19 + 7 N,) of their errors; zero where a number is known."""
-    spread: Array | None = None
+    covariance_root: Array | None = None
     """(19 + 7 N, k) B of equation (1); none where the errors have nothing to do with each other."""
 
     @property
     def cov(self) -> Array:
         """(19 + 7 N, 19 + 7 N) of the errors of the constants."""
         alone = jnp.diag(self.sigma**2)
-        return alone if self.spread is None else alone + self.spread @ self.spread.T
+        return (
+            alone if self.covariance_root is None else alone + self.covariance_root @ self.covariance_root.T
+        )
 
 
 @dataclass(frozen=True)
@@ -72,46 +74,46 @@ class HandMeasurement:
     value: float | None = None
     """What was read; None where readings are given apart, as in simulated series."""
 
-    def quantity(self, chart: VehicleCoordinates) -> Callable[[Mean], Array]:
-        """The measured quantity as a function of printed numbers."""
+    def quantity(self, coordinates: VehicleCoordinates) -> Callable[[Mean], Array]:
+        """The measured quantity as a function of physical numbers."""
         parts = self.name.split(".")
         if parts[0] == "distance" and len(parts) == 3:
-            a, b = (_rotor(chart, name, self.name) for name in parts[1:])
+            a, b = (_rotor(coordinates, name, self.name) for name in parts[1:])
 
-            def distance(printed: Mean) -> Array:
-                apart = printed["rotor_position"][a] - printed["rotor_position"][b]
+            def distance(physical: Mean) -> Array:
+                apart = physical["rotor_position"][a] - physical["rotor_position"][b]
                 return jnp.sqrt(apart @ apart)
 
             return distance
-        if self.name not in chart.names:
+        if self.name not in coordinates.names:
             raise PriorError(
-                f"'{self.name}' is not a parameter of this vehicle; {closest(self.name, chart.names)}"
+                f"'{self.name}' is not a parameter of this vehicle; {closest(self.name, coordinates.names)}"
             )
-        place = chart.names.index(self.name)
+        place = coordinates.names.index(self.name)
 
-        def component(printed: Mean) -> Array:
-            return flat(chart.printed, printed)[place]
+        def component(physical: Mean) -> Array:
+            return flat(coordinates.physical, physical)[place]
 
         return component
 
 
-def _rotor(chart: VehicleCoordinates, name: str, whole: str) -> int:
-    if name not in chart.rotors:
-        raise PriorError(f"'{whole}': there is no rotor '{name}'; {closest(name, chart.rotors)}")
-    return chart.rotors.index(name)
+def _rotor(coordinates: VehicleCoordinates, name: str, whole: str) -> int:
+    if name not in coordinates.rotors:
+        raise PriorError(f"'{whole}': there is no rotor '{name}'; {closest(name, coordinates.rotors)}")
+    return coordinates.rotors.index(name)
 
 
-def flat(space: Space, printed: Mean) -> Array:
+def flat(space: Space, physical: Mean) -> Array:
     """Printed numbers as one vector, rotations as rotation vectors."""
     parts = []
     for block in space.blocks:
-        value = printed[block.name]
+        value = physical[block.name]
         parts.append(so3.log_wxyz(value) if block.kind == "rotation" else value.reshape(-1))
     return jnp.concatenate(parts)
 
 
 def prior_at(
-    chart: VehicleCoordinates,
+    coordinates: VehicleCoordinates,
     prior: VehiclePrior,
     hand_measurements: Sequence[HandMeasurement],
     readings: Array,
@@ -120,32 +122,33 @@ def prior_at(
     """Mean error (n,) and covariance (n, n) of prior and hand measurements, linearised at `state`: (1) and (2).
 
     Args:
-        chart: the coordinates.
+        coordinates: those of the filter.
         prior: the Gaussian.
         hand_measurements: what was measured by hand.
         readings: (len(hand_measurements),) what the hand measurements read.
         state: where to linearise.
     """
-    offset = chart.moving.minus(prior.moving, state)
-    moving = chart.moving.recentred(state, offset, jnp.diag(prior.moving_sigma**2))
-    here = chart.to_printed(chart.constants(state))
-    away = chart.printed.minus(prior.printed, here)
-    printed = chart.printed.recentred(here, away, prior.cov)
-    J = chart.jacobian(here)
+    offset = coordinates.moving.minus(prior.moving, state)
+    moving = coordinates.moving.recentred(state, offset, jnp.diag(prior.moving_sigma**2))
+    here = coordinates.to_physical(coordinates.constants(state))
+    away = coordinates.physical.minus(prior.physical, here)
+    physical = coordinates.physical.recentred(here, away, prior.cov)
+    J = coordinates.jacobian(here)
     mean = jnp.concatenate([offset, J @ away])
-    cov = jax.scipy.linalg.block_diag(moving, J @ printed @ J.T)
+    cov = jax.scipy.linalg.block_diag(moving, J @ physical @ J.T)
     cov = 0.5 * (cov + cov.T)
     if not hand_measurements:
         return mean, cov
-    quantities = [hand.quantity(chart) for hand in hand_measurements]
+    quantities = [hand.quantity(coordinates) for hand in hand_measurements]
 
     def measured(error: Array) -> Array:
-        printed = chart.to_printed(chart.constant.plus(chart.constants(state), error))
-        return jnp.stack([quantity(printed) for quantity in quantities])
+        physical = coordinates.to_physical(coordinates.constant.plus(coordinates.constants(state), error))
+        return jnp.stack([quantity(physical) for quantity in quantities])
 
-    still = jnp.zeros(chart.constant.dimension)
+    still = jnp.zeros(coordinates.constant.dimension)
     H = jnp.concatenate(
-        [jnp.zeros((len(hand_measurements), chart.moving.dimension)), jax.jacfwd(measured)(still)], axis=1
+        [jnp.zeros((len(hand_measurements), coordinates.moving.dimension)), jax.jacfwd(measured)(still)],
+        axis=1,
     )
     innovation = readings - measured(still) - H @ mean
     variances = jnp.asarray([hand.sigma**2 for hand in hand_measurements])
@@ -153,12 +156,14 @@ def prior_at(
     return mean + gain.gain @ innovation, cov
 
 
-def prior_program(chart: VehicleCoordinates, hand_measurements: Sequence[HandMeasurement]) -> CachedProgram:
+def prior_program(
+    coordinates: VehicleCoordinates, hand_measurements: Sequence[HandMeasurement]
+) -> CachedProgram:
     """Mean error, covariance, and the state moved by the mean error: see `prior_at`.
 
-    Arguments: numbers of the chart, prior, readings and deviations (H,) of the H hand measurements, state.
+    Arguments: numbers of the coordinates, prior, readings and deviations (H,) of the H hand measurements, state.
     """
-    named = replace(chart.kind, rotors=chart.rotors) if hand_measurements else chart.kind
+    named = replace(coordinates.kind, rotors=coordinates.rotors) if hand_measurements else coordinates.kind
     return believed((named, tuple(hand.name for hand in hand_measurements)))
 
 
@@ -171,40 +176,40 @@ def believed(
     sigmas: Array,
     state: Mean,
 ) -> tuple[Array, Array, Mean]:
-    """`prior_program` for charts of one kind and hand measurements of these names."""
-    chart, names = kind[0].of_numbers(numbers), kind[1]
+    """`prior_program` for coordinates of one kind and hand measurements of these names."""
+    coordinates, names = kind[0].of_numbers(numbers), kind[1]
     hand_measurements = (
         [HandMeasurement(name, sigma) for name, sigma in zip(names, sigmas, strict=True)] if names else []
     )
-    mean, cov = prior_at(chart, prior, hand_measurements, readings, state)
-    return mean, cov, chart.space.plus(state, mean)
+    mean, cov = prior_at(coordinates, prior, hand_measurements, readings, state)
+    return mean, cov, coordinates.space.plus(state, mean)
 
 
 @program_by_kind(lambda kind: (0, 0, {block.name: 0 for block in kind.constant.blocks}), fast_compile=True)
 def guessed(
-    kind: VehicleCoordinates, numbers: tuple[Array, Array], printed: Mean, factor: float
+    kind: VehicleCoordinates, numbers: tuple[Array, Array], physical: Mean, factor: float
 ) -> tuple[Array, Array, Mean]:
-    """`ten_percent` and the filter's coordinates of the printed numbers."""
-    chart = kind.of_numbers(numbers)
-    return (*ten_percent(chart, printed, factor), chart.to_coordinates(printed))
+    """`ten_percent` and the filter's coordinates of the physical numbers."""
+    coordinates = kind.of_numbers(numbers)
+    return (*ten_percent(coordinates, physical, factor), coordinates.to_coordinates(physical))
 
 
-def _effect_sigma(chart: VehicleCoordinates, printed: Mean) -> Mean:
-    """Deviations of the printed numbers of the effects."""
-    mass, inertia = printed["mass"][0], printed["inertia"]
-    hover = jnp.sqrt(mass * jnp.linalg.norm(printed["gravity"]) / jnp.sum(printed["thrust_coefficient"]))
-    share = RATE * mass / (hover * chart.count)
+def _effect_sigma(coordinates: VehicleCoordinates, physical: Mean) -> Mean:
+    """Deviations of the physical numbers of the effects."""
+    mass, inertia = physical["mass"][0], physical["inertia"]
+    hover = jnp.sqrt(mass * jnp.linalg.norm(physical["gravity"]) / jnp.sum(physical["thrust_coefficient"]))
+    share = RATE * mass / (hover * coordinates.count)
     likely = jnp.concatenate([jnp.full(2, share), jnp.full(3, RATE * mass), jnp.full(3, RATE * mass / PACE)])
     guesses = {"drag": likely, "spin_inertia": SHARE * inertia[2]}
 
     def stated(name: str) -> Array:
-        value = jnp.abs(printed[name])
+        value = jnp.abs(physical[name])
         absent = jnp.where(jnp.any(value > 0.0), ABSENT, 1.0)
         return jnp.where(value > 0.0, STATED * value, absent * guesses[name])
 
-    found = {name: stated(name) for name in guesses if name in printed}
+    found = {name: stated(name) for name in guesses if name in physical}
     found |= {
-        "time_constant": STATED * printed.get("time_constant", jnp.zeros(1)),
+        "time_constant": STATED * physical.get("time_constant", jnp.zeros(1)),
         "delay": jnp.full(1, LATE),
     }
     return found
@@ -225,33 +230,33 @@ LATE = 0.01
 """s, by which telemetry may be late."""
 
 
-def ten_percent(chart: VehicleCoordinates, printed: Mean, factor: float = 1.0) -> tuple[Array, Array]:
-    """Deviations of "10 %" initial error, for the moving blocks (18,) and the printed numbers (19 + 7 N,).
+def ten_percent(coordinates: VehicleCoordinates, physical: Mean, factor: float = 1.0) -> tuple[Array, Array]:
+    """Deviations of "10 %" initial error, for the moving blocks (18,) and the physical numbers (19 + 7 N,).
 
-    Ten percent of a zero angle is nothing, so each kind has a floor: places of the sensors 5 mm, rotations and tilts
+    Ten percent of a zero angle is nothing, so each kind has a floor: positions of the sensors 5 mm, rotations and tilts
     3 degrees, attitude 3 degrees, position 0.05 m, velocity 0.2 m/s, rates 0.1 rad/s, biases 0.1 m/s2 and 0.01 rad/s;
-    gravity 0.3, 0.3, 0.98 m/s2; a rotor's place 10 % of the largest arm sideways and 5 mm up. `factor` 2 gives "20 %".
+    gravity 0.3, 0.3, 0.98 m/s2; a rotor's position 10 % of the largest arm sideways and 5 mm up. `factor` 2: "20 %".
     Effects are known to 20 % of what the file states; if it states none of a kind, to what such a vehicle may have.
     """
-    N, turn = chart.count, 3.0 * DEGREE
+    N, turn = coordinates.count, 3.0 * DEGREE
     first = {"position": 0.05, "velocity": 0.2, "attitude": turn, "rates": 0.1, "accel_bias": 0.1}
     first |= {"gyro_bias": 0.01, "wind": 3.0, "rotor_speed": 20.0}
-    moving = np.concatenate([np.full(block.size, first[block.name]) for block in chart.moving.blocks])
-    arm = 0.1 * jnp.max(jnp.abs(printed["rotor_position"]))
+    moving = np.concatenate([np.full(block.size, first[block.name]) for block in coordinates.moving.blocks])
+    arm = 0.1 * jnp.max(jnp.abs(physical["rotor_position"]))
     place = jnp.stack([arm, arm, jnp.asarray(5e-3)])
     sigma = [
-        jnp.maximum(0.1 * jnp.abs(printed["pose_position"]), 5e-3),
+        jnp.maximum(0.1 * jnp.abs(physical["pose_position"]), 5e-3),
         jnp.full(3, turn),
         jnp.full(3, 5e-3),
         jnp.full(3, turn),
-        0.1 * printed["mass"],
-        0.1 * printed["inertia"],
+        0.1 * physical["mass"],
+        0.1 * physical["inertia"],
         jnp.asarray([0.3, 0.3, 0.98]),
         jnp.tile(place, N),
         jnp.full(2 * N, turn),
-        0.1 * printed["thrust_coefficient"],
-        0.1 * printed["torque_ratio"],
+        0.1 * physical["thrust_coefficient"],
+        0.1 * physical["torque_ratio"],
     ]
-    more = _effect_sigma(chart, printed)
-    sigma += [more[block.name] for block in chart.printed.blocks if block.name in more]
+    more = _effect_sigma(coordinates, physical)
+    sigma += [more[block.name] for block in coordinates.physical.blocks if block.name in more]
     return jnp.asarray(factor * moving), factor * jnp.concatenate(sigma)

@@ -73,7 +73,7 @@ class SmootherStep(NamedTuple):
 
 
 def forward(
-    chart: VehicleCoordinates,
+    coordinates: VehicleCoordinates,
     noise: VehicleNoise,
     prior: tuple[Array, Array],
     nominal: SmoothedTrajectory,
@@ -82,8 +82,8 @@ def forward(
     keep: bool = True,
 ) -> tuple[Array, Array, Any]:
     """Mean error (n,) from the nominal end and its covariance (n, n); what `backward` needs if it is to be kept."""
-    n, N = chart.space.dimension, chart.count
-    d, moving = chart.dynamic.dimension, chart.moving.dimension
+    n, N = coordinates.space.dimension, coordinates.count
+    d, moving = coordinates.dynamic.dimension, coordinates.moving.dimension
 
     def following(x: Array, end: Array) -> Array:
         flat = x.reshape(-1, *x.shape[2:])
@@ -95,7 +95,9 @@ def forward(
         m, P = carry
         s, *_, w = now
         m = jnp.concatenate([m, -w])
-        residual, H, defect, Phi = together(chart, partial(_linear, chart, nominal.constants), *now)
+        residual, H, defect, Phi = together(
+            coordinates, partial(_linear, coordinates, nominal.constants), *now
+        )
         innovation = residual - H @ m
         valid = s.imu_valid & jnp.all(jnp.isfinite(innovation))
         innovation = jnp.where(valid, innovation, 0.0)
@@ -103,14 +105,14 @@ def forward(
         m = m + gain.shift
         kept = SmootherStep(m, jnp.concatenate([P[:moving], P[n:]]), H, gain, Phi)
         m = jnp.concatenate([Phi @ m, m[d:n]]).at[:moving].add(defect)
-        P = stepped(chart, P, Phi, noise, s.dt, nominal.constants)
+        P = stepped(coordinates, P, Phi, noise, s.dt, nominal.constants)
         return (m, P), kept if keep else None
 
     def frame(carry: tuple[Array, Array], now: Any) -> Any:
         m, P = carry
         f, here, there, w = now
         mean = {**nominal.constants, **{name: x[0] for name, x in here.items()}}
-        residual, H, valid = pose_residual(chart, mean, f.place, f.wxyz, f.pose_valid)
+        residual, H, valid = pose_residual(coordinates, mean, f.position, f.wxyz, f.pose_valid)
         innovation = residual - H @ m
         P, gain = update(P, H, noise.pose**2, innovation, valid, gate)
         m = m + gain.shift
@@ -122,22 +124,22 @@ def forward(
 
 
 def _linear(
-    chart: VehicleCoordinates, constants: Mean, step: Steps, here: Mean, there: Mean, w: Array
+    coordinates: VehicleCoordinates, constants: Mean, step: Steps, here: Mean, there: Mean, w: Array
 ) -> Any:
     """Residual (6,) of the IMU and H, defect (18,) of the step and Phi, all about the nominal trajectory."""
     mean = {**constants, **here}
-    expected, H = linear_imu(mean, step.speeds + w, chart, step.rise)
-    later, Phi = linear_step(mean, step.speeds + w, step.dt, chart, step.rise)
-    defect = scalars(chart.moving.minus, {**here, **later}, there)
+    expected, H = linear_imu(mean, step.speeds + w, coordinates, step.rotor_accelerations)
+    later, Phi = linear_step(mean, step.speeds + w, step.dt, coordinates, step.rotor_accelerations)
+    defect = scalars(coordinates.moving.minus, {**here, **later}, there)
     turn = scalars(so3.right_jacobian_inverse, defect[6:9])
     Phi = jnp.concatenate([Phi[:6], product(turn, Phi[6:9]), Phi[9:]])
     return step.imu - expected, H, defect, Phi
 
 
-def backward(chart: VehicleCoordinates, kept: Any) -> Array:
+def backward(coordinates: VehicleCoordinates, kept: Any) -> Array:
     """(K, n, 18 + N) smoothed errors of the moving blocks and the noise: equations (2) and (3)."""
-    n, N = chart.space.dimension, chart.count
-    d, moving = chart.dynamic.dimension, chart.moving.dimension
+    n, N = coordinates.space.dimension, coordinates.count
+    d, moving = coordinates.dynamic.dimension, coordinates.moving.dimension
 
     def step(adjoint: Array, now: SmootherStep) -> tuple[Array, Array]:
         after = jnp.concatenate([jnp.zeros(d), adjoint[d:], jnp.zeros(N)])
@@ -159,7 +161,7 @@ def _before(adjoint: Array, H: Array, gain: Gain) -> Array:
 
 
 def smooth(
-    chart: VehicleCoordinates,
+    coordinates: VehicleCoordinates,
     noise: VehicleNoise,
     first: Mean,
     prior: Prior,
@@ -170,7 +172,7 @@ def smooth(
     """The belief after the frames, the smoothed trajectory, and how far each iteration moved, in sigmas.
 
     Args:
-        chart: the coordinates.
+        coordinates: those of the filter.
         noise: of sensors and rotor speeds.
         first: the state to begin with, where the prior has its mean.
         prior: see `Prior`.
@@ -179,13 +181,13 @@ def smooth(
         gate: largest normalised innovation squared of a pose that is believed.
     """
     m, P = prior(first)
-    end, trail = run(chart, noise, VehicleBelief(chart.space.plus(first, m), P), frames, gate)
+    end, trail = run(coordinates, noise, VehicleBelief(coordinates.space.plus(first, m), P), frames, gate)
     begun = SmoothedTrajectory(
-        trail.moving, trail.noise, chart.moving.select(end.mean), chart.constants(end.mean)
+        trail.moving, trail.noise, coordinates.moving.select(end.mean), coordinates.constants(end.mean)
     )
 
     def iterate(carry: tuple[SmoothedTrajectory, Array], _: None) -> Any:
-        new, P, size = refined(chart, noise, prior(carry[0].first), carry[0], frames, gate)
+        new, P, size = refined(coordinates, noise, prior(carry[0].first), carry[0], frames, gate)
         return (new, P), size
 
     (nominal, P), sizes = jax.lax.scan(iterate, (begun, end.cov), None, length=iterations)
@@ -193,7 +195,7 @@ def smooth(
 
 
 def refined(
-    chart: VehicleCoordinates,
+    coordinates: VehicleCoordinates,
     noise: VehicleNoise,
     prior: tuple[Array, Array],
     nominal: SmoothedTrajectory,
@@ -201,10 +203,10 @@ def refined(
     gate: float = jnp.inf,
 ) -> tuple[SmoothedTrajectory, Array, Array]:
     """One iteration of Gauss-Newton: the new nominal trajectory, covariance (n, n) at its end, and how far it moved."""
-    space, width = chart.space, chart.moving.dimension
-    m, P, kept = forward(chart, noise, prior, nominal, frames, gate)
-    errors = backward(chart, kept)
-    plus = jax.vmap(jax.vmap(chart.moving.plus))
+    space, width = coordinates.space, coordinates.moving.dimension
+    m, P, kept = forward(coordinates, noise, prior, nominal, frames, gate)
+    errors = backward(coordinates, kept)
+    plus = jax.vmap(jax.vmap(coordinates.moving.plus))
     last = {**nominal.constants, **nominal.end}
     mean = space.plus(last, m)
     P = space.transported(last, m, P)
@@ -212,22 +214,22 @@ def refined(
     new = SmoothedTrajectory(
         plus(nominal.moving, errors[..., :width]),
         nominal.noise + errors[..., width:],
-        chart.moving.select(mean),
-        chart.constants(mean),
+        coordinates.moving.select(mean),
+        coordinates.constants(mean),
     )
     return new, P, size
 
 
-def blank(chart: VehicleCoordinates, steps: tuple[int, ...]) -> tuple[SmoothedTrajectory, Any]:
+def blank(coordinates: VehicleCoordinates, steps: tuple[int, ...]) -> tuple[SmoothedTrajectory, Any]:
     """Shapes of a nominal trajectory of (K, n) steps and of a covariance, for `CachedProgram.prepare`."""
 
     def shapes(space: Space, lead: tuple[int, ...] = ()) -> Any:
         values = {b.name: CURVED[b.kind][0] if b.kind in CURVED else b.shape for b in space.blocks}
         return {name: jax.ShapeDtypeStruct((*lead, *shape), float) for name, shape in values.items()}
 
-    moving, n = shapes(chart.moving, steps), chart.space.dimension
-    noise: Any = jax.ShapeDtypeStruct((*steps, chart.count), float)
-    nominal = SmoothedTrajectory(moving, noise, shapes(chart.moving), shapes(chart.constant))
+    moving, n = shapes(coordinates.moving, steps), coordinates.space.dimension
+    noise: Any = jax.ShapeDtypeStruct((*steps, coordinates.count), float)
+    nominal = SmoothedTrajectory(moving, noise, shapes(coordinates.moving), shapes(coordinates.constant))
     return nominal, jax.ShapeDtypeStruct((n, n), float)
 
 
@@ -240,12 +242,16 @@ def _refined_tree(kind: VehicleCoordinates) -> Any:
 def iterated(
     kind: VehicleCoordinates, numbers: tuple[Array, Array], *given: Any
 ) -> tuple[SmoothedTrajectory, Array, Array]:
-    """`refined` for charts of one kind; its arguments after the numbers of the chart."""
+    """`refined` for coordinates of one kind; its arguments after the numbers of the coordinates."""
     return refined(kind.of_numbers(numbers), *given)
 
 
 def bound(
-    chart: VehicleCoordinates, noise: VehicleNoise, prior: Prior, truth: SmoothedTrajectory, frames: Frames
+    coordinates: VehicleCoordinates,
+    noise: VehicleNoise,
+    prior: Prior,
+    truth: SmoothedTrajectory,
+    frames: Frames,
 ) -> Array:
     """(n, n) posterior Cramer-Rao bound, filter coordinates: no estimator from this prior has a smaller covariance."""
-    return forward(chart, noise, prior(truth.first), truth, frames, keep=False)[1]
+    return forward(coordinates, noise, prior(truth.first), truth, frames, keep=False)[1]

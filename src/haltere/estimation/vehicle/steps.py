@@ -51,8 +51,8 @@ class VehicleNoise(NamedTuple):
     """(6,) of a pose: m, rad."""
     wind: Array
     """(3,) of the wind's random walk, world axes, m/s/sqrt(s); used with the effect "wind"."""
-    rise: Array
-    """() of how the rotor speeds rise about what is reported, rad/s2; used with the effect "spin"."""
+    rotor_acceleration: Array
+    """() of a rotor's acceleration about the reported one, rad/s2; used with the effect "spin"."""
     change: Array | None = None
     """(3,) how fast mass, centre of mass and inertia may change, see `vehicle_change`; None if they stay."""
 
@@ -76,7 +76,7 @@ class VehicleNoise(NamedTuple):
             if not sigma:
                 wanted = "a number above zero is expected; state it in the airframe file"
                 raise HaltereError(f"{airframe.name}: {name} is {sigma}, {wanted}")
-        accel, gyro, place, angle = stated.values()
+        accel, gyro, position, angle = stated.values()
         walks = (imu.sigma_accel_walk or 0.0, imu.sigma_gyro_walk or 0.0)
 
         def six(*pair: float | None) -> Array:
@@ -86,7 +86,7 @@ class VehicleNoise(NamedTuple):
             six(accel, gyro),
             six(*walks),
             jnp.asarray(float(speed)),
-            six(place, angle),
+            six(position, angle),
             jnp.asarray(np.full(3, WIND_WALK)),
             jnp.asarray(0.0),
         )
@@ -103,19 +103,19 @@ class Steps(NamedTuple):
     """(6,) specific force and rate at the beginning of the step."""
     imu_valid: Array
     """() bool."""
-    rise: Array
-    """(N,) rad/s2, how the rotor speeds rise; only some effects ask for it."""
+    rotor_accelerations: Array
+    """(N,) rad/s2, rotor accelerations; only some effects ask for it."""
 
 
 class Frames(NamedTuple):
     """A flight: K poses, each followed by n steps."""
 
-    place: Array
+    position: Array
     """(K, 3) m, world."""
     wxyz: Array
     """(K, 4)."""
     pose_valid: Array
-    """(K, 6) which of place and turn count: a position sensor has no turn."""
+    """(K, 6) which of position and rotation count: a position sensor has no rotation."""
     steps: Steps
     """(K, n, ...)."""
 
@@ -149,88 +149,90 @@ def with_noise(cov: Array, noise: VehicleNoise, rotors: int) -> Array:
 
 
 def stepped(
-    chart: VehicleCoordinates, cov: Array, Phi: Array, noise: VehicleNoise, dt: Array, mean: Mean
+    coordinates: VehicleCoordinates, cov: Array, Phi: Array, noise: VehicleNoise, dt: Array, mean: Mean
 ) -> Array:
     """(n, n) covariance after a step by Phi (d, n + N) of the covariance (n + N, n + N), from the state `mean`."""
-    n, d = chart.space.dimension, chart.dynamic.dimension
+    n, d = coordinates.space.dimension, coordinates.dynamic.dimension
     new = propagate(cov, Phi)[:n, :n]
-    walks = jnp.concatenate([noise.walk, noise.wind])[: chart.walking]
-    walk = jnp.concatenate([jnp.zeros(d), walks**2 * dt, jnp.zeros(n - d - chart.walking)])
+    walks = jnp.concatenate([noise.walk, noise.wind])[: coordinates.walking]
+    walk = jnp.concatenate([jnp.zeros(d), walks**2 * dt, jnp.zeros(n - d - coordinates.walking)])
     new = 0.5 * (new + new.T) + jnp.diag(walk)
-    if "spin" in chart.effects:
-        by_rise = noise.rise * dt * spin_answer(chart, mean)
-        rates = chart.space.slices["rates"]
-        new = new.at[rates, rates].add(by_rise.T @ by_rise)
+    if "spin" in coordinates.effects:
+        by_acceleration = noise.rotor_acceleration * dt * spin_answer(coordinates, mean)
+        rates = coordinates.space.slices["rates"]
+        new = new.at[rates, rates].add(by_acceleration.T @ by_acceleration)
     return new
 
 
 def pose_residual(
-    chart: VehicleCoordinates, mean: Mean, place: Array, wxyz: Array, valid: Array
+    coordinates: VehicleCoordinates, mean: Mean, position: Array, wxyz: Array, valid: Array
 ) -> tuple[Array, Array, Array]:
-    """Residual (6,) of a pose at place (3,), wxyz (4,), H (6, n), whether anything is left of it.
+    """Residual (6,) of a pose at position (3,), wxyz (4,), H (6, n), whether anything is left of it.
 
     Rows that are not valid (6,), or not finite, are zero.
     """
-    moving = chart.moving.dimension
+    moving = coordinates.moving.dimension
 
-    def kernel(mean: Mean, place: Array, wxyz: Array, valid: Array) -> tuple[Array, Array, Array]:
-        residual, H = scalars(partial(linear_pose, moving=moving), mean, place, wxyz)
+    def kernel(mean: Mean, position: Array, wxyz: Array, valid: Array) -> tuple[Array, Array, Array]:
+        residual, H = scalars(partial(linear_pose, moving=moving), mean, position, wxyz)
         kept = valid & jnp.isfinite(residual)
-        H = jnp.pad(jnp.where(kept[:, None], H, 0.0), ((0, 0), (0, chart.space.dimension - moving - 6)))
+        H = jnp.pad(jnp.where(kept[:, None], H, 0.0), ((0, 0), (0, coordinates.space.dimension - moving - 6)))
         return jnp.where(kept, residual, 0.0), H, jnp.any(kept)
 
-    found: tuple[Array, Array, Array] = together(chart, kernel, mean, place, wxyz, valid)
+    found: tuple[Array, Array, Array] = together(coordinates, kernel, mean, position, wxyz, valid)
     return found
 
 
 def pose_update(
-    chart: VehicleCoordinates,
+    coordinates: VehicleCoordinates,
     noise: VehicleNoise,
     belief: VehicleBelief,
-    place: Array,
+    position: Array,
     wxyz: Array,
     valid: Array,
     gate: float,
 ) -> tuple[VehicleBelief, Gain]:
-    """The belief after a pose at place (3,), wxyz (4,); valid (6,) says which of the six count."""
-    space = chart.space
-    residual, H, usable = pose_residual(chart, belief.mean, place, wxyz, valid)
+    """The belief after a pose at position (3,), wxyz (4,); valid (6,) says which of the six count."""
+    space = coordinates.space
+    residual, H, usable = pose_residual(coordinates, belief.mean, position, wxyz, valid)
     gain, B = gain_of(belief.cov, H, noise.pose**2, residual, usable, gate)
-    mean = together(chart, partial(shifted, space), belief.mean, gain.shift)
-    cov = turned(chart, belief.cov, turning(chart, belief.mean, mean), gain.gain, B)
+    mean = together(coordinates, partial(shifted, space), belief.mean, gain.shift)
+    cov = turned(coordinates, belief.cov, turning(coordinates, belief.mean, mean), gain.gain, B)
     return VehicleBelief(mean, space.transported(belief.mean, gain.shift, cov)), gain
 
 
 def imu_step(
-    chart: VehicleCoordinates, noise: VehicleNoise, belief: VehicleBelief, step: Steps
+    coordinates: VehicleCoordinates, noise: VehicleNoise, belief: VehicleBelief, step: Steps
 ) -> tuple[VehicleBelief, tuple[Mean, Array, Array]]:
     """The belief after an IMU reading and the step that follows; also the mean between them, the noise, the NIS."""
-    space, N = chart.space, chart.count
+    space, N = coordinates.space, coordinates.count
     n = space.dimension
 
     def seen(mean: Mean, step: Steps) -> tuple[Array, Array, Array]:
-        expected, H = linear_imu(mean, step.speeds, chart, step.rise)
+        expected, H = linear_imu(mean, step.speeds, coordinates, step.rotor_accelerations)
         innovation = step.imu - expected
         valid = step.imu_valid & jnp.all(jnp.isfinite(innovation))
         return jnp.where(valid, innovation, 0.0), H, valid
 
     def gone(before: Mean, shift: Array, step: Steps) -> tuple[Mean, Mean, Array, Array]:
         mean = shifted(space, before, shift[:n])
-        later, Phi = linear_step(mean, step.speeds + shift[n:], step.dt, chart, step.rise)
-        return mean, {**mean, **later}, Phi, turning(chart, before, mean)
+        later, Phi = linear_step(
+            mean, step.speeds + shift[n:], step.dt, coordinates, step.rotor_accelerations
+        )
+        return mean, {**mean, **later}, Phi, turning(coordinates, before, mean)
 
-    innovation, H, valid = together(chart, seen, belief.mean, step)
+    innovation, H, valid = together(coordinates, seen, belief.mean, step)
     cov = with_noise(belief.cov, noise, N)
     gain, B = gain_of(cov, H, noise.imu**2, innovation, valid)
-    mean, later, Phi, C = together(chart, gone, belief.mean, gain.shift, step)
-    cov = stepped(chart, turned(chart, cov, C, gain.gain, B), Phi, noise, step.dt, mean)
+    mean, later, Phi, C = together(coordinates, gone, belief.mean, gain.shift, step)
+    cov = stepped(coordinates, turned(coordinates, cov, C, gain.gain, B), Phi, noise, step.dt, mean)
     if noise.change is not None:
-        cov = cov + step.dt * change_spread(chart, mean, noise.change)
-    return VehicleBelief(later, cov), (chart.moving.select(mean), gain.shift[n:], gain.nis)
+        cov = cov + step.dt * change_spread(coordinates, mean, noise.change)
+    return VehicleBelief(later, cov), (coordinates.moving.select(mean), gain.shift[n:], gain.nis)
 
 
 def run(
-    chart: VehicleCoordinates,
+    coordinates: VehicleCoordinates,
     noise: VehicleNoise,
     belief: VehicleBelief,
     frames: Frames,
@@ -239,8 +241,8 @@ def run(
     """The belief after all frames of a flight."""
 
     def frame(belief: VehicleBelief, now: Frames) -> tuple[VehicleBelief, FilterHistory]:
-        belief, gain = pose_update(chart, noise, belief, now.place, now.wxyz, now.pose_valid, gate)
-        belief, (moving, w, nis) = jax.lax.scan(partial(imu_step, chart, noise), belief, now.steps)
+        belief, gain = pose_update(coordinates, noise, belief, now.position, now.wxyz, now.pose_valid, gate)
+        belief, (moving, w, nis) = jax.lax.scan(partial(imu_step, coordinates, noise), belief, now.steps)
         return belief, FilterHistory(moving, w, nis, gain.nis, gain.used)
 
     return jax.lax.scan(frame, belief, frames)
@@ -265,5 +267,5 @@ def filtered(
     frames: Frames,
     gate: float,
 ) -> tuple[VehicleBelief, FilterHistory]:
-    """`run` for charts of one kind, compiled once for each number of frames."""
+    """`run` for coordinates of one kind, compiled once for each number of frames."""
     return run(kind.of_numbers(numbers), noise, belief, frames, gate)

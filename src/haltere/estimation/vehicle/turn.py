@@ -28,12 +28,12 @@ MOUNTINGS = ("pose_rotation", "imu_rotation")
 """Blocks of how sensors are turned against them."""
 
 
-def turning(chart: VehicleCoordinates, before: Mean, after: Mean) -> Array:
+def turning(coordinates: VehicleCoordinates, before: Mean, after: Mean) -> Array:
     """(n, 3) C of equation (2) for an estimate that moves from `before` to `after`."""
-    if chart.axes == "spherical":
-        return jnp.zeros((chart.space.dimension, 3))
+    if coordinates.axes == "spherical":
+        return jnp.zeros((coordinates.space.dimension, 3))
     rows = []
-    for block in chart.space.blocks:
+    for block in coordinates.space.blocks:
         if block.name in MOUNTINGS:
             rows.append((so3.from_wxyz(before[block.name]) - so3.from_wxyz(after[block.name])).T)
         elif block.name in VECTORS:
@@ -43,12 +43,12 @@ def turning(chart: VehicleCoordinates, before: Mean, after: Mean) -> Array:
     return jnp.concatenate(rows)
 
 
-def turned(chart: VehicleCoordinates, cov: Array, C: Array, gain: Array, B: Array) -> Array:
+def turned(coordinates: VehicleCoordinates, cov: Array, C: Array, gain: Array, B: Array) -> Array:
     """The covariance of e + C theta after an update by gain (n, k) and B (k, n) of `haltere.estimation.core.kalman`.
 
     `cov` and `gain` may have more rows than the state; they stay where they are. Both changes are one product.
     """
-    theta, n = chart.space.slices["attitude"], C.shape[0]
+    theta, n = coordinates.space.slices["attitude"], C.shape[0]
     rows = cov[theta] - gain[theta] @ B - B[:, theta].T @ gain.T
     C = jnp.pad(C, ((0, cov.shape[0] - n), (0, 0)))
     half = rows + 0.5 * rows[:, theta] @ C.T

@@ -1,7 +1,7 @@
-"""What a flight told of each number, and what it did not: verdicts from prior and posterior covariance.
+"""Which numbers a flight identified, and which not: verdicts from prior and posterior covariance.
 
-In units of the prior's deviations S the posterior covariance P of the printed numbers has eigenvalues between zero (all
-is known) and one (nothing was learnt):
+In units of the prior's deviations S the posterior covariance P of the physical numbers has eigenvalues between zero
+(all is known) and one (nothing was learnt):
 
     S^-1 P S^-1 = U diag(lambda) U^T                                                                      (1)
 
@@ -32,18 +32,18 @@ class EstimateVerdict(NamedTuple):
     """The numbers that it is known together with."""
 
 
-def judge(
-    chart: VehicleCoordinates, printed: Mean, cov: np.ndarray, prior_sigma: np.ndarray
+def assign_verdicts(
+    coordinates: VehicleCoordinates, physical: Mean, cov: np.ndarray, prior_sigma: np.ndarray
 ) -> list[EstimateVerdict]:
-    """A judgement of every printed number.
+    """A judgement of every physical number.
 
     Args:
-        chart: the coordinates, with the numbers' names.
-        printed: their values.
+        coordinates: those of the filter, with the numbers' names.
+        physical: their values.
         cov: (19 + 7 N, 19 + 7 N) posterior covariance.
         prior_sigma: (19 + 7 N,) before flight and hand measurements; zero for what was known.
     """
-    names, sigma = chart.names, np.sqrt(np.diagonal(cov))
+    names, sigma = coordinates.names, np.sqrt(np.diagonal(cov))
     doubtful = np.flatnonzero(prior_sigma > 0.0)
     scale = prior_sigma[doubtful]
     values, vectors = np.linalg.eigh(cov[np.ix_(doubtful, doubtful)] / np.outer(scale, scale))
@@ -53,35 +53,38 @@ def judge(
     share = lengths**2 / np.maximum(sigma[doubtful] ** 2, 1e-300)
     direction = parts / np.maximum(lengths, 1e-300)[:, None]
     likeness = np.abs(direction @ direction.T)
-    narrow = limits(_values(chart, printed))
-    judged = [EstimateVerdict("identified", ())] * len(names)
-    for row, place in enumerate(doubtful.tolist()):
+    narrow = limits(_values(coordinates, physical))
+    verdicts = [EstimateVerdict("identified", ())] * len(names)
+    for row, index in enumerate(doubtful.tolist()):
         if share[row] > OPEN:
             like = np.flatnonzero((likeness[row] > TOGETHER) & (share > OPEN))
             partners = tuple(names[doubtful[other]] for other in like if other != row)
-            judged[place] = EstimateVerdict("combination" if partners else "unobservable", partners)
+            verdicts[index] = EstimateVerdict("combination" if partners else "unobservable", partners)
         elif (
-            not narrow[names[place]].allows(NORMAL * sigma[place])
-            or sigma[place] >= LEARNT * prior_sigma[place]
+            not narrow[names[index]].allows(NORMAL * sigma[index])
+            or sigma[index] >= LEARNT * prior_sigma[index]
         ):
-            judged[place] = EstimateVerdict("weak", ())
-    return judged
+            verdicts[index] = EstimateVerdict("weak", ())
+    return verdicts
 
 
-def _values(chart: VehicleCoordinates, printed: Mean) -> dict[str, float]:
+def _values(coordinates: VehicleCoordinates, physical: Mean) -> dict[str, float]:
     """The numbers by name; zero for rotations, whose limit does not depend on them."""
     values: list[float] = []
-    for block in chart.printed.blocks:
-        span, flat = chart.printed.slices[block.name], np.asarray(printed[block.name]).reshape(-1).tolist()
+    for block in coordinates.physical.blocks:
+        span, flat = (
+            coordinates.physical.slices[block.name],
+            np.asarray(physical[block.name]).reshape(-1).tolist(),
+        )
         size = span.stop - span.start
         values += flat if len(flat) == size else [0.0] * size
-    return dict(zip(chart.names, values, strict=True))
+    return dict(zip(coordinates.names, values, strict=True))
 
 
-def sentences(names: tuple[str, ...], judged: list[EstimateVerdict]) -> list[str]:
+def sentences(names: tuple[str, ...], verdicts: list[EstimateVerdict]) -> list[str]:
     """What stays open, one line for each group of numbers."""
     groups: dict[frozenset[str], None] = {}
-    for name, judgement in zip(names, judged, strict=True):
+    for name, judgement in zip(names, verdicts, strict=True):
         if judgement.verdict in ("combination", "unobservable"):
             groups.setdefault(frozenset((name, *judgement.partners)))
     lines = []

@@ -63,7 +63,7 @@ def identify_vehicle(
     recorded = _flying(flight, window, airframe)
     told.notes += assumed
     plain = _filter(nominal, {}, held)
-    hand_measurements, notes = _hands(plain.chart.names, known)
+    hand_measurements, notes = _hands(plain.coordinates.names, known)
     told.notes += notes
     vehicle = _filter(nominal, hand_measurements, held) if hand_measurements else plain
     split = window.split - float(window.time[window.valid][0])
@@ -234,7 +234,7 @@ def _grown(estimate: VehicleEstimate) -> float:
 
 def _predictions(online: VehicleEstimate, window: FlightWindow) -> list[Prediction]:
     """What the filter believed after the early part says of the late one, in principal axes."""
-    late, chart = window.late(), online.chart
+    late, coordinates = window.late(), online.coordinates
     if online.early is None or late.flight_seconds < 0.5 or window.rotor_speeds is None:
         return []
     early = replace(online, belief=online.early)
@@ -244,7 +244,7 @@ def _predictions(online: VehicleEstimate, window: FlightWindow) -> list[Predicti
     R = np.asarray(axes_of(p["imu_rotation"]))
     rates, turn = found.rates @ R.T, found.angular_acceleration @ R.T
     thrust = p["thrust_coefficient"][:, None] * axes
-    spin = np.asarray(chart.spins)[:, None]
+    spin = np.asarray(coordinates.spins)[:, None]
     torque = np.cross(p["rotor_position"], thrust) - spin * p["torque_ratio"][:, None] * thrust
     momenta = spin * p.get("spin_inertia", np.zeros(len(axes)))[:, None] * axes
     momentum = rates * p["inertia"] + np.sqrt(np.maximum(found.squared_speeds, 0.0)) @ momenta
@@ -265,5 +265,5 @@ def _predictions(online: VehicleEstimate, window: FlightWindow) -> list[Predicti
 
 
 def values_of(estimate: VehicleEstimate) -> dict[str, Floats]:
-    """The printed numbers as plain arrays."""
-    return {name: np.asarray(value, np.float64) for name, value in estimate.printed.items()}
+    """The physical numbers as plain arrays."""
+    return {name: np.asarray(value, np.float64) for name, value in estimate.physical.items()}

@@ -29,7 +29,7 @@ def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -
     if airframe.links:
         notes.append("the identified numbers are not put into an airframe file: the vehicle has moving links")
         return None
-    p = {name: np.asarray(value, np.float64) for name, value in estimate.printed.items()}
+    p = {name: np.asarray(value, np.float64) for name, value in estimate.physical.items()}
     R, c = principal_frame(airframe, p)
     axes = estimate.thrust_axes()[0] @ R.T
     places = c + p["rotor_position"] @ R.T
@@ -47,7 +47,7 @@ def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -
     body = _body(airframe, float(p["mass"][0]), c, R @ np.diag(p["inertia"]) @ R.T, places)
     sensors: dict[str, Any] = {}
     if airframe.imu:
-        q = wxyz_of(R @ np.asarray(axes_of(estimate.printed["imu_rotation"])))
+        q = wxyz_of(R @ np.asarray(axes_of(estimate.physical["imu_rotation"])))
         told = {
             "position": tuple(map(float, c + R @ p["imu_position"])),
             "wxyz": tuple(float(x) for x in np.asarray(q)),
@@ -57,7 +57,7 @@ def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -
 
 
 def principal_frame(airframe: Airframe, p: Mapping[str, Floats]) -> tuple[Floats, Floats]:
-    """R_BM (3, 3) and c (3,) of equation (1), from printed numbers by name."""
+    """R_BM (3, 3) and c (3,) of equation (1), from physical numbers by name."""
     R_MS = np.asarray(axes_of(p["pose_rotation"]))
     if airframe.pose:
         R_BS = np.asarray(axes_of(np.asarray(airframe.pose[0].wxyz, np.float64)))

@@ -34,7 +34,7 @@ def vehicle_parameters(
     """
     found: list[Parameter] = []
     origin: Source
-    before = dict(zip(estimate.chart.names, np.asarray(estimate.prior_sigma).tolist(), strict=True))
+    before = dict(zip(estimate.coordinates.names, np.asarray(estimate.prior_sigma).tolist(), strict=True))
 
     def source(name: str, sigma: float) -> Source:
         if name in hand_measurements and sigma >= LEARNT * hand_measurements[name][1]:
@@ -68,28 +68,28 @@ def vehicle_parameters(
 
 def _axes(estimate: VehicleEstimate) -> tuple[Floats, Floats]:
     """Thrust axes (N, 3) and the covariance of each (N, 3, 3)."""
-    chart, (axes, slopes) = estimate.chart, estimate.thrust_axes()
-    first = chart.printed.slices["rotor_tilt"].start
+    coordinates, (axes, slopes) = estimate.coordinates, estimate.thrust_axes()
+    first = coordinates.physical.slices["rotor_tilt"].start
     covs = []
-    for i in range(chart.count):
+    for i in range(coordinates.count):
         own = slice(first + 2 * i, first + 2 * i + 2)
-        covs.append(slopes[i, :, i] @ estimate.printed_cov[own, own] @ slopes[i, :, i].T)
+        covs.append(slopes[i, :, i] @ estimate.physical_cov[own, own] @ slopes[i, :, i].T)
     return axes, np.array(covs)
 
 
 def vehicle_covariance(estimate: VehicleEstimate, parameters: list[Parameter], grown: float) -> Covariance:
     """Of all parameters: J P J^T, where J turns tilts into axes and leaves the rest; their sigmas on its diagonal."""
-    chart, slopes = estimate.chart, estimate.thrust_axes()[1]
-    block = chart.printed.slices["rotor_tilt"]
-    own = dict(zip(chart.names, np.eye(len(chart.names)), strict=True))
-    for i in range(chart.count):
-        head = chart.names[block.start + 2 * i].rsplit(".", 1)[0]
+    coordinates, slopes = estimate.coordinates, estimate.thrust_axes()[1]
+    block = coordinates.physical.slices["rotor_tilt"]
+    own = dict(zip(coordinates.names, np.eye(len(coordinates.names)), strict=True))
+    for i in range(coordinates.count):
+        head = coordinates.names[block.start + 2 * i].rsplit(".", 1)[0]
         for k, component in enumerate("xyz"):
-            own[f"{head}.{component}"] = np.zeros(len(chart.names))
+            own[f"{head}.{component}"] = np.zeros(len(coordinates.names))
             own[f"{head}.{component}"][block] = slopes[i, k].reshape(-1)
     told = [p for p in parameters if p.name in own]
     J = np.stack([own[p.name] for p in told])
-    matrix = grown**2 * J @ estimate.printed_cov @ J.T
+    matrix = grown**2 * J @ estimate.physical_cov @ J.T
     sigma = np.array([p.sigma or 0.0 for p in told])
     matrix += np.diag(np.maximum(sigma**2 - np.diagonal(matrix), 0.0))
     return Covariance(tuple(p.name for p in told), matrix)

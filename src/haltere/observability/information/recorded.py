@@ -191,13 +191,13 @@ def observe_flight(
 def _bound(ready: FilterFlight) -> tuple[Numbers, Mean]:
     """The bound (n, n) from the vague prior, and the moving blocks (K, n, ...) that the filter found."""
     vehicle, frames = ready.vehicle, ready.frames
-    coordinates, physical = vehicle.chart, vehicle.description.printed
+    coordinates, physical = vehicle.coordinates, vehicle.description.physical
     root = _prior_root(ready)
     start = jnp.diag((VAGUE * vehicle.moving_sigma) ** 2)
     vague = jax.scipy.linalg.block_diag(start, jnp.asarray(root @ root.T))
     constants = coordinates.to_coordinates(physical)
     go, belief, cov, paths = _compiled(coordinates), vehicle.begin(ready.first), vague, []
-    count = frames.place.shape[0]
+    count = frames.position.shape[0]
     whole = filled(frames, _PIECE)
     for first in range(0, count, _PIECE):
         piece = jax.tree.map(lambda x, f=first: x[f : f + _PIECE], whole)
@@ -216,7 +216,7 @@ def _bound(ready: FilterFlight) -> tuple[Numbers, Mean]:
 def _prior_root(ready: FilterFlight) -> Numbers:
     """(19 + 7N, 19 + 7N) L of equation (1) without the biases."""
     vehicle = ready.vehicle
-    J = np.asarray(vehicle.chart.jacobian(vehicle.description.printed))
+    J = np.asarray(vehicle.coordinates.jacobian(vehicle.description.physical))
     return J * (VAGUE * np.asarray(vehicle.sigma))
 
 
@@ -238,12 +238,12 @@ def _compiled(coordinates: VehicleCoordinates) -> Any:
 def _free_information(information: Information, ready: FilterFlight, cov: Numbers) -> tuple[Numbers, Numbers]:
     """A of equation (1), prior included, and the prior's part of it alone; (f, f) each."""
     vehicle = ready.vehicle
-    biases, moving = vehicle.chart.walking, vehicle.chart.dynamic.dimension
+    biases, moving = vehicle.coordinates.walking, vehicle.coordinates.dynamic.dimension
     sigma = VAGUE * np.concatenate([np.asarray(vehicle.moving_sigma)[moving:], np.asarray(vehicle.sigma)])
     L = np.diag(sigma)
     L[biases:, biases:] = _prior_root(ready)
     whitened = np.linalg.solve(L, np.linalg.solve(L, cov[moving:, moving:]).T)
-    E = _physical_to_error(information, vehicle.chart, vehicle.description.printed)
+    E = _physical_to_error(information, vehicle.coordinates, vehicle.description.physical)
     W = np.linalg.solve(E, np.diag(information.units)) / sigma[:, None] @ information.free
     A: Numbers = W.T @ np.linalg.solve(0.5 * (whitened + whitened.T), W)
     return A, W.T @ W

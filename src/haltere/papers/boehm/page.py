@@ -82,7 +82,7 @@ def estimate_histories(
     """The courses of one figure, over one flight of 30 s for each seed."""
     conditions, progress = Conditions(), progress or silent
     description = describe_vehicle(figure.airframe, "spherical")
-    coordinates = description.chart
+    coordinates = description.coordinates
     kept = (
         h for h in paper_hand_measurements(coordinates) if not any(part in h.name for part in figure.without)
     )
@@ -95,13 +95,13 @@ def estimate_histories(
     found = []
     for i, seed in enumerate(seeds):
         one = jax.tree.map(lambda x, i=i: x[i], recording)
-        found.append(go(jax.random.key(seed), one, description.printed, noise))
+        found.append(go(jax.random.key(seed), one, description.physical, noise))
         progress(f"{figure.name}: flight {i + 1} of {len(seeds)}")
     values, sigma = (np.stack([np.asarray(pair[k]) for pair in found]) for k in (0, 1))
     period = EVERY * conditions.pose_every / conditions.rate
     time = setting.start + period * np.arange(values.shape[1])
     return EstimateHistories(
-        coordinates, time, np.asarray(flat(coordinates.printed, description.printed)), values, sigma
+        coordinates, time, np.asarray(flat(coordinates.physical, description.physical)), values, sigma
     )
 
 
@@ -113,19 +113,19 @@ def _compiled_history(
     first = coordinates.moving.dimension
 
     def shown(belief: VehicleBelief) -> tuple[Array, Array]:
-        printed = coordinates.to_printed(coordinates.constants(belief.mean))
-        back = jnp.linalg.inv(coordinates.jacobian(printed))
-        return flat(coordinates.printed, printed), jnp.sqrt(
+        physical = coordinates.to_physical(coordinates.constants(belief.mean))
+        back = jnp.linalg.inv(coordinates.jacobian(physical))
+        return flat(coordinates.physical, physical), jnp.sqrt(
             jnp.diagonal(back @ belief.cov[first:, first:] @ back.T)
         )
 
-    def course(key: Array, one: Recording, printed: Mean, noise: VehicleNoise) -> tuple[Array, Array]:
-        frames, truth = frames_of(one, conditions), truth_of(one, conditions, coordinates, printed)
-        begin, at = sample_prior(coordinates, setting, key, truth, printed)
+    def course(key: Array, one: Recording, physical: Mean, noise: VehicleNoise) -> tuple[Array, Array]:
+        frames, truth = frames_of(one, conditions), truth_of(one, conditions, coordinates, physical)
+        begin, at = sample_prior(coordinates, setting, key, truth, physical)
         belief, _, _ = smooth(
             coordinates, noise, begin, at, jax.tree.map(lambda x: x[:head], frames), setting.iterations
         )
-        blocks = (frames.place.shape[0] - head) // EVERY
+        blocks = (frames.position.shape[0] - head) // EVERY
         rest = jax.tree.map(
             lambda x: x[head : head + blocks * EVERY].reshape(blocks, EVERY, *x.shape[1:]), frames
         )
@@ -176,7 +176,7 @@ SENTENCES = {
 def draw_bands(histories: EstimateHistories, group: str) -> go.Figure:
     """Mean over the flights, their spread (shaded), truth (dashed) and truth with the filter's own sigma (dotted)."""
     _, block, unit, factor, rows = GROUPS[group]
-    places = np.arange(histories.values.shape[2])[histories.coordinates.printed.slices[block]][rows]
+    places = np.arange(histories.values.shape[2])[histories.coordinates.physical.slices[block]][rows]
     figure = go.Figure()
     for i, place in enumerate(places):
         colour = theme.SERIES[i % len(theme.SERIES)]

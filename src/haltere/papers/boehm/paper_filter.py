@@ -83,47 +83,51 @@ def run_printed(
     Also the NIS of poses (K,) and IMU readings (K, n).
     """
     n, N, m = coordinates.space.dimension, coordinates.count, coordinates.moving.dimension
-    space = Space((*coordinates.moving.blocks, *coordinates.printed.blocks))
+    space = Space((*coordinates.moving.blocks, *coordinates.physical.blocks))
     wide = Space((*space.blocks, Block("rattle", shape=(N,))))
 
-    def turned(D: Array, printed: Mean) -> Array:
+    def turned(D: Array, physical: Mean) -> Array:
         """Derivatives by the filter's errors as derivatives by those of the physical numbers."""
-        return jnp.concatenate([D[:, :m], D[:, m:n] @ coordinates.jacobian(printed), D[:, n:]], axis=1)
+        return jnp.concatenate([D[:, :m], D[:, m:n] @ coordinates.jacobian(physical), D[:, n:]], axis=1)
 
     def state(mean: Mean) -> Mean:
         return {
             **coordinates.moving.select(mean),
-            **coordinates.to_coordinates(coordinates.printed.select(mean)),
+            **coordinates.to_coordinates(coordinates.physical.select(mean)),
         }
 
     def step(carry: tuple[Mean, Array], now: Steps) -> Any:
         mean, cov = carry
 
         def linearise(at: Mean) -> tuple[Array, Array]:
-            expected, H = linear_imu(state(at), now.speeds + at["rattle"], coordinates, now.rise)
-            return now.imu - expected, turned(H, coordinates.printed.select(at))
+            expected, H = linear_imu(
+                state(at), now.speeds + at["rattle"], coordinates, now.rotor_accelerations
+            )
+            return now.imu - expected, turned(H, coordinates.physical.select(at))
 
         start = {**mean, "rattle": jnp.zeros(N)}
         known = with_noise(cov, noise, N)
         new, cov, gain = iterated_update(wide, start, known, linearise, noise.imu**2, iterations)
-        later, Phi = linear_step(state(new), now.speeds + new["rattle"], now.dt, coordinates, now.rise)
-        cov = stepped(coordinates, cov, turned(Phi, coordinates.printed.select(new)), noise, now.dt, new)
+        later, Phi = linear_step(
+            state(new), now.speeds + new["rattle"], now.dt, coordinates, now.rotor_accelerations
+        )
+        cov = stepped(coordinates, cov, turned(Phi, coordinates.physical.select(new)), noise, now.dt, new)
         return ({**space.select(new), **later}, cov), gain.nis
 
     def frame(carry: tuple[Mean, Array], now: Frames) -> Any:
         mean, cov = carry
 
         def linearise(at: Mean) -> tuple[Array, Array]:
-            residual, H, _ = pose_residual(coordinates, state(at), now.place, now.wxyz, now.pose_valid)
-            return residual, turned(H, coordinates.printed.select(at))
+            residual, H, _ = pose_residual(coordinates, state(at), now.position, now.wxyz, now.pose_valid)
+            return residual, turned(H, coordinates.physical.select(at))
 
         mean, cov, gain = iterated_update(space, mean, cov, linearise, noise.pose**2, iterations, gate)
         carry, nis = jax.lax.scan(step, (mean, cov), now.steps)
         return carry, (gain.nis, nis)
 
-    printed = coordinates.to_printed(coordinates.constants(belief.mean))
-    back = jax.scipy.linalg.block_diag(jnp.eye(m), jnp.linalg.inv(coordinates.jacobian(printed)))
-    first = ({**coordinates.moving.select(belief.mean), **printed}, back @ belief.cov @ back.T)
+    physical = coordinates.to_physical(coordinates.constants(belief.mean))
+    back = jax.scipy.linalg.block_diag(jnp.eye(m), jnp.linalg.inv(coordinates.jacobian(physical)))
+    first = ({**coordinates.moving.select(belief.mean), **physical}, back @ belief.cov @ back.T)
     (mean, cov), nis = jax.lax.scan(frame, first, frames)
-    forth = jax.scipy.linalg.block_diag(jnp.eye(m), coordinates.jacobian(coordinates.printed.select(mean)))
+    forth = jax.scipy.linalg.block_diag(jnp.eye(m), coordinates.jacobian(coordinates.physical.select(mean)))
     return VehicleBelief(state(mean), forth @ cov @ forth.T), nis

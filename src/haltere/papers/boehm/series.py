@@ -100,7 +100,7 @@ class Series(NamedTuple):
     @property
     def group_ratios(self) -> dict[str, float]:
         """The same for each block of the physical numbers, and for the biases."""
-        o, places = self.outcome, self.coordinates.printed.slices
+        o, places = self.outcome, self.coordinates.physical.slices
         squares = np.square(np.asarray(o.error / o.bound))
         found = {name: float(np.sqrt(np.mean(squares[:, place]))) for name, place in places.items()}
         return found | {"bias": float(np.sqrt(np.mean(np.square(o.bias_error / o.bias_bound))))}
@@ -138,7 +138,7 @@ def estimate(
         progress(f"flying {airframe.name} {len(seeds)} times")
         recording = fly(airframe, seeds, conditions)
     description = describe_vehicle(airframe, setting.axes, setting.effects)
-    coordinates = description.chart
+    coordinates = description.coordinates
     noise = VehicleNoise.from_airframe(airframe, SPEED_SIGMA)
     if conditions.gusts:
         noise = noise._replace(wind=jnp.asarray(gusts_of(conditions).diffusion))
@@ -147,7 +147,7 @@ def estimate(
     for i, seed in enumerate(seeds):
         one = jax.tree.map(lambda x, i=i: x[i], recording)
         begin = time.process_time()
-        outcomes.append(jax.block_until_ready(judge(jax.random.key(seed), one, description.printed, noise)))
+        outcomes.append(jax.block_until_ready(judge(jax.random.key(seed), one, description.physical, noise)))
         seconds.append(time.process_time() - begin)
         progress(f"estimated flight {i + 1} of {len(seeds)}")
     stacked = jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *outcomes)
@@ -184,7 +184,7 @@ def _rotor_accelerations(one: Recording, conditions: Conditions) -> Array:
 
 
 def truth_of(
-    one: Recording, conditions: Conditions, coordinates: VehicleCoordinates, printed: Mean
+    one: Recording, conditions: Conditions, coordinates: VehicleCoordinates, physical: Mean
 ) -> SmoothedTrajectory:
     """The true trajectory of one flight in the filter's coordinates."""
     poses, every = one.pose_position.shape[0], conditions.pose_every
@@ -192,7 +192,7 @@ def truth_of(
     def framed(x: Array) -> Array:
         return x.reshape(poses, every, *x.shape[1:])
 
-    s, constants = one.state, coordinates.to_coordinates(printed)
+    s, constants = one.state, coordinates.to_coordinates(physical)
     sampled = {
         "position": s.position,
         "velocity": s.twist[:, :3],
@@ -214,24 +214,24 @@ def sample_prior(
     setting: SeriesSettings,
     key: Array | None,
     truth: SmoothedTrajectory,
-    printed: Mean,
+    physical: Mean,
 ) -> tuple[Mean, Callable[[Mean], tuple[Array, Array]]]:
     """The state that a run begins with and its prior with hand measurements, both drawn about the truth.
 
     Without a key all of it stands at the truth.
     """
     first = {name: x[0, 0] for name, x in truth.moving.items()}
-    moving_sigma, sigma = ten_percent(coordinates, printed, setting.factor)
-    exact = jnp.asarray([hand.quantity(coordinates)(printed) for hand in setting.hand_measurements])
+    moving_sigma, sigma = ten_percent(coordinates, physical, setting.factor)
+    exact = jnp.asarray([hand.quantity(coordinates)(physical) for hand in setting.hand_measurements])
     spread = jnp.asarray([hand.sigma for hand in setting.hand_measurements])
     draws = [jnp.zeros(x.shape) for x in (moving_sigma, sigma, spread)]
     if key is not None:
         keys = jax.random.split(key, 3)
         draws = [jax.random.normal(k, x.shape) for k, x in zip(keys, draws, strict=True)]
     start_moving = coordinates.moving.plus(first, moving_sigma * draws[0])
-    start_printed = coordinates.printed.plus(printed, sigma * draws[1])
-    prior = VehiclePrior(start_moving, moving_sigma, start_printed, sigma)
-    begin = {**start_moving, **coordinates.to_coordinates(start_printed)}
+    start_physical = coordinates.physical.plus(physical, sigma * draws[1])
+    prior = VehiclePrior(start_moving, moving_sigma, start_physical, sigma)
+    begin = {**start_moving, **coordinates.to_coordinates(start_physical)}
     return begin, partial(prior_at, coordinates, prior, setting.hand_measurements, exact + spread * draws[2])
 
 
@@ -242,15 +242,15 @@ def _compiled_run(
     """One run from recording to outcome, compiled."""
     head = round(setting.start * conditions.rate / conditions.pose_every)
 
-    def judge(key: Array, one: Recording, printed: Mean, noise: VehicleNoise) -> Outcome:
+    def judge(key: Array, one: Recording, physical: Mean, noise: VehicleNoise) -> Outcome:
         frames, truth = (
             frames_of(one, conditions, setting.attitude),
-            truth_of(one, conditions, coordinates, printed),
+            truth_of(one, conditions, coordinates, physical),
         )
-        begin, at = sample_prior(coordinates, setting, key, truth, printed)
+        begin, at = sample_prior(coordinates, setting, key, truth, physical)
         belief, before, nis = _run_filter(coordinates, noise, begin, at, frames, head, setting)
         # the prior of the bound stands at the truth
-        _, fair = sample_prior(coordinates, setting, None, truth, printed)
+        _, fair = sample_prior(coordinates, setting, None, truth, physical)
         return _outcome(
             coordinates, belief, before, truth, bound(coordinates, noise, fair, truth, frames), nis
         )
@@ -300,22 +300,25 @@ def _outcome(
 ) -> Outcome:
     mean, cov = belief
     error = coordinates.space.minus({**truth.constants, **truth.end}, mean)
-    here, there = coordinates.to_printed(coordinates.constants(mean)), coordinates.to_printed(truth.constants)
+    here, there = (
+        coordinates.to_physical(coordinates.constants(mean)),
+        coordinates.to_physical(truth.constants),
+    )
     first = coordinates.moving.dimension
 
     def printed_sigma(cov: Array, at: Mean) -> Array:
         back = jnp.linalg.inv(coordinates.jacobian(at))
         return jnp.sqrt(jnp.diagonal(back @ cov[first:, first:] @ back.T))
 
-    printed_error = coordinates.printed.minus(there, here)
+    physical_error = coordinates.physical.minus(there, here)
     sigma = printed_sigma(cov, here)
     places = coordinates.space.slices
     null = np.r_[places["log_mass"], places["log_scale"], places["slide"]]
     biases = slice(places["accel_bias"].start, places["gyro_bias"].stop)
     return Outcome(
         nees(error, cov),
-        jnp.max(jnp.abs(printed_error / sigma)),
-        printed_error,
+        jnp.max(jnp.abs(physical_error / sigma)),
+        physical_error,
         sigma,
         printed_sigma(lower_bound, there),
         error[biases],

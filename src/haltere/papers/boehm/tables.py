@@ -72,13 +72,13 @@ def reproduce(runs: int, seed: int = 0, progress: Progress | None = None) -> Rep
     seeds = range(1000 * seed, 1000 * seed + runs)
     progress(f"flying the Hummingbird {runs} times")
     recording = fly(airframe, seeds, conditions)
-    coordinates = describe_vehicle(airframe, "spherical").chart
+    coordinates = describe_vehicle(airframe, "spherical").coordinates
     compared = {}
     for name, setting in schemes(paper_hand_measurements(coordinates)).items():
         progress(f"estimating: {name}")
         compared[name] = estimate(airframe, seeds, setting, conditions, recording, progress)
     series = compared["consistent"]
-    printed = {name: np.asarray(x) for name, x in describe_vehicle(airframe, "spherical").printed.items()}
+    printed = {name: np.asarray(x) for name, x in describe_vehicle(airframe, "spherical").physical.items()}
     tables = [
         PaperTable("Table IV: mean L2 norm of the error", [_l2(series, *row) for row in TABLE_4]),
         PaperTable("Table IV: norm of the mean error", [_mean(series, *row) for row in TABLE_4]),
@@ -146,7 +146,7 @@ def errors_and_bounds(series: Series, block: str, rows: slice) -> tuple[np.ndarr
     if block in ("accel_bias", "gyro_bias"):
         place = slice(0, 3) if block == "accel_bias" else slice(3, 6)
         return np.asarray(o.bias_error[:, place][:, rows]), np.asarray(o.bias_bound[:, place][:, rows])
-    place = series.coordinates.printed.slices[block]
+    place = series.coordinates.physical.slices[block]
     return np.asarray(o.error[:, place][:, rows]), np.asarray(o.bound[:, place][:, rows])
 
 

@@ -18,16 +18,16 @@ VEHICLES = ("hummingbird", "hexa-tilted", "x500", "crazyflie", "hong-tilt-rotor"
 @pytest.mark.parametrize("name", VEHICLES)
 def test_there_and_back(name: str, axes: str) -> None:
     description = described(name, axes)
-    chart, printed = description.chart, description.printed
-    keys = iter(jax.random.split(jax.random.key(1), len(printed)))
+    coordinates, physical = description.coordinates, description.physical
+    keys = iter(jax.random.split(jax.random.key(1), len(physical)))
     there = {
         name: value * (1.0 + 0.05 * jax.random.normal(next(keys), value.shape))
-        for name, value in printed.items()
+        for name, value in physical.items()
     }
-    there["rotor_tilt"] = printed["rotor_tilt"] + 0.05 * jax.random.normal(
-        jax.random.key(2), printed["rotor_tilt"].shape
+    there["rotor_tilt"] = physical["rotor_tilt"] + 0.05 * jax.random.normal(
+        jax.random.key(2), physical["rotor_tilt"].shape
     )
-    back = chart.to_printed(chart.to_coordinates(there))
+    back = coordinates.to_physical(coordinates.to_coordinates(there))
     for key, value in there.items():
         np.testing.assert_allclose(back[key], value, rtol=1e-9, atol=1e-14)
 
@@ -36,13 +36,13 @@ def test_there_and_back(name: str, axes: str) -> None:
 def test_effectiveness_is_the_allocation_matrix_over_inertia(name: str) -> None:
     """Specific force and angular acceleration per squared speed, from `haltere.dynamics` about the centre of mass."""
     description = described(name)
-    coordinates = description.chart.to_coordinates(description.printed)
+    coordinates = description.coordinates.to_coordinates(description.physical)
     compact = Compact.from_model(locked_rotors(Model.from_airframe(with_pose(name))))
     K = np.asarray(compact.allocation)
     torque = (K[3:].T - np.cross(description.com, K[:3].T)) @ description.R_BM
-    inertia = np.asarray(description.printed["inertia"])
+    inertia = np.asarray(description.physical["inertia"])
     np.testing.assert_allclose(coordinates["torque"], torque / inertia, rtol=1e-9, atol=1e-12)
-    mass = float(description.printed["mass"][0])
+    mass = float(description.physical["mass"][0])
     np.testing.assert_allclose(coordinates["force"], K[:3].T @ description.R_BM / mass, rtol=1e-9, atol=1e-15)
 
 

@@ -43,11 +43,11 @@ def vehicle() -> VehicleCore:
 
 def test_sample_by_sample_is_the_whole_flight(vehicle: VehicleCore) -> None:
     flight = hovering()
-    frames = frames_from_flight(flight, vehicle.chart.rotors).frames
+    frames = frames_from_flight(flight, vehicle.coordinates.rotors).frames
     whole = vehicle.estimate(flight)
     belief = vehicle.begin(vehicle.first_state(frames))
-    for k in range(frames.place.shape[0]):
-        belief = vehicle.pose(belief, frames.place[k], frames.wxyz[k])
+    for k in range(frames.position.shape[0]):
+        belief = vehicle.pose(belief, frames.position[k], frames.wxyz[k])
         for j in range(frames.steps.dt.shape[1]):
             if float(frames.steps.dt[k, j]) > 0.0:
                 s = jax.tree.map(lambda x, k=k, j=j: x[k, j], frames.steps)
@@ -67,7 +67,7 @@ def test_standing_still_in_the_air_confirms_the_file(vehicle: VehicleCore) -> No
 
 
 def test_bad_samples_are_skipped_and_the_belief_stays_finite(vehicle: VehicleCore) -> None:
-    frames = frames_from_flight(hovering(), vehicle.chart.rotors).frames
+    frames = frames_from_flight(hovering(), vehicle.coordinates.rotors).frames
     belief = vehicle.begin(vehicle.first_state(frames))
     same = vehicle.pose(belief, jnp.full(3, jnp.nan), jnp.full(4, jnp.inf))
     np.testing.assert_array_equal(same.cov, belief.cov)
@@ -89,7 +89,7 @@ def test_a_flight_with_holes_is_framed(vehicle: VehicleCore) -> None:
     for name, values in (("imu.accel", accel), ("pose.position", position), ("rotors.speed", speed)):
         old = flight[name]
         flight = flight.with_channel(Channel(name, old.time, values, old.unit, old.frame, old.columns))
-    framed = frames_from_flight(flight, vehicle.chart.rotors)
+    framed = frames_from_flight(flight, vehicle.coordinates.rotors)
     assert len(framed.notes) == 2
     assert int(np.sum(~np.asarray(framed.frames.pose_valid[:, 0]))) == 1
     estimate = vehicle.estimate(flight)
@@ -160,7 +160,7 @@ def test_a_sensor_without_stated_noise_is_refused() -> None:
 def test_late_poses_are_used_where_they_were_taken(vehicle: VehicleCore) -> None:
     """Poses in time and poses that come 20 ms late end in the same belief; a wrong order is named and harmless."""
     rng = np.random.default_rng(5)
-    frames = frames_from_flight(hovering(), vehicle.chart.rotors).frames
+    frames = frames_from_flight(hovering(), vehicle.coordinates.rotors).frames
     begin = vehicle.begin(vehicle.first_state(frames))
     prompt, late = OnlineVehicle(vehicle, begin), OnlineVehicle(vehicle, begin)
     waiting = []
@@ -199,5 +199,5 @@ def test_moments_that_no_body_has_are_named(vehicle: VehicleCore) -> None:
     flat = {**mean, "shape": jnp.log(jnp.asarray([0.45, 0.45]))}
     odd = replace(estimate, belief=estimate.belief._replace(mean=flat))
     assert "inertia.zz came out larger than the two others together" in (odd.impossible() or "")
-    moments = np.asarray(odd.printed["inertia"])
+    moments = np.asarray(odd.physical["inertia"])
     assert moments[2] < moments[0] + moments[1]

@@ -46,22 +46,22 @@ def blown():
 @pytest.fixture(scope="module")
 def all_effects():
     description = describe_vehicle(blown(), effects=("drag", "wind", "spin", "lag", "delay"))
-    chart = description.chart
-    mean = {**chart.moving.select(MOVING), **chart.to_coordinates(description.printed)}
-    return description, chart, mean
+    coordinates = description.coordinates
+    mean = {**coordinates.moving.select(MOVING), **coordinates.to_coordinates(description.physical)}
+    return description, coordinates, mean
 
 
 def test_printed_numbers_come_back(all_effects) -> None:
-    description, chart, mean = all_effects
-    back = chart.to_printed(chart.constants(mean))
-    for name, value in description.printed.items():
+    description, coordinates, mean = all_effects
+    back = coordinates.to_physical(coordinates.constants(mean))
+    for name, value in description.physical.items():
         np.testing.assert_allclose(back[name], value, rtol=1e-12, atol=1e-15)
-    assert len(chart.names) == chart.printed.dimension
+    assert len(coordinates.names) == coordinates.physical.dimension
 
 
 def test_air_and_momentum_are_the_simulators(all_effects) -> None:
     """A short step and an IMU reading with drag, wind, spinning rotors that follow a command."""
-    description, chart, mean = all_effects
+    description, coordinates, mean = all_effects
     airframe = blown()
     vehicle = Vehicle.from_airframe(airframe)
     com = jnp.asarray(description.com)
@@ -76,7 +76,7 @@ def test_air_and_momentum_are_the_simulators(all_effects) -> None:
     )
     environment = Environment(jnp.asarray([0.0, 0.0, -9.81]), mean["wind"])
     end, _ = step_vehicle(vehicle, state, command, jnp.zeros(0), environment, dt)
-    later = advance(chart, mean, command, jnp.zeros(4), jnp.asarray(dt))
+    later = advance(coordinates, mean, command, jnp.zeros(4), jnp.asarray(dt))
     np.testing.assert_allclose(later["rates"], end.twist[3:], atol=3e-9)
     np.testing.assert_allclose(later["velocity"] - jnp.cross(later["rates"], com), end.twist[:3], atol=3e-9)
     np.testing.assert_allclose(later["rotor_speed"], end.rotor_rates, rtol=1e-9)
@@ -86,7 +86,7 @@ def test_air_and_momentum_are_the_simulators(all_effects) -> None:
     w, p = mean["rates"], jnp.asarray(airframe.imu[0].position)
     fall = so3.from_wxyz(mean["attitude"]).T @ jnp.asarray([0.0, 0.0, -9.81])
     a = body[:3] + jnp.cross(w, twist[:3]) - fall + jnp.cross(body[3:], p) + jnp.cross(w, jnp.cross(w, p))
-    read = imu_reading(chart, mean, command, jnp.zeros(4))
+    read = imu_reading(coordinates, mean, command, jnp.zeros(4))
     np.testing.assert_allclose(read[:3] - mean["accel_bias"], a, atol=1e-9)
 
 
@@ -95,14 +95,23 @@ def test_without_effects_both_derivatives_are_the_same(axes) -> None:
     """The structured derivative and that of the whole step, with an effect that does nothing at rest."""
     plain = describe_vehicle(from_catalogue("hexa-tilted"), axes)
     wide = describe_vehicle(from_catalogue("hexa-tilted"), axes, ("delay",))
-    speeds, rise, dt = jnp.full(6, 500.0) + 10.0 * jnp.arange(6), jnp.zeros(6), jnp.asarray(0.005)
-    mean = {**plain.chart.moving.select(MOVING), **plain.chart.to_coordinates(plain.printed)}
+    speeds, rotor_accelerations, dt = (
+        jnp.full(6, 500.0) + 10.0 * jnp.arange(6),
+        jnp.zeros(6),
+        jnp.asarray(0.005),
+    )
+    mean = {**plain.coordinates.moving.select(MOVING), **plain.coordinates.to_coordinates(plain.physical)}
     more = {**mean, "delay": jnp.zeros(1)}
-    n = plain.chart.space.dimension
+    n = plain.coordinates.space.dimension
     both = np.r_[0:n, n + 1 : n + 7]
     structured, whole = (
-        jax.jit(lambda m, c=c: (linear_step(m, speeds, dt, c, rise), linear_imu(m, speeds, c, rise)))(m)
-        for m, c in ((mean, plain.chart), (more, wide.chart))
+        jax.jit(
+            lambda m, c=c: (
+                linear_step(m, speeds, dt, c, rotor_accelerations),
+                linear_imu(m, speeds, c, rotor_accelerations),
+            )
+        )(m)
+        for m, c in ((mean, plain.coordinates), (more, wide.coordinates))
     )
     for a, b in zip(structured, whole, strict=True):
         scale = np.max(np.abs(np.asarray(a[1])), axis=0) + 1e-12
@@ -111,10 +120,10 @@ def test_without_effects_both_derivatives_are_the_same(axes) -> None:
 
 
 def test_delay_looks_back(all_effects) -> None:
-    _, chart, mean = all_effects
+    _, coordinates, mean = all_effects
     late = {**mean, "delay": jnp.asarray([0.01])}
-    old = advance(chart, mean, SPEEDS - 0.01 * RISE, RISE, jnp.asarray(0.005))
-    now = advance(chart, late, SPEEDS, RISE, jnp.asarray(0.005))
+    old = advance(coordinates, mean, SPEEDS - 0.01 * RISE, RISE, jnp.asarray(0.005))
+    now = advance(coordinates, late, SPEEDS, RISE, jnp.asarray(0.005))
     for name, value in old.items():
         np.testing.assert_allclose(now[name], value, rtol=1e-12)
 
@@ -123,14 +132,14 @@ def test_momentum_in_the_structured_derivative() -> None:
     """With spinning rotors the derivative through force, torque and momentum is that of the whole step."""
     structured = describe_vehicle(blown(), effects=("spin",))
     whole = describe_vehicle(blown(), effects=("spin", "delay"))
-    chart, dt = structured.chart, jnp.asarray(0.005)
-    mean = {**chart.moving.select(MOVING), **chart.to_coordinates(structured.printed)}
+    coordinates, dt = structured.coordinates, jnp.asarray(0.005)
+    mean = {**coordinates.moving.select(MOVING), **coordinates.to_coordinates(structured.physical)}
     more = {**mean, "delay": jnp.zeros(1)}
-    n = chart.space.dimension
+    n = coordinates.space.dimension
     both = np.r_[0:n, n + 1 : n + 5]
     found = [
         jax.jit(lambda m, c=c: (linear_step(m, SPEEDS, dt, c, RISE), linear_imu(m, SPEEDS, c, RISE)))(m)
-        for m, c in ((mean, chart), (more, whole.chart))
+        for m, c in ((mean, coordinates), (more, whole.coordinates))
     ]
     for a, b in zip(*found, strict=True):
         scale = np.max(np.abs(np.asarray(a[1])), axis=0) + 1e-12

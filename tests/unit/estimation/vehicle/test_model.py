@@ -21,13 +21,13 @@ STEADY = jnp.zeros(4)
 @pytest.fixture(scope="module", params=["sphere", "spherical"])
 def case(request):
     description = describe_vehicle(from_catalogue("hummingbird"), request.param)
-    chart = description.chart
-    away = 0.03 * jax.random.normal(jax.random.key(0), (chart.printed.dimension,))
-    printed = {
+    coordinates = description.coordinates
+    away = 0.03 * jax.random.normal(jax.random.key(0), (coordinates.physical.dimension,))
+    physical = {
         k: v if k in ("pose_rotation", "imu_rotation") else v * 1.01
-        for k, v in chart.printed.plus(description.printed, 1e-2 * away).items()
+        for k, v in coordinates.physical.plus(description.physical, 1e-2 * away).items()
     }
-    return chart, {**turning_vehicle(), **chart.to_coordinates(printed)}
+    return coordinates, {**turning_vehicle(), **coordinates.to_coordinates(physical)}
 
 
 def central(function, sizes):
@@ -38,19 +38,22 @@ def central(function, sizes):
     return ((ahead - behind) / (2.0 * np.asarray(sizes)[:, None])).T
 
 
-def sizes_of(chart, mean):
-    size = np.full(chart.space.dimension + chart.count, 1e-5)
+def sizes_of(coordinates, mean):
+    size = np.full(coordinates.space.dimension + coordinates.count, 1e-5)
     for name in ("torque", "force"):
-        size[chart.space.slices[name]] = 1e-5 * np.max(np.abs(np.asarray(mean[name])))
-    size[-chart.count :] = 1e-2
+        size[coordinates.space.slices[name]] = 1e-5 * np.max(np.abs(np.asarray(mean[name])))
+    size[-coordinates.count :] = 1e-2
     return size
 
 
 def test_step_is_the_simulators(case) -> None:
     """The filter's step and `haltere.simulation.plant` with held speeds, the Hummingbird as its file says."""
     description = describe_vehicle(from_catalogue("hummingbird"))
-    chart, mean = description.chart, {**case[1], **description.chart.to_coordinates(description.printed)}
-    later, _ = linear_step(mean, SPEEDS, jnp.asarray(0.005), chart, STEADY)
+    coordinates, mean = (
+        description.coordinates,
+        {**case[1], **description.coordinates.to_coordinates(description.physical)},
+    )
+    later, _ = linear_step(mean, SPEEDS, jnp.asarray(0.005), coordinates, STEADY)
     vehicle = Vehicle.from_airframe(from_catalogue("hummingbird"))
     rest = State.rest(vehicle.model)
     twist = jnp.concatenate([mean["velocity"], mean["rates"]])
@@ -93,45 +96,47 @@ def test_derivative_beside_the_step_is_that_of_the_plain_map(monkeypatch, extra)
 
 
 def test_derivative_of_the_step(case) -> None:
-    chart, mean = case
-    dt, n = jnp.asarray(0.005), chart.space.dimension
-    later, Phi = jax.jit(lambda m, s: linear_step(m, s, dt, chart, STEADY))(mean, SPEEDS)
+    coordinates, mean = case
+    dt, n = jnp.asarray(0.005), coordinates.space.dimension
+    later, Phi = jax.jit(lambda m, s: linear_step(m, s, dt, coordinates, STEADY))(mean, SPEEDS)
 
     def error(e):
-        there = linear_step(chart.space.plus(mean, e[:n]), SPEEDS + e[n:], dt, chart, STEADY)[0]
-        return chart.dynamic.minus(there, later)
+        there = linear_step(coordinates.space.plus(mean, e[:n]), SPEEDS + e[n:], dt, coordinates, STEADY)[0]
+        return coordinates.dynamic.minus(there, later)
 
-    numeric = central(error, sizes_of(chart, mean))
+    numeric = central(error, sizes_of(coordinates, mean))
     np.testing.assert_allclose(Phi, numeric, rtol=2e-6, atol=2e-8 * np.max(np.abs(numeric)))
 
 
 def test_derivative_of_the_imu(case) -> None:
-    chart, mean = case
-    n = chart.space.dimension
-    _, H = jax.jit(lambda m: linear_imu(m, SPEEDS, chart, STEADY))(mean)
+    coordinates, mean = case
+    n = coordinates.space.dimension
+    _, H = jax.jit(lambda m: linear_imu(m, SPEEDS, coordinates, STEADY))(mean)
 
     def expected(e):
-        return linear_imu(chart.space.plus(mean, e[:n]), SPEEDS + e[n:], chart, STEADY)[0]
+        return linear_imu(coordinates.space.plus(mean, e[:n]), SPEEDS + e[n:], coordinates, STEADY)[0]
 
-    numeric = central(expected, sizes_of(chart, mean))
+    numeric = central(expected, sizes_of(coordinates, mean))
     np.testing.assert_allclose(H, numeric, rtol=2e-6, atol=2e-8 * np.max(np.abs(numeric)))
 
 
 def test_derivative_of_the_pose(case) -> None:
-    chart, mean = case
-    n, moving = chart.space.dimension, chart.moving.dimension
+    coordinates, mean = case
+    n, moving = coordinates.space.dimension, coordinates.moving.dimension
     place = mean["position"] + jnp.asarray([0.05, 0.01, -0.03])
     wxyz = so3.box_plus_wxyz(mean["attitude"], jnp.asarray([0.05, -0.1, 0.02]))
     _, H = linear_pose(mean, place, wxyz, moving)
     numeric = central(
-        lambda e: linear_pose(chart.space.plus(mean, e), place, wxyz, moving)[0], np.full(n, 1e-6)
+        lambda e: linear_pose(coordinates.space.plus(mean, e), place, wxyz, moving)[0], np.full(n, 1e-6)
     )
     np.testing.assert_allclose(-H, numeric[:, : moving + 6], atol=1e-8)
     assert not np.any(numeric[:, moving + 6 :])
 
 
 def test_what_no_flight_shows_carries_exactly_no_information(case) -> None:
-    chart, mean = case
-    null = np.r_[tuple(chart.space.slices[name] for name in ("log_mass", "log_scale", "slide"))]
-    assert not np.any(np.asarray(linear_step(mean, SPEEDS, jnp.asarray(0.005), chart, STEADY)[1])[:, null])
-    assert not np.any(np.asarray(linear_imu(mean, SPEEDS, chart, STEADY)[1])[:, null])
+    coordinates, mean = case
+    null = np.r_[tuple(coordinates.space.slices[name] for name in ("log_mass", "log_scale", "slide"))]
+    assert not np.any(
+        np.asarray(linear_step(mean, SPEEDS, jnp.asarray(0.005), coordinates, STEADY)[1])[:, null]
+    )
+    assert not np.any(np.asarray(linear_imu(mean, SPEEDS, coordinates, STEADY)[1])[:, null])

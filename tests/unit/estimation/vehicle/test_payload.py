@@ -38,10 +38,12 @@ def carrying(airframe, payload):
 
 def away(vehicle, payload):
     """Printed numbers of the filter minus those of the airframe with the payload, in the filter's chart."""
-    found, chart = describe_vehicle(carrying(HUMMINGBIRD, payload)), vehicle.chart
-    axes = found.chart.thrust_axes(found.printed["rotor_tilt"])
-    tilt = jax.vmap(s2.box_minus)(axes, jnp.asarray(chart.axis))
-    return np.asarray(chart.printed.minus(vehicle.description.printed, {**found.printed, "rotor_tilt": tilt}))
+    found, coordinates = describe_vehicle(carrying(HUMMINGBIRD, payload)), vehicle.coordinates
+    axes = found.coordinates.thrust_axes(found.physical["rotor_tilt"])
+    tilt = jax.vmap(s2.box_minus)(axes, jnp.asarray(coordinates.axis))
+    return np.asarray(
+        coordinates.physical.minus(vehicle.description.physical, {**found.physical, "rotor_tilt": tilt})
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,17 +81,17 @@ def test_a_filter_that_is_not_told_starts_wrong():
     told = with_payload(empty, PAYLOAD, np.diag(SIGMA**2))
     assert squared(told, away(told, PAYLOAD + SIGMA)) < 5.0
     assert squared(empty, away(empty, PAYLOAD + SIGMA)) > 500.0
-    mass = told.chart.names.index("mass")
+    mass = told.coordinates.names.index("mass")
     assert abs(away(told, PAYLOAD + SIGMA)[mass]) < 0.04 * abs(away(empty, PAYLOAD + SIGMA)[mass])
 
 
 def test_hand_measurements_are_those_of_the_empty_vehicle():
     empty = VehicleCore.from_airframe(HUMMINGBIRD, hand_measurements={"mass": (0.72, 1e-3)})
     found = with_payload(empty, PAYLOAD, np.diag(SIGMA**2))
-    place = found.chart.names.index("mass")
-    sigma = np.sqrt(np.sum(np.asarray(found.spread)[place] ** 2))
+    place = found.coordinates.names.index("mass")
+    sigma = np.sqrt(np.sum(np.asarray(found.covariance_root)[place] ** 2))
     with_mount_force = 0.72 - 0.004 * (1e-3 / 0.0716) ** 2
-    assert float(found.description.printed["mass"][0]) == pytest.approx(with_mount_force + 0.12, abs=1e-6)
+    assert float(found.description.physical["mass"][0]) == pytest.approx(with_mount_force + 0.12, abs=1e-6)
     assert sigma == pytest.approx(np.hypot(1e-3, 4e-3), rel=1e-3)
     assert found.hand_measurements == ()
 
@@ -101,9 +103,9 @@ def test_an_arm_in_its_pose_feeds_the_filter():
     arm, angle = ArmBelief.from_airframe(airframe), np.deg2rad([45.0, 30.0])
     x = np.concatenate([[0.273, 0.0, 0.0, 0.0, 0.0], arm.mean])
     cov = np.diag(np.full(len(x), 1e-6))
-    payload, spread = payload_in_body(arm, angle, x, cov)
+    payload, covariance_root = payload_in_body(arm, angle, x, cov)
     empty = VehicleCore.from_airframe(detect_changes, uncertainty=0.0, joint_angles=angle)
-    found = with_payload(empty, payload, spread)
+    found = with_payload(empty, payload, covariance_root)
     mass, *com = vehicle_mass_properties(airframe, arm, angle, x, cov)[0]
-    assert float(found.description.printed["mass"][0]) == pytest.approx(mass, rel=1e-9)
+    assert float(found.description.physical["mass"][0]) == pytest.approx(mass, rel=1e-9)
     assert np.allclose(found.description.com, com, atol=1e-7)

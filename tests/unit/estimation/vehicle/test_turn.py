@@ -21,12 +21,12 @@ SPEEDS, RISE = jnp.asarray([430.0, 470.0, 455.0, 500.0]), jnp.zeros(4)
 def case():
     """A Hummingbird with three equal moments, in a fast turn."""
     description = describe_vehicle(from_catalogue("hummingbird"))
-    chart = description.chart
-    printed = {**description.printed, "inertia": jnp.full(3, 0.008)}
-    return chart, {**turning_vehicle(), **chart.to_coordinates(printed)}
+    coordinates = description.coordinates
+    physical = {**description.physical, "inertia": jnp.full(3, 0.008)}
+    return coordinates, {**turning_vehicle(), **coordinates.to_coordinates(physical)}
 
 
-def common(chart, mean):
+def common(coordinates, mean):
     """(n, 3) errors that all axes turned by a small angle make, by differences: written from what the blocks are."""
     R = {"attitude", "pose_rotation", "imu_rotation"}
     columns = []
@@ -41,65 +41,67 @@ def common(chart, mean):
             new[name] = back @ mean[name]
         for name in ("torque", "force"):
             new[name] = mean[name] @ back.T
-        columns.append(chart.space.minus(new, mean) / 1e-6)
+        columns.append(coordinates.space.minus(new, mean) / 1e-6)
     return np.stack(columns, axis=1)
 
 
 def test_no_reading_shows_it(case):
     """With equal moments the direction is hidden from IMU and pose, and a step leads it into itself."""
-    chart, mean = case
-    hidden = common(chart, mean)
-    n = chart.space.dimension
-    _, H = jax.jit(lambda m: linear_imu(m, SPEEDS, chart, RISE))(mean)
+    coordinates, mean = case
+    hidden = common(coordinates, mean)
+    n = coordinates.space.dimension
+    _, H = jax.jit(lambda m: linear_imu(m, SPEEDS, coordinates, RISE))(mean)
     np.testing.assert_allclose(np.asarray(H)[:, :n] @ hidden, 0.0, atol=1e-4)
     wxyz = so3.multiply_wxyz(mean["attitude"], mean["pose_rotation"])
-    _, H, _ = pose_residual(chart, mean, mean["position"], wxyz, jnp.ones(6, bool))
+    _, H, _ = pose_residual(coordinates, mean, mean["position"], wxyz, jnp.ones(6, bool))
     np.testing.assert_allclose(np.asarray(H) @ hidden, 0.0, atol=1e-5)
-    later, Phi = jax.jit(lambda m: linear_step(m, SPEEDS, 0.005, chart, RISE))(mean)
-    after = common(chart, {**mean, **later})
-    np.testing.assert_allclose(np.asarray(Phi)[:, :n] @ hidden, after[: chart.dynamic.dimension], atol=1e-4)
+    later, Phi = jax.jit(lambda m: linear_step(m, SPEEDS, 0.005, coordinates, RISE))(mean)
+    after = common(coordinates, {**mean, **later})
+    np.testing.assert_allclose(
+        np.asarray(Phi)[:, :n] @ hidden, after[: coordinates.dynamic.dimension], atol=1e-4
+    )
 
 
 def test_an_update_leads_it_into_itself(case):
     """A covariance that says nothing but the hidden direction says nothing but the hidden direction afterwards."""
-    chart, mean = case
+    coordinates, mean = case
     rng = np.random.default_rng(1)
-    size = np.full(chart.space.dimension, 1e-2)
+    size = np.full(coordinates.space.dimension, 1e-2)
     for name in ("torque", "force"):
-        size[chart.space.slices[name]] = 1e-2 * np.max(np.abs(np.asarray(mean[name])))
-    size[chart.space.slices["attitude"]] = 0.0  # its own turn is `transported`
-    moved = chart.space.plus(mean, jnp.asarray(size * rng.normal(size=len(size))))
-    before, after = common(chart, mean), common(chart, moved)
-    C = turning(chart, mean, moved)
+        size[coordinates.space.slices[name]] = 1e-2 * np.max(np.abs(np.asarray(mean[name])))
+    size[coordinates.space.slices["attitude"]] = 0.0  # its own turn is `transported`
+    moved = coordinates.space.plus(mean, jnp.asarray(size * rng.normal(size=len(size))))
+    before, after = common(coordinates, mean), common(coordinates, moved)
+    C = turning(coordinates, mean, moved)
     no_gain, no_B = jnp.zeros((len(size), 1)), jnp.zeros((1, len(size)))
-    cov = np.asarray(turned(chart, jnp.asarray(before @ before.T), C, no_gain, no_B))
+    cov = np.asarray(turned(coordinates, jnp.asarray(before @ before.T), C, no_gain, no_B))
     large = np.ones(len(size))  # each block in its own size
     for name in (*VECTORS, *MOUNTINGS):
-        large[chart.space.slices[name]] = np.max(np.abs(before[chart.space.slices[name]]))
+        large[coordinates.space.slices[name]] = np.max(np.abs(before[coordinates.space.slices[name]]))
     unit = np.outer(large, large)
     moved_by = np.abs(after @ after.T - before @ before.T) / unit
     for name in (*VECTORS, *MOUNTINGS):
-        assert np.max(moved_by[chart.space.slices[name]]) > 3e-3, name
+        assert np.max(moved_by[coordinates.space.slices[name]]) > 3e-3, name
     np.testing.assert_allclose(cov / unit, after @ after.T / unit, atol=1e-5)
 
 
 def test_update_and_turn_are_one_product(case):
     """The same as the update of `kalman` and then e + C theta, with rows beyond the state."""
-    chart, mean = case
-    n, rng = chart.space.dimension, np.random.default_rng(2)
+    coordinates, mean = case
+    n, rng = coordinates.space.dimension, np.random.default_rng(2)
     root = rng.normal(size=(n + 4, n + 4))
     cov, H = jnp.asarray(root @ root.T), jnp.asarray(rng.normal(size=(6, n + 4)))
     given = (cov, H, jnp.ones(6), jnp.asarray(rng.normal(size=6)), jnp.asarray(True))
-    moved = chart.space.plus(mean, jnp.asarray(1e-2 * rng.normal(size=n)))
-    C = turning(chart, mean, moved)
+    moved = coordinates.space.plus(mean, jnp.asarray(1e-2 * rng.normal(size=n)))
+    C = turning(coordinates, mean, moved)
     T = np.eye(n + 4)
-    T[:n, chart.space.slices["attitude"]] += np.asarray(C)
+    T[:n, coordinates.space.slices["attitude"]] += np.asarray(C)
     expected = T @ np.asarray(update(*given)[0]) @ T.T
     gain, B = gain_of(*given)
-    np.testing.assert_allclose(turned(chart, cov, C, gain.gain, B), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(turned(coordinates, cov, C, gain.gain, B), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_the_papers_axes_stay_the_papers():
     description = describe_vehicle(from_catalogue("hummingbird"), "spherical")
-    chart, mean = description.chart, description.chart.to_coordinates(description.printed)
-    assert not np.any(np.asarray(turning(chart, mean, mean)))
+    coordinates, mean = description.coordinates, description.coordinates.to_coordinates(description.physical)
+    assert not np.any(np.asarray(turning(coordinates, mean, mean)))
