@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from haltere.cli.app import main
-from haltere.scenarios.throw.throws import ThrowResults, ThrowSettings
+from haltere.scenarios.throw.throws import LaunchSettings, ThrowResults
 
 
 def call(capsys, *words):
@@ -26,7 +26,7 @@ def made(n=3):
 
 
 def test_the_summary_has_the_keys_of_the_contract():
-    said = replace(made(), settings=ThrowSettings(prior_throws=False)).to_dict()
+    said = replace(made(), settings=LaunchSettings(prior_throws=False)).to_dict()
     assert (said["runs"], said["recovered"]) == (3, 2)
     assert (said["noise"], said["prior_throws"]) == ("strong", False)
     for name in ("axis_error_deg", "imu_position_error", "altitude_lost", "latency_error"):

@@ -6,16 +6,16 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.foundation import HaltereError
-from haltere.scenarios.throw.throws import ThrowSettings, throw_vehicles
+from haltere.scenarios.throw.throws import LaunchSettings, throw_vehicles
 
 
 def test_settings_say_what_they_want():
     with pytest.raises(HaltereError, match="mems"):
-        ThrowSettings(noise="loud")
+        LaunchSettings(noise="loud")
     with pytest.raises(HaltereError, match="more than"):
-        ThrowSettings(height=1.0)
+        LaunchSettings(height=1.0)
     with pytest.raises(HaltereError, match="compass"):
-        ThrowSettings(heading="stars")
+        LaunchSettings(heading="stars")
 
 
 def test_vehicles_that_cannot_be_thrown_are_refused():
@@ -50,7 +50,7 @@ def test_parameters_with_strong_noise(quadrotors, name, most):
 @pytest.mark.slow
 def test_the_papers_quadrotor_with_the_noise_of_its_imu(quadrotors):
     found = throw_vehicles(
-        jax.random.key(12), 20, from_catalogue("indiflight-3inch"), ThrowSettings(noise="mems")
+        jax.random.key(12), 20, from_catalogue("indiflight-3inch"), LaunchSettings(noise="mems")
     )
     assert found.recovered.all()
     assert np.quantile(np.degrees(found.axis_error), 0.95) < 0.5
@@ -64,7 +64,7 @@ def test_the_same_key_gives_the_same_throws(quadrotors):
 
 @pytest.mark.slow
 def test_octorotors_lose_no_more_altitude_than_others():
-    found = throw_vehicles(jax.random.key(1), 20, "random-octo", ThrowSettings(height=4.0))
+    found = throw_vehicles(jax.random.key(1), 20, "random-octo", LaunchSettings(height=4.0))
     assert found.recovered.all(), found.causes
     assert np.median(found.altitude_lost) < 0.35
     assert np.median(found.parameters["force"]) < 0.08
@@ -74,13 +74,13 @@ def test_octorotors_lose_no_more_altitude_than_others():
 @pytest.mark.slow
 def test_throws_without_tumbles_before():
     """The place of the IMU comes from the excitation; seven of ten may be asked of it, the tumbles give all."""
-    found = throw_vehicles(jax.random.key(13), 20, settings=ThrowSettings(prior_throws=False))
+    found = throw_vehicles(jax.random.key(13), 20, settings=LaunchSettings(prior_throws=False))
     assert found.recovered.sum() >= 14, found.causes
     assert np.median(found.imu_position_error) < 3e-3
 
 
 @pytest.mark.slow
 def test_throws_with_a_compass():
-    found = throw_vehicles(jax.random.key(14), 20, settings=ThrowSettings(heading="compass"))
+    found = throw_vehicles(jax.random.key(14), 20, settings=LaunchSettings(heading="compass"))
     assert found.recovered.all(), found.causes
     assert np.quantile(found.heading_error, 0.95) < 0.025

@@ -103,7 +103,7 @@ class CampaignCase:
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is told of a batch; `own` holds the parameters of single cases, or nothing."""
+    """What a worker gets of a batch; `own` holds the parameters of single cases, or nothing."""
 
     function: str
     seed: int

@@ -51,7 +51,7 @@ __all__ = [
 
 Progress = Callable[[str], None]
 SHOWN = 5
-"""Failures that are named one by one where a result is printed."""
+"""Failures that are named one by one where a result is shown."""
 
 
 class CampaignInterrupted(KeyboardInterrupt):
@@ -67,7 +67,7 @@ class CampaignResult:
     failures: dict[int, str]
     """Why each other case failed, by its number."""
     noun: ClassVar[str] = "case"
-    """What one case is called where a result is printed."""
+    """What one case is called where a result is shown."""
 
     @property
     def succeeded(self) -> int:
@@ -213,8 +213,10 @@ def _plan(
 class _Run:
     """The batches that are still to do, and what has happened to them."""
 
-    def __init__(self, store: Store, workers: Workers, say: Progress, todo: deque[int], done: int) -> None:
-        self.store, self.workers, self.say, self.todo = store, workers, say, todo
+    def __init__(
+        self, store: Store, workers: Workers, progress: Progress, todo: deque[int], done: int
+    ) -> None:
+        self.store, self.workers, self.progress, self.todo = store, workers, progress, todo
         self.suspects: deque[int] = deque()
         self.deaths: Counter[int] = Counter()
         self.done, self.failed = done, 0
@@ -278,7 +280,7 @@ class _Run:
             for future in flying:  # after an interrupt: an executor that was given goes on otherwise
                 future.cancel()
         if lost:
-            self.say(
+            self.progress(
                 f"a worker died; {len(lost)} {'batch is' if len(lost) == 1 else 'batches are'} run again"
             )
             self.workers.renew()
@@ -298,4 +300,4 @@ class _Run:
         self.failed += len(result.failures)
         self.done += 1
         said = f"{self.done} of {self.store.plan.batches} batches done"
-        self.say(f"{said}, {self.failed} cases failed" if self.failed else said)
+        self.progress(f"{said}, {self.failed} cases failed" if self.failed else said)

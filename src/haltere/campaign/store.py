@@ -177,19 +177,19 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return content
 
 
-def _compare(folder: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def _compare(folder: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     for name in wanted:
-        there, here = found.get(name), wanted[name]
+        there, here = stored.get(name), wanted[name]
         if there == here:
             continue
         if isinstance(there, dict) and isinstance(here, dict):
             inner = next(k for k in sorted({*there, *here}) if there.get(k) != here.get(k))
             name, there, here = f"{name}.{inner}", there.get(inner), here.get(inner)  # noqa: PLW2901
-        told = (
+        difference = (
             f"{name} is {there!r} there and {here!r} here"
             if max(len(repr(there)), len(repr(here))) <= 60
             else f"{name} differs"
         )
         raise CampaignError(
-            f"{folder}: holds another campaign: {told}; give another folder or the same arguments"
+            f"{folder}: holds another campaign: {difference}; give another folder or the same arguments"
         )

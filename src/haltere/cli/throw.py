@@ -63,9 +63,9 @@ def throw(
     what each does and how late rotor speeds arrive, find the thrust axis and fly to a point 5 m above the ground.
     """
     prepare_jax()
-    from haltere.scenarios.throw.throws import ThrowSettings, throw_vehicles
+    from haltere.scenarios.throw.throws import LaunchSettings, throw_vehicles
 
-    settings = ThrowSettings(height, spin, noise.value, heading.value, prior_throws=not no_prior_throws)
+    settings = LaunchSettings(height, spin, noise.value, heading.value, prior_throws=not no_prior_throws)
     with progress(f"throwing {vehicle}: compiling takes a minute") as report:
         result = throw_vehicles(seed, runs, vehicle, settings, report)
     show(result.to_dict(), result.tables, json=json)

@@ -45,7 +45,7 @@ class GeometricController:
     lead: Array
     """() how much faster than by themselves the motors shall answer, see `haltere.control.gains`; 1 is off."""
     rate_limit: Array
-    """(3,) fastest turning towards the wanted attitude, hover axes, rad/s, see `rate_limit`."""
+    """(3,) largest angular rate towards the wanted attitude, hover axes, rad/s, see `rate_limit`."""
     tilt_limit: Array
     """() rad."""
 
@@ -139,7 +139,7 @@ class GeometricController:
 
 
 def rate_limit(vehicle: RigidVehicle, hover: HoverPoint, gains: Gains, lead: Array) -> Array:
-    """(3,) rad/s: a turn that the rate feedback starts and stops with the torques there are at hover.
+    """(3,) rad/s: a rotation that the rate feedback starts and stops with the torques there are at hover.
 
     Faster ones make slow motors swing between their limits: the lead works only while they are inside.
     """

@@ -1,6 +1,6 @@
 """Rotor speeds that change one against the other while the wrench stays: so a weak rotor shows itself.
 
-At hover a rotor that is too strong turns the vehicle exactly as a centre of mass that is moved. The two part when the
+At hover a rotor that is too strong acts on the vehicle exactly as a centre of mass that is moved. The two part when the
 rotors' shares change. With K the rows of the allocation that the controller holds, their sizes made one, a =
 `fraction` of the hover's mean squared speed u_h, and a sine of its own frequency and phase for every rotor i,
 

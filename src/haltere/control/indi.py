@@ -5,8 +5,9 @@ All in IMU axes; d = thrust axis (unit), W = body rate, u = squared rotor speeds
 
     a = kp (p_ref - p) - kv v + ki integral of (p_ref - p) + g,   inside limits                            (1)
 
-The thrust axis is to point along a: with z = R^T a / |a| the turn still to make is theta = angle(d, z) d x z / |d x z|,
-without any heading. Attitude, and the increment that gives the wanted angular acceleration (indices 0: now, filtered):
+The thrust axis is to point along a: with z = R^T a / |a| the rotation still to make, without any heading, is
+theta = angle(d, z) d x z / |d x z|. Attitude, and the increment that gives the wanted angular acceleration (indices 0:
+now, filtered):
 
     W_ref = k_theta theta,   alpha = k_W (W_ref - W)                                                       (2)
     (T + b / (2 w t)) (u - u_0) = alpha - W'_0 + b w'_0,      d^T F u = |a| cos(angle)                     (3)
@@ -16,8 +17,8 @@ t = tau / lead: w_cmd = w + lead (w_ref - w). The poles of (attitude, rate, moto
 
     k_W = 1 / (3 t),   k_theta = 1 / (9 t)                                                                 (4)
 
-`haltere.control.allocation` solves (3) inside the limits of u; turning the thrust axis comes first, then thrust, then
-the turn about it.
+`haltere.control.allocation` solves (3) inside the limits of u; rotating the thrust axis comes first, then thrust, then
+the rotation about it.
 """
 
 from dataclasses import dataclass, replace

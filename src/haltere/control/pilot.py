@@ -31,7 +31,7 @@ def track(
     Args:
         controller: what the pilot knows.
         trajectory: what to fly.
-        motors: how the pilot turns a rotor speed into a command.
+        motors: how the pilot makes a command of a rotor speed.
         joints: (J,) joint angles in rad to command, or a function of time in s.
         period: time between two calls, s.
     """

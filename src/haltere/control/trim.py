@@ -5,13 +5,13 @@ The allocation about the centre of mass, with its hover point, is made anew from
 
     K = K_nominal diag(1 + s),  taken about c,  lifting m g                                               (1)
 
-Only all three together are what the flight has shown: at hover their shares cannot be told apart, their sum can. An
+Only all three together are what the flight has shown: at hover their shares cannot be separated, their sum can. An
 estimate reaches the mixer only if it is finite, sure enough, near enough to the nominal one and leaves the vehicle
 able to hover; otherwise the last good one stays and a `Reason` is raised. The centre that the mixer uses follows the
 estimate no faster than `TrimLimits.speed`.
 
 The estimate is that of the centre-of-gravity filter, which `SelfTrim` runs beside the controller. For a vehicle that
-carries something, `fuse_mass_properties` fuses it with what the servos tell and `trim_of` hands both to the controller.
+carries something, `fuse_mass_properties` fuses it with what the servos tell and `trim_of` gives both to the controller.
 """
 
 from dataclasses import dataclass, field, replace
@@ -72,7 +72,7 @@ class Compensation:
 @pytree
 @dataclass(frozen=True)
 class Trim:
-    """What a controller is told of its vehicle, from whichever estimator."""
+    """What a controller learns of its vehicle, from whichever estimator."""
 
     com: Array
     """(3,) centre of mass, body axes, m."""
@@ -97,7 +97,7 @@ def update_trim(
     Args:
         last: the one before.
         nominal: the vehicle without any estimate.
-        estimate: what the controller is told.
+        estimate: of the vehicle.
         dt: time since the last estimate, s.
         limits: what counts as plausible.
     """
@@ -154,7 +154,7 @@ def fuse_mass_properties(
 
     Args:
         servos: what the servos tell.
-        belief: of the CoG filter, which was not told of it.
+        belief: of the CoG filter, which does not know of it.
         estimate: its estimate.
     """
     mass = np.asarray(estimate.mass)

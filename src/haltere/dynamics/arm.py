@@ -1,4 +1,4 @@
-"""An arm on a base that moves as told: what its joints must carry, and the same as a matrix times inertial parameters.
+"""An arm on a base with given motion: what its joints must carry, and the same as a matrix times inertial parameters.
 
 The base's motion is that of its IMU at the body origin: specific force f, rate w and angular acceleration w'. Seen so,
 gravity is part of f, and with A = (f, w') the inverse dynamics (`haltere.dynamics.solve`) of the arm alone is

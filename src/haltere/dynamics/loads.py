@@ -29,9 +29,9 @@ def rotor_wrenches(
     speed: Array,
     coefficients: tuple[Array, Array] | None = None,
 ) -> Array:
-    """(R, 6) wrenches of the air on turning rotors about the body origin, body axes, force first.
+    """(R, 6) wrenches of the air on spinning rotors about the body origin, body axes, force first.
 
-    With unit thrust axis n, spin sign e = +-1 (the rotor turns about e n), speed w counted in its own direction,
+    With unit thrust axis n, spin sign e = +-1 (the rotor spins about e n), speed w counted in its own direction,
     centre at p, and air-relative velocity v of the centre ([Hong2021] eqs. (41), (42), in the form that holds for
     both signs of w):
 
@@ -48,7 +48,7 @@ def rotor_wrenches(
         wind_B: (3,) velocity of the air, body axes, m/s.
         square: (R,) w|w|, (rad/s)^2.
         speed: (R,) |w|, rad/s.
-        coefficients: (R,) thrust and (R,) drag coefficients in place of the model's.
+        coefficients: (R,) thrust and (R,) drag coefficients instead of the model's.
     """
     rotors = model.rotors
     thrust, drag = coefficients or (rotors.thrust_coefficient, rotors.drag_coefficient)

@@ -25,7 +25,7 @@ BODY = "body"
 
 @dataclass(frozen=True)
 class Level:
-    """The nodes at one depth of the tree, and for each its parent's place in the level above."""
+    """The nodes at one depth of the tree, and for each its parent's index in the level above."""
 
     nodes: tuple[int, ...]
     parents: tuple[int, ...]
@@ -114,7 +114,7 @@ class Rotors:
     axis: Array
     """(R, 3) unit direction of thrust, link axes."""
     spin: Array
-    """(R,) +1 where the rotor turns right-handed about its axis, -1 otherwise."""
+    """(R,) +1 where the rotor spins right-handed about its axis, -1 otherwise."""
     thrust_coefficient: Array
     """(R,) N/(rad/s)^2."""
     drag_coefficient: Array

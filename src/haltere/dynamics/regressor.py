@@ -1,4 +1,4 @@
-"""The equations of motion as a matrix times unknown parameters, and which of those can be told apart.
+"""The equations of motion as a matrix times unknown parameters, and which of those can be separated.
 
     (missing wrench on the body, joint torques, rotor torques) = Y pi + rest                              (1)
 

@@ -128,7 +128,7 @@ def _at_rest(model: Model, angles: Array) -> tuple[Array, Array, Array, Array, A
 
 at_rest = CachedProgram(_at_rest, None, (0, 0, 0, 0, 0), fast_compile=True)
 """Of a model at joint angles (J,) rad: mass, centre of mass (3,), inertia about it (3, 3); of links and rotors the
-places (L + R, 3) and axes (L + R, 3, 3); in body axes, kg, m."""
+positions (L + R, 3) and axes (L + R, 3, 3); in body axes, kg, m."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class RigidVehicle:
     def from_airframe(
         cls, airframe: Airframe, joint_angles: ArrayLike | None = None, gravity: float = GRAVITY
     ) -> Self:
-        """The numbers of an airframe; a rotor without limits turns up to 1.5 times the mean hover speed."""
+        """The numbers of an airframe; a rotor without limits spins up to 1.5 times the mean hover speed."""
         if not airframe.rotors:
             raise VehicleError(
                 f"{airframe.name}: it has no rotor, at least one is expected; add a [[rotors]] table"

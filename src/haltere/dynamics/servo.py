@@ -24,7 +24,7 @@ from haltere.dynamics.solve import ldl_solve
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 
 RIPPLES = 36.0
-"""Periods of the ripple in a turn, n of equation (3): teeth of the last wheel."""
+"""Periods of the ripple in a revolution, n of equation (3): teeth of the last wheel."""
 REFERENCE_LOAD = 0.4
 """t_0 of equation (3), N m: where all exponents agree."""
 STRIBECK = 0.02

@@ -75,7 +75,7 @@ def core_dynamics(
 ) -> Motion:
     """The forward dynamics in still air without wings and drag: what every algebra of `haltere.algebra` can evaluate.
 
-    Only + - * /, sine, cosine and fixed places occur. `square` (R,) is w|w| and `speed` (R,) is |w| of the rotors, in
+    Only + - * /, sine, cosine and fixed indices occur. `square` (R,) is w|w| and `speed` (R,) is |w| of the rotors, in
     (rad/s)^2 and rad/s; `gravity` (3,) in world axes, m/s2.
     """
     nodes = kinematics(model, state)
@@ -121,7 +121,7 @@ def newton_euler(inertia: Array, twist: Array, acceleration: Array, wrench: Arra
 def solve_forward(
     model: Model, nodes: Nodes, drive: Drive, bodies: Array, wrenches: Array, gravity: Array
 ) -> Motion:
-    """Equations (3) and (4); the polynomial core, in which only + - * / and fixed places occur."""
+    """Equations (3) and (4); the polynomial core, in which only + - * / and fixed indices occur."""
     topology = model.topology
     torque_given = _flags(drive, model)
     drive_value = by_node(topology, drive.joints, drive.rotors)
@@ -164,7 +164,7 @@ def _flags(drive: Drive, model: Model) -> Array:
 def _carry(
     J: Array, z: Array, S: Array, b: Array, drive_value: Array, torque_given: Array
 ) -> tuple[Array, Array]:
-    """What a node hands to its parent: equation (3) where `torque_given` is 1, (4) where it is 0."""
+    """What a node passes to its parent: equation (3) where `torque_given` is 1, (4) where it is 0."""
     U = J @ S
     gain = torque_given / (S @ U + (1.0 - torque_given))
     along = gain * (drive_value - S @ z - U @ b) + (1.0 - torque_given) * drive_value

@@ -76,7 +76,7 @@ def parse_state(text: str, model: Model, source: str = "<text>") -> tuple[State,
 
 
 class _Reader:
-    """Turns the entries of one file into arrays; every complaint names the file and the field."""
+    """Makes arrays of the entries of one file; every complaint names the file and the field."""
 
     def __init__(self, source: str, model: Model) -> None:
         self.source = source

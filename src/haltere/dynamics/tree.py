@@ -44,7 +44,7 @@ class Nodes:
 
 
 def take(rows: Array, indices: tuple[int, ...]) -> Array:
-    """The chosen rows of an array, by a constant matrix; no operation where nothing changes place."""
+    """The chosen rows of an array, by a constant matrix; no operation where the order stays."""
     if indices == tuple(range(rows.shape[0])):
         return rows
     chosen = np.zeros((len(indices), rows.shape[0]))
@@ -53,7 +53,7 @@ def take(rows: Array, indices: tuple[int, ...]) -> Array:
 
 
 def put(rows: Array, indices: tuple[int, ...], length: int) -> Array:
-    """The transpose of `take`: rows summed into the places `indices` of an array of zeros."""
+    """The transpose of `take`: rows summed into the rows `indices` of an array of zeros."""
     if indices == tuple(range(length)):
         return rows
     chosen = np.zeros((length, len(indices)))

@@ -10,7 +10,7 @@ With air-relative velocity v of the wing frame in its own axes, V = |v|, dynamic
 so that Q (V, 0, 0) = v: drag opposes the motion, lift and side force do no work. The wrench at V = 0 is zero. Between
 the points of a table the coefficients are linear; beyond its ends they keep the last value.
 
-The coefficients hold for slow turning only. `reduced_rate` = |w| c / (2 V) says how slow; above the wing's
+The coefficients hold for small angular rates only. `reduced_rate` = |w| c / (2 V) says how slow; above the wing's
 `reduced_rate_limit` the model leaves its range (`rate_warnings`).
 """
 
@@ -105,7 +105,7 @@ def _flows(model: Model, state: State, environment: Environment) -> list[tuple[A
 
 
 def rate_warnings(model: Model, state: State, environment: Environment) -> list[str]:
-    """One sentence for each wing that turns too fast in its flow for static coefficients."""
+    """One sentence for each wing that rotates too fast in its flow for static coefficients."""
     sentences = []
     flows = _flows(model, state, environment)
     for link, wing, flow in zip(model.topology.wing_links, model.wings, flows, strict=True):

@@ -1,8 +1,8 @@
-"""An unknown vehicle: a catalogue vehicle changed in every number, flown and identified by what it felt.
+"""An unknown vehicle: a catalogue vehicle changed in every number, flown and identified by what its sensors read.
 
 Nobody but the simulator knows the truth. The controller believes in the catalogue's vehicle and shakes the rotors a
-little, so that each of them is felt. The identification has the IMU, rotor speeds and motor commands, and two things
-from outside: the mass from a scale, and the catalogue's drawing of where the rotors were meant to be.
+little, so that each of them shows. The identification has the IMU, rotor speeds and motor commands, and two things
+from outside: the mass from a scale, and the catalogue's drawing of the nominal rotor positions.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ SCALE = 1e-3
 RELATIVE_CHANGES = {"mass": 0.12, "inertia": 0.1, "thrust": 0.08, "torque": 0.1, "lag": 0.3}
 """Relative changes of the unknown vehicle, evenly distributed to both sides."""
 SHIFT = {"com": 0.004, "rotor": 0.004, "imu": 0.01}
-"""Changes of places, m."""
+"""Changes of positions, m."""
 TILT = 0.03
 """Changes of thrust axes, rad."""
 CURVE, IDLE = 0.55, 90.0
@@ -154,7 +154,7 @@ def fly_figure(vehicle: Airframe, believed: Airframe, seed: int) -> Flight:
 
 @double_precision()
 def truth_of(vehicle: Airframe) -> dict[str, float]:
-    """Every number of the vehicle by the names of a result; places count from the centre of mass."""
+    """Every number of the vehicle by the names of a result; positions count from the centre of mass."""
     subject = DescribedVehicle.from_airframe(vehicle)
     numbers = dict(subject.numbers)
     told = {n: v for n, v in numbers.items() if ".position." not in n and not n.startswith("com.")}

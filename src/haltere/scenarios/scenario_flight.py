@@ -80,15 +80,14 @@ def simulate(
     if seed is not None:
         described = described.model_copy(update={"seed": seed})
         notes = [f"flown with seed {seed}"]
-    say = progress or (lambda _: None)
-    return _fly(described, text, notes, say, controller, memory)
+    return _fly(described, text, notes, progress or (lambda _: None), controller, memory)
 
 
 def _fly(
     scenario: Scenario,
     text: str,
     more_notes: list[str],
-    say: Progress,
+    progress: Progress,
     own: OwnController | None,
     memory: Any,
 ) -> Flight:
@@ -129,9 +128,9 @@ def _fly(
             pilot, first = track(controller, path, vehicle.motors, joints, period=period)
         return fly(vehicle, begin, pilot, first, timing, environment, air, scenario.ground, longest, change)
 
-    say(f"flying {airframe.name} for {scenario.duration:g} s")
+    progress(f"flying {airframe.name} for {scenario.duration:g} s")
     trace = jax.jit(flight)(start, make_gusts(scenario, timing, keys[2]), path, controller)
-    say("reading the sensors")
+    progress("reading the sensors")
     recorded = record(
         airframe, vehicle.model, trace, environment, make_sensing(scenario), keys[3], text, tuple(notes)
     )
@@ -250,15 +249,15 @@ def _without_noise(airframe: Airframe) -> Airframe:
     return airframe.model_copy(update={name: quiet(getattr(airframe, name)) for name in names})
 
 
-def joint_angles(vehicle: Vehicle, given: dict[str, float]) -> Array:
+def joint_angles(vehicle: Vehicle, by_name: dict[str, float]) -> Array:
     """(J,) angles in rad in the order of the model, zero where none is given by name."""
     names = vehicle.model.topology.joint_names
-    for name in given:
+    for name in by_name:
         if name not in names:
             raise ScenarioError(
                 f"joint '{name}': the vehicle has no such moving joint; {closest(name, names)}"
             )
-    return jnp.asarray([given.get(name, 0.0) for name in names], float)
+    return jnp.asarray([by_name.get(name, 0.0) for name in names], float)
 
 
 def plan_flight(

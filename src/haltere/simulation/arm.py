@@ -1,4 +1,4 @@
-"""An arm with servos on a base that moves as told: what its servos report.
+"""An arm with servos on a base with given motion: what its servos report.
 
 Weight, base acceleration and mass matrix come from `haltere.dynamics.arm`, the servos from `haltere.dynamics.servo`.
 What the arm holds is added to the ten inertial parameters of the link that holds it, in shares between 0 and 1 that may
@@ -31,14 +31,14 @@ class ArmDrive:
         force: (T, 3) specific force of the body origin, body axes, m/s2.
         rate: (T, 3) rad/s.
         angular: (T, 3) rad/s2.
-        held: (T,) share of the payload that hangs on the arm, 0 to 1.
+        attached_fraction: (T,) of the payload that hangs on the arm, 0 to 1.
     """
 
     goal: Array
     force: Array
     rate: Array
     angular: Array
-    held: Array
+    attached_fraction: Array
 
 
 @pytree
@@ -70,7 +70,7 @@ def arm_tracer(arm: Arm, period: float = 0.01) -> Tracer:
         servos: Servos, bodies: Array, payload: Array, drive: ArmDrive, start: ServoState
     ) -> tuple[ServoState, ArmTrace]:
         def report(state: ServoState, given: ArmDrive) -> tuple[ServoState, ArmTrace]:
-            now_bodies = bodies.at[arm.link].add(given.held * payload)
+            now_bodies = bodies.at[arm.link].add(given.attached_fraction * payload)
             fixed = split_single((given.force, given.rate, given.angular))
             masses = split_single(now_bodies)
 

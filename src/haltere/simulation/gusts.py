@@ -80,7 +80,7 @@ class Gusts:
 
 
 def along_wind(mean: Array, gusts: Array) -> Array:
-    """(samples, 3) gusts turned from (along, across, up) to world axes; along x where there is no mean wind."""
+    """(samples, 3) gusts rotated from (along, across, up) to world axes; along x where there is no mean wind."""
     heading = jnp.arctan2(mean[1], mean[0])
     c, s = jnp.cos(heading), jnp.sin(heading)
     return jnp.stack(

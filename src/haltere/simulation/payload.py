@@ -4,7 +4,7 @@ A rigid payload is added to the body: with inertial parameters pi (`haltere.dyna
 
     pi_body(t) = pi_body + sum of pi_payload over what is attached at t                                    (1)
 
-A swinging one hangs on a massless cable from a joint that turns freely about two axes: two links more, of which the
+A swinging one hangs on a massless cable from a joint that moves freely about two axes: two links more, of which the
 outer has the payload's mass while it is attached and 1e-9 of it otherwise, so that the equations stay defined. One
 that is released takes its momentum with it; one that is attached moves with the vehicle already, without a blow.
 """

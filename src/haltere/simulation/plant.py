@@ -1,6 +1,6 @@
 """One step of a flying vehicle: rigid bodies, motors and tilt servos together, by the classical Runge-Kutta method.
 
-The targets of motors and servos are held over the step. A servo turns its joint towards the target with a first-order
+The targets of motors and servos are held over the step. A servo moves its joint towards the target with a first-order
 approach whose rate is limited, and reaches that rate with a quarter of its time constant:
 
     q'_ref = clip((q_target - q) / T, +-rate_limit),   q'' = (q'_ref - q') / (T / 4)                     (1)
@@ -105,7 +105,7 @@ def step_vehicle(
     """The state `dt` seconds later, and the motion at the beginning of the step; `link_wrenches` (L, 6) are held.
 
     The physics is evaluated scalar by scalar (`haltere.algebra.soa`): compiled code without small matrices, in which
-    the structural zeros of a known vehicle cost nothing, and which `vmap` turns into whole-batch arithmetic.
+    the structural zeros of a known vehicle cost nothing, and which `vmap` makes whole-batch arithmetic.
     """
     scalars = soa(accelerations_and_slope)
     held = (speed_target, joint_target, environment)

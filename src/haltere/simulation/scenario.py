@@ -78,7 +78,7 @@ class TrajectoryPart(AirframePart):
     kind: Literal[
         "hover", "lissajous", "circle", "step", "waypoints", "chirp", "multisine", "periodic", "throw"
     ] = Field("hover", description="the kind of trajectory")
-    centre: Vector = Field((0.0, 0.0, 2.0), description="centre or place, world, m")
+    centre: Vector = Field((0.0, 0.0, 2.0), description="centre or position, world, m")
     yaw: Number = Field(0.0, description="mean yaw, rad")
     cycles: Four | None = Field(None, description="lissajous: cycles of x, y, z, yaw in the whole time")
     amplitude: Four = Field((1.0, 1.0, 1.0, 1.0), description="of x, y, z (m) and yaw (rad)")
@@ -90,7 +90,7 @@ class TrajectoryPart(AirframePart):
     cosines: tuple[Four, ...] = Field((), description="periodic: the same for cosines, as many as sines")
     offset: Vector = Field((1.0, 0.0, 0.0), description="step, m")
     time: NonNegative = Field(1.0, description="step: when, s")
-    waypoints: tuple[Vector, ...] = Field((), description="places to pass, world, m")
+    waypoints: tuple[Vector, ...] = Field((), description="positions to pass, world, m")
     speed: Positive = Field(1.5, description="waypoints, m/s")
     band_hz: Interval = Field((0.1, 1.0), description="chirp and multisine, Hz")
     velocity: Vector = Field((1.0, 0.0, 4.0), description="throw: at release, world, m/s")
@@ -120,7 +120,7 @@ class PayloadPart(AirframePart):
 
 
 class SweepPart(AirframePart):
-    """A joint that turns to and fro."""
+    """A joint that moves to and fro."""
 
     joint: str = Field(description="name of the joint's link", examples=['joint = "arm"'])
     angles: tuple[Number, Number] = Field(description="from and to, rad", examples=["angles = [-0.7, -2.3]"])

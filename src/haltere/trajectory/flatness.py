@@ -1,4 +1,4 @@
-"""From a reference to the attitude, turning and wrench that fly it: differential flatness for any thrust axis.
+"""From a reference to the attitude, angular rates and wrench that fly it: differential flatness for any thrust axis.
 
 The force on the centre of mass is F = m (a + g e_z). A vehicle that must tilt points its hover axis z_H along
 F; one that can push sideways by up to l = `lateral` newton keeps the reference attitude z_r as long as that
@@ -33,7 +33,7 @@ from haltere.trajectory.reference import Reference, yaw_wxyz
 @pytree
 @dataclass(frozen=True)
 class FlatMotion:
-    """How the vehicle stands and turns when it flies a reference exactly."""
+    """Attitude and angular rates of the vehicle when it flies a reference exactly."""
 
     R_WH: Array
     """(3, 3) hover axes in the world."""

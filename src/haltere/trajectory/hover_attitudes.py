@@ -4,7 +4,7 @@
 
 It is not convex: the force may point anywhere on a sphere. For one direction d it is, with F u = g d instead of
 |F u| = g: a small quadratic program. So (1) is the smallest value of that program over the sphere; local minima are
-found from many starting directions, each by sequential quadratic programming, and told apart by their directions. The
+found from many starting directions, each by sequential quadratic programming, and distinguished by direction. The
 answer is the best of them, `attitudes` are all. A vehicle without any cannot hover. It is the reference for the quick
 `haltere.estimation.throw.thrust_axis`, which leaves the bounds out.
 """
@@ -72,7 +72,7 @@ def hovers(
     W = np.ones(rotors) if weights is None else np.asarray(weights, np.float64)
     N = linalg.null_space(torque / max(float(np.max(np.abs(torque))), 1e-300), rcond=1e-9)
     if N.shape[1] != rotors - 3:
-        return Hovers((), 0, "its rotors do not turn it about three axes")
+        return Hovers((), 0, "its rotors give no torque about all three axes")
     B = force @ N * scale / gravity
     values, vectors = np.linalg.eigh(B @ B.T)
     freedom = int(np.sum(values > 1e-9 * values[-1]))
@@ -97,7 +97,7 @@ def hovers(
             found[near[0]] = new
     found.sort(key=lambda hover: hover.cost)
     if not found:
-        return Hovers((), freedom, "no squared speeds inside the bounds carry its weight without turning it")
+        return Hovers((), freedom, "no squared speeds inside the bounds carry its weight without a torque")
     if len(found) > 1 and found[1].cost < 1.02 * found[0].cost:
         return Hovers(tuple(found), freedom, f"{len(found)} hover attitudes, the best two equally good")
     many = "one hover attitude" if len(found) == 1 else f"{len(found)} hover attitudes, one the best"

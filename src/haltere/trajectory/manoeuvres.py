@@ -49,7 +49,7 @@ def step(
 @pytree
 @dataclass(frozen=True)
 class Chirp(Trajectory):
-    """A sine whose frequency rises evenly, equation (1); columns are x, y, z (m) and yaw (rad).
+    """A sine whose frequency grows evenly, equation (1); columns are x, y, z (m) and yaw (rad).
 
     With f_0, f_1 = `band_hz`, T = `duration`, amplitude A_j = `amplitude` and middle y_0 = `centre`:
 
@@ -90,7 +90,7 @@ def chirp(
 @pytree
 @dataclass(frozen=True)
 class ThrowRelease:
-    """Where, how fast and how a vehicle turns when the hand lets go: an initial condition and no reference."""
+    """Position, attitude and velocities of a vehicle when the hand lets go: an initial condition and no reference."""
 
     position: Array
     """(3,) body origin, world axes, m."""

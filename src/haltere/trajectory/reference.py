@@ -88,7 +88,7 @@ def _at(trajectory: Trajectory, t: ArrayLike) -> Reference:
 
 
 def yaw_wxyz(yaw: Array) -> Array:
-    """(4,) quaternion of a turn by `yaw` (rad) about the world's vertical."""
+    """(4,) quaternion of a rotation by `yaw` (rad) about the world's vertical."""
     zero = jnp.zeros_like(yaw)
     return jnp.stack([jnp.cos(0.5 * yaw), zero, zero, jnp.sin(0.5 * yaw)])
 

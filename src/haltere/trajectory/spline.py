@@ -28,7 +28,7 @@ from haltere.trajectory.reference import ORDER, Trajectory, TrajectoryError
 
 DEGREE = 7
 SHORTEST = 0.3
-"""Least time of a segment by equation (2), s: two waypoints at one place."""
+"""Least time of a segment by equation (2), s: two waypoints at one position."""
 
 
 @pytree

@@ -18,7 +18,7 @@ from haltere.lie import so3
 
 
 def lever_force(rate: Array, slope: Array, p: Array) -> Array:
-    """(3,) what a place p feels beyond the centre, w' x p + w x (w x p), for rate w (3,) and its slope w' (3,)."""
+    """(3,) w' x p + w x (w x p): acceleration of a point p beyond the centre's, rate w (3,) and its slope w' (3,)."""
     w = so3.hat(rate)
     return so3.hat(slope) @ p + w @ (w @ p)
 

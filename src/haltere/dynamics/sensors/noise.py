@@ -1,4 +1,4 @@
-"""Sensor noise from continuous densities, made discrete in this one place.
+"""Sensor noise from continuous densities, made discrete here only.
 
 White noise of density s (unit/sqrt(Hz)) sampled at rate f has the standard deviation s sqrt(f); a bias that walks with
 s_w (unit/sqrt(s)) moves by s_w / sqrt(f) from one sample to the next. A sensor that states a standard deviation per

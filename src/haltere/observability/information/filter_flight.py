@@ -147,7 +147,7 @@ def _with_all(flight: Flight, imu: str, outer: str | None) -> Flight:
 
 
 def _level(vehicle: VehicleCore, frames: Frames) -> Mean:
-    """Level and at rest, turning as the gyroscope says: without pose nothing else shows."""
+    """Level and at rest, with the gyroscope's rates: without pose nothing else shows."""
     R_MI = so3.from_wxyz(vehicle.description.physical["imu_rotation"])
     zero, rates = jnp.zeros(3), R_MI @ jnp.nan_to_num(frames.steps.imu[0, 0, 3:])
     parts = {"position": zero, "velocity": zero, "attitude": jnp.eye(4)[0], "rates": rates}

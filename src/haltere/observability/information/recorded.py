@@ -59,7 +59,7 @@ class ParameterInformation:
     Attributes:
         name: as in files and reports.
         size: its value in the file, or its unit in the vehicle where that is zero, SI.
-        sigma: deviation to expect, SI; None where it cannot be told.
+        sigma: deviation to expect, SI; None where the flight says nothing.
         verdict: `observable`, `weak`, `combination` or `unobservable`.
         missing: the sentence about what it would take; None where it is observable.
     """

@@ -332,7 +332,7 @@ def _blind(arm: PoseGrid) -> tuple[str, ...]:
     return (
         *_grouped(arm, no_mass, "the weight has no lever, the mass does not show"),
         *_grouped(
-            arm, same, "the joints feel the same, mass and position cannot be told apart in this pose alone"
+            arm, same, "the joints feel the same, mass and position cannot be separated in this pose alone"
         ),
     )
 

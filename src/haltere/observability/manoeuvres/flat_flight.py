@@ -4,7 +4,7 @@ The trajectory is periodic, with K harmonics of 1/T on each flat output y_j (x, 
 
     y_j(t) = y_0j + sum_k a_kj sin(2 pi k t / T) + b_kj cos(2 pi k t / T)                                   (1)
 
-From it `haltere.trajectory` gives attitude, turning and wrench, and the least-norm allocation the squared speeds.
+From it `haltere.trajectory` gives attitude, angular rates and wrench, and the least-norm allocation the squared speeds.
 Each limit is a share that must not exceed one: room of the rotors, tilt, speed, the box, the ground.
 """
 
@@ -123,7 +123,7 @@ class Pilot:
 
 
 def _wxyz(R: Array) -> Array:
-    """(4,) quaternion of a rotation that is no half turn about a level axis, smooth in R."""
+    """(4,) quaternion of a rotation that is not by pi about a level axis, smooth in R."""
     w = jnp.sqrt(jnp.maximum(1.0 + jnp.trace(R), 1e-9)) / 2.0
     return jnp.concatenate([w[None], so3.vee(R - R.T) / (4.0 * w)])
 

@@ -39,14 +39,14 @@ class Symmetry:
 
 
 def candidates(vehicle: RationalVehicle, motion: Sequence[Fraction], T: Numbers) -> list[Symmetry]:
-    """All transformations (1) to (4) that the coordinates of the chart T can express.
+    """All transformations (1) to (4) that the error state can express, with its jacobian T.
 
     With factor s, distance d and angle e, m, i, k_f, k_m, r, n as in `haltere.observability.rank.system`:
 
         scale of mass       m, i and all k_f grow by the factor s: forces and torques grow with what they move    (1)
         scale of leverage   i, all r and all k_m grow by s: torques grow with the inertia                         (2)
         slide of rotor j    r_j moves by d n_j: force and torque of a line of action stay the same                (3)
-        turn of the axes    if the two moments across a principal axis are equal, M may turn by e about it, and
+        turn of the axes    if the two moments across a principal axis are equal, M may rotate by e about it, and
                             with it all that is expressed in M                                                    (4)
 
     Each is a candidate: whether it is unobservable for given sensors is decided by the exact observability matrix.
@@ -64,7 +64,7 @@ def candidates(vehicle: RationalVehicle, motion: Sequence[Fraction], T: Numbers)
             what = {"z": "yaw", "y": "pitch", "x": "roll"}[XYZ[axis]]
             text = (
                 f"{what} of the principal axes: {names} are equal, so nothing says how the axes lie about "
-                f"{XYZ[axis]}; velocities, sensors and rotors turn together"
+                f"{XYZ[axis]}; velocities, sensors and rotors rotate together"
             )
             found.append(Symmetry("turn", text, vector, _rotate_axes(axis, n)))
     return found
@@ -142,7 +142,7 @@ def _cross(a: Sequence[Fraction], b: Sequence[Fraction]) -> list[Fraction]:
 def _rotation_vector(
     vehicle: RationalVehicle, z: Sequence[Fraction], axis: int, T: Numbers
 ) -> Numbers | None:
-    """The direction of (4); None where the chart of an axis cannot follow."""
+    """The direction of (4); None where the coordinates of an axis cannot follow."""
     c, vector = vehicle.coordinates, _zero(vehicle)
     unit = exact.identity(3)[axis]
 
@@ -216,8 +216,8 @@ _ABSENT = {
     "state.velocity": "the velocity: nothing measures it",
     "state.attitude": "the attitude in the world: nothing measures it",
     "gravity": "gravity: it does not show in what the sensors read",
-    "rotation": "the rotation of the {0} sensor: nothing that it turns is read",
-    "position": "the place of the {0} sensor: nothing that depends on it is read",
+    "rotation": "the rotation of the {0} sensor: nothing that depends on it is read",
+    "position": "the position of the {0} sensor: nothing that depends on it is read",
     "accel_bias": "the accelerometer's bias: no accelerometer is read",
     "gyro_bias": "the gyroscope's bias: no gyroscope is read",
     "azimuth": "the azimuth of an upright axis: it has none",
@@ -268,7 +268,7 @@ def respecting(
 ) -> list[Direction]:
     """Those directions, and combinations of them, along which the known quantities (m, 37 + 7N) do not change.
 
-    Slides and single entries give way first, so that a scale or a turn keeps its name and says what moves with it.
+    Slides and single entries give way first, so that a scale or a rotation keeps its name and says what moves with it.
     """
     if len(known) == 0 or not directions:
         return list(directions)
@@ -382,17 +382,17 @@ def _members(vehicle: RationalVehicle, vector: Numbers, axes: str) -> tuple[tupl
 
 
 def _remaining(
-    vehicle: RationalVehicle, floating: FloatMatrix, rank: int, found: Sequence[Direction], axes: str
+    vehicle: RationalVehicle, floating: FloatMatrix, rank: int, known: Sequence[Direction], axes: str
 ) -> list[Direction]:
-    """A sparse basis of what the null space has beyond the directions found, in floating-point numbers."""
+    """A sparse basis of what the null space has beyond the known directions, in floating-point numbers."""
     units = np.asarray(vehicle.coordinates.error_units(*vehicle.units()))
     space = floating.null_space(rank) / units[:, None]
-    if found:
-        named = np.stack([exact.floats(d.vector) / units for d in found], axis=1)
+    if known:
+        named = np.stack([exact.floats(d.vector) / units for d in known], axis=1)
         basis = np.linalg.qr(named)[0]
         space = space - basis @ (basis.T @ space)
     left, values, _ = np.linalg.svd(space, full_matrices=False)
-    count = space.shape[1] - len(found)
+    count = space.shape[1] - len(known)
     directions = []
     for column in sparse_basis(left[:, np.argsort(-values)[:count]]).T:
         members = _members(vehicle, column * units, axes)

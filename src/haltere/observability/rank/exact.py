@@ -4,7 +4,7 @@ Squares of quaternions and of complex numbers divided by their norms are of unit
 
     q = p p / |p|^2,   p = (1 + w, x, y, z) of the wanted q;    (c, s) = (a^2 - b^2, 2 a b) / (a^2 + b^2)      (1)
 
-so symmetric vehicles stay exactly symmetric, and turning them to principal axes bends nothing.
+so symmetric vehicles stay exactly symmetric, and rotating them to principal axes bends nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ def decimal(number: float) -> Fraction:
 
 
 def rounded(number: float) -> Fraction:
-    """A rational number of 12 decimal places near a float of order one."""
+    """A rational number of 12 decimals near a float of order one."""
     return Fraction(round(float(number), _DIGITS)).limit_denominator(10**_DIGITS)
 
 
@@ -112,7 +112,7 @@ def tangent(n: Sequence[Fraction]) -> Matrix:
 
 
 def random_rational(rng: np.random.Generator, low: float = 0.5, high: float = 2.0) -> Fraction:
-    """A rational number with six decimal places, uniformly between two bounds."""
+    """A rational number with six decimals, uniformly between two bounds."""
     return Fraction(int(rng.integers(int(low * 10**6), int(high * 10**6))), 10**6)
 
 

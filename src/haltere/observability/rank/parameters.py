@@ -143,13 +143,13 @@ _SMALL = 1e-9
 class HandMeasurementChoices:
     """Measurements that can be made by hand, the easiest first, and what they say about the directions.
 
-    With the unobservable directions as columns D and the rows G of the menu, a set S of measurements restores
+    With the unobservable directions as columns D and the rows G of the choices, a set S of measurements restores
     direction k if
 
         e_k is a combination of the rows of (G D)_S                                                      (2)
 
     and everything together if these rows have full rank. Sets are tried by size up to three; within a size the order
-    of the menu decides, which is that of effort.
+    of the choices decides, which is that of effort.
 
     Attributes:
         names: of the measurements.
@@ -167,7 +167,7 @@ class HandMeasurementChoices:
     def of(
         cls, vehicle: RationalVehicle, parameters: VehicleParameters, directions: Sequence[Direction]
     ) -> "HandMeasurementChoices":
-        """The menu of this vehicle; measurements that say nothing about the directions are left out."""
+        """The choices of this vehicle; measurements that say nothing about the directions are left out."""
         units = np.asarray(vehicle.coordinates.error_units(*vehicle.units()))
         basis = np.stack([exact.floats(d.vector) / units for d in directions], axis=1)
         basis = basis / np.linalg.norm(basis, axis=0)
@@ -240,7 +240,7 @@ class HandMeasurementChoices:
 
 
 def _mask(row: Numbers) -> int:
-    """The places of non-zero entries as bits."""
+    """The indices of non-zero entries as bits."""
     return sum(1 << i for i in np.flatnonzero(row).tolist())
 
 

@@ -36,7 +36,7 @@ from haltere.observability.rank.system import MOTION
 
 @dataclass(frozen=True)
 class RandomMotion:
-    """Where the vehicle is and how its rotors turn: the random part of the analysis.
+    """Where the vehicle is and how its rotors spin: the random part of the analysis.
 
     Attributes:
         motion: (13) moving state at the start, rational, the quaternion of unit length.

@@ -133,7 +133,7 @@ class RationalVehicle:
     def units(self) -> tuple[float, float, float, float]:
         """Mass, length, time and squared rotor speed in which this vehicle's numbers are of order one, SI.
 
-        With the rotors' mean distance L and the mean moment J, the time is that in which the weight at L turns the
+        With the rotors' mean distance L and the mean moment J, the time is that in which the weight at L rotates the
         vehicle by about one radian, sqrt(J / (m g L)); the squared speed is that of hovering.
         """
         n = len(self.spin)

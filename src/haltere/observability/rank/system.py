@@ -243,10 +243,10 @@ def program(rotors: int) -> Program:
 
 
 def slope_rows() -> range:
-    """Places of the slope among the results."""
+    """Indices of the slope among the results."""
     return range(MOTION)
 
 
 def output_rows() -> range:
-    """Places of the outputs among the results."""
+    """Indices of the outputs among the results."""
     return range(MOTION, MOTION + OUTPUTS)

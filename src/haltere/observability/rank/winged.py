@@ -6,7 +6,7 @@ the same Runge-Kutta steps, so that P is the exact derivative of the discrete fl
 
     x' = f(x, p, u),   P' = f_x P + f_p,   rows  y_x P(t_j) + y_p                                          (1)
 
-Wings and drag are known and keep their place in the principal axes; the unknowns are those of the rigid body.
+Wings and drag are known and keep their position in the principal axes; the unknowns are those of the rigid body.
 """
 
 from collections.abc import Callable

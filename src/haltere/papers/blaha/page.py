@@ -28,7 +28,7 @@ from haltere.report import theme
 from haltere.report.page import Page, Picture, Section, Table
 from haltere.scenarios.throw.case import NOISES, RATE, TICK, Launch, SensorNoise
 from haltere.scenarios.throw.chain import HAND_SECONDS, POSITION_SIGMA, launch
-from haltere.scenarios.throw.throws import ThrowSettings, case_of, tumble_knowledge
+from haltere.scenarios.throw.throws import LaunchSettings, case_of, tumble_knowledge
 from haltere.scenarios.throw.vehicles import ThrownVehicle, same_vehicles, template
 
 
@@ -58,12 +58,12 @@ class ThrowTrace:
 
 
 @double_precision()
-def trace_throw(airframe: Airframe, seed: int = 0, settings: ThrowSettings | None = None) -> ThrowTrace:
+def trace_throw(airframe: Airframe, seed: int = 0, settings: LaunchSettings | None = None) -> ThrowTrace:
     """Throw the vehicle of a file once and watch it learn.
 
     At every position (100 Hz) the sums are solved anew, as if the excitation ended there.
     """
-    chosen = settings or ThrowSettings(noise="mems")
+    chosen = settings or LaunchSettings(noise="mems")
     rotors = len(airframe.rotors)
     key = jax.random.key(seed)
     vehicles = same_vehicles(airframe, 1)

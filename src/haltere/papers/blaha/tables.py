@@ -17,7 +17,7 @@ from haltere.airframe import from_catalogue
 from haltere.foundation.arrays import Array, double_precision
 from haltere.papers.blaha.timings import axis_cost, throw_rows
 from haltere.papers.tables import PaperRow, Progress, Reproduction, named_tables, silent
-from haltere.scenarios.throw.throws import ThrowResults, ThrowSettings, throw_vehicles
+from haltere.scenarios.throw.throws import LaunchSettings, ThrowResults, throw_vehicles
 from haltere.scenarios.throw.tumbles import tumble_runs
 
 MOST_TUMBLES = 100
@@ -72,20 +72,20 @@ def tumble_rows(key: Array, runs: int) -> list[PaperRow]:
 def throw_all(key: Array, runs: int, progress: Progress) -> dict[str, ThrowResults]:
     """The series of throws; one compilation for each number of rotors."""
     quad, hexa = from_catalogue("indiflight-3inch"), from_catalogue("hexa-tilted")
-    cases: dict[str, tuple[Any, ThrowSettings]] = {
-        "paper's quadrotor, MEMS": (quad, ThrowSettings(noise="mems")),
-        "paper's quadrotor, strong": (quad, ThrowSettings(noise="strong")),
-        "random quadrotors, MEMS": ("random-quad", ThrowSettings(noise="mems")),
-        "random quadrotors, strong": ("random-quad", ThrowSettings(noise="strong")),
-        "random quadrotors from 2.5 m, strong": ("random-quad", ThrowSettings(height=2.5)),
+    cases: dict[str, tuple[Any, LaunchSettings]] = {
+        "paper's quadrotor, MEMS": (quad, LaunchSettings(noise="mems")),
+        "paper's quadrotor, strong": (quad, LaunchSettings(noise="strong")),
+        "random quadrotors, MEMS": ("random-quad", LaunchSettings(noise="mems")),
+        "random quadrotors, strong": ("random-quad", LaunchSettings(noise="strong")),
+        "random quadrotors from 2.5 m, strong": ("random-quad", LaunchSettings(height=2.5)),
         "random quadrotors with 15 rad/s from 4 m, strong": (
             "random-quad",
-            ThrowSettings(height=4.0, spin=15.0),
+            LaunchSettings(height=4.0, spin=15.0),
         ),
-        "tilted hexarotor, no noise": (hexa, ThrowSettings(height=4.0, noise="none")),
-        "tilted hexarotor, MEMS": (hexa, ThrowSettings(height=4.0, noise="mems")),
-        "random hexarotors from 4 m, strong": ("random-hexa", ThrowSettings(height=4.0)),
-        "random octorotors from 4 m, strong": ("random-octo", ThrowSettings(height=4.0)),
+        "tilted hexarotor, no noise": (hexa, LaunchSettings(height=4.0, noise="none")),
+        "tilted hexarotor, MEMS": (hexa, LaunchSettings(height=4.0, noise="mems")),
+        "random hexarotors from 4 m, strong": ("random-hexa", LaunchSettings(height=4.0)),
+        "random octorotors from 4 m, strong": ("random-octo", LaunchSettings(height=4.0)),
     }
     found = {}
     for number, (name, (vehicle, settings)) in enumerate(cases.items()):

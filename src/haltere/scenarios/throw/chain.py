@@ -3,7 +3,7 @@
 It gets gyro, accelerometer, rotor speeds (2 kHz, late by up to 2 ms) and positions (100 Hz), never its attitude. Two
 parts, each one scan over the positions with a scan over the samples of the IMU inside:
 
-    launch   hand, release noticed, motors excited in turn, effectiveness and heading learnt
+    launch   hand, release noticed, motors excited one after the other, effectiveness and heading learnt
     hover    thrust axis, attitude by incremental inversion, position; thrust is allocated at 500 Hz
 
 The plant is equation (1) of `haltere.dynamics.rigid`, by the midpoint rule at 2 kHz; motors follow (3) of

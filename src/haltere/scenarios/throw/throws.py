@@ -50,14 +50,14 @@ SHOWN = 20
 
 
 @dataclass(frozen=True)
-class ThrowSettings:
+class LaunchSettings:
     """How the vehicles are thrown.
 
     Attributes:
         height: of the apex of a free throw above the ground, m.
         spin: largest component of the spin at release, rad/s.
         noise: of the sensors.
-        heading: "track" (from the positions) or "compass" (a sensor with 0.01 rad; IMU turned about axes in the
+        heading: "track" (from the positions) or "compass" (a sensor with 0.01 rad; IMU rotated about axes in the
             xy plane of the thrust frame, as in [Blaha2024]).
         goal: (3,) setpoint, m; z above the ground.
         prior_throws: whether two tumbles gave the position of the IMU and the shape of the inertia before.
@@ -104,7 +104,7 @@ class ThrowResults:
     """rad/s, the largest rate on one axis of the gyro during the excitation."""
     vehicle: str = "random-quad"
     """Kind or name of the vehicles."""
-    settings: ThrowSettings = field(default_factory=ThrowSettings)
+    settings: LaunchSettings = field(default_factory=LaunchSettings)
 
     @property
     def statistics(self) -> dict[str, dict[str, float]]:
@@ -170,7 +170,7 @@ def throw_vehicles(
     key: Array | int,
     runs: int,
     vehicle: str | PathLike[str] | Airframe = "random-quad",
-    settings: ThrowSettings | None = None,
+    settings: LaunchSettings | None = None,
     progress: Progress | None = None,
 ) -> ThrowResults:
     """Throw unknown vehicles and see whether they hover six seconds later.
@@ -185,7 +185,7 @@ def throw_vehicles(
     Raises:
         HaltereError: the vehicle is not known, or cannot be thrown.
     """
-    chosen, talk = settings or ThrowSettings(), progress or (lambda _: None)
+    chosen, talk = settings or LaunchSettings(), progress or (lambda _: None)
     key = jax.random.key(key) if isinstance(key, int) else key
     name = vehicle.name if isinstance(vehicle, Airframe) else fspath(vehicle)
     airframe = None if name in KINDS else _described(vehicle)
@@ -223,7 +223,7 @@ def _described(vehicle: str | PathLike[str] | Airframe) -> Airframe:
 
 
 def tumble_knowledge(
-    vehicles: ThrownVehicle, count: int, settings: ThrowSettings, key: Array
+    vehicles: ThrownVehicle, count: int, settings: LaunchSettings, key: Array
 ) -> tuple[Array, Array]:
     """Positions (n, 3) and shapes (n, 3, 3) as tumbles gave them to the first `count` vehicles; not the others."""
     width = vehicles.imu_position.shape[0]

@@ -1,12 +1,12 @@
 """Vehicles to throw: drawn at random with inertias that a body can have, or from an airframe file.
 
 A random vehicle is a template with m rotors whose numbers are drawn: mass 0.3 to 0.6 kg; rotors around the centre at
-65 to 110 mm, each off its place by up to a fifth; thrust axes tilted by 3 degrees (one sigma; hexa- and octorotors 6);
-thrust to weight 3 to 5; strengths of single rotors within 10 %; torque ratio 8 to 14 mm; motors of 15 to 35 ms, curve
-0.3 to 0.7, idle at 10 %; rotor inertia 0.6e-6 to 1.2e-6 kg m2; mass spread with radii of gyration of 28 to 40 mm along
-x and y and 12 to 28 mm along z, principal axes turned by 5 degrees (one sigma). Those that cannot hover with all rotors
-between 4 and 60 % of their largest squared speed are drawn again: they would have to be reported and not flown. The IMU
-sits 10 mm off per axis (one sigma) and is turned at random.
+65 to 110 mm, each off its nominal position by up to a fifth; thrust axes tilted by 3 degrees (one sigma; hexa- and
+octorotors 6); thrust to weight 3 to 5; strengths of single rotors within 10 %; torque ratio 8 to 14 mm; motors of 15
+to 35 ms, curve 0.3 to 0.7, idle at 10 %; rotor inertia 0.6e-6 to 1.2e-6 kg m2; mass spread with radii of gyration of
+28 to 40 mm along x and y and 12 to 28 mm along z, principal axes rotated by 5 degrees (one sigma). Those that cannot
+hover with all rotors between 4 and 60 % of their largest squared speed are drawn again: they would have to be
+reported and not flown. The IMU sits 10 mm off per axis (one sigma) and is rotated at random.
 """
 
 from dataclasses import dataclass, replace
@@ -84,7 +84,7 @@ def random_vehicles(key: Array, count: int, rotors: int = 4, plane: bool = False
         key: random key.
         count: how many.
         rotors: of each.
-        plane: turn the IMU about axes in the xy plane of the thrust frame only, as [Blaha2024] does.
+        plane: rotate the IMU about axes in the xy plane of the thrust frame only, as [Blaha2024] does.
     """
     model, motors = template(rotors)
 
