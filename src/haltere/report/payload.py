@@ -38,7 +38,7 @@ class PayloadPage:
     time: Numbers
     mass: Numbers
     sigma: Numbers
-    is_held: Numbers
+    stale: Numbers
     estimate: PayloadEstimate
     events: Sequence[PayloadEvent]
     findings: Sequence[Finding]
@@ -109,7 +109,7 @@ def mass_chart(content: PayloadPage, height: int = 320) -> go.Figure:
     half = WIDE * content.sigma
     low, high = 1000.0 * (content.mass - half), 1000.0 * (content.mass + half)
     charts.band(figure, content.time, low, high, "95 %")
-    for start, end in _spans(content.time, content.is_held & np.isfinite(content.mass)):
+    for start, end in _spans(content.time, content.stale & np.isfinite(content.mass)):
         charts.shade(figure, start, end)
     for event in content.events:
         line = {"color": theme.MUTED, "width": 1, "dash": "dot"}
