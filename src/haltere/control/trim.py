@@ -24,7 +24,7 @@ from haltere.control.controller import GeometricController
 from haltere.dynamics.rigid import RigidVehicle
 from haltere.estimation.cog.belief import MASS, THRUST, CogBelief, CogEstimate, CogReading
 from haltere.estimation.cog.core import CogCore
-from haltere.estimation.cog.payload import TOLD, as_told
+from haltere.estimation.cog.payload import MASS_AND_OFFSET, to_state
 from haltere.estimation.cog.settings import Reason
 from haltere.estimation.payload.fusion import MassSource, VehicleMassProperties, centre_filter, fuse
 from haltere.foundation.arrays import Array, ArrayLike, pytree
@@ -178,8 +178,8 @@ def trim_of(cog: CogCore, belief: CogBelief, value: Array, cov: Array) -> Trim:
 
     with nominal mass m and centre c_0. The allocation is then K diag(1 + s) about c, lifting M g.
     """
-    at, mean, P = jnp.asarray(TOLD), belief.mean, belief.cov
-    away = jnp.linalg.solve(P[at][:, at], as_told(cog, belief, value) - mean[at])
+    at, mean, P = jnp.asarray(MASS_AND_OFFSET), belief.mean, belief.cov
+    away = jnp.linalg.solve(P[at][:, at], to_state(cog, belief, value) - mean[at])
     thrust = mean[THRUST] + P[THRUST][:, at] @ away
     return Trim(value[1:], jnp.sqrt(jnp.max(jnp.diagonal(cov)[1:3])), value[0], thrust)
 

@@ -11,11 +11,11 @@ from haltere.airframe import from_catalogue
 from haltere.control.trim import fuse_mass_properties, trim_of
 from haltere.estimation.cog.belief import FIXED, MASS, OFFSET, THRUST
 from haltere.estimation.cog.core import CogCore
-from haltere.estimation.cog.payload import TOLD, gripped, told, under_load
-from haltere.estimation.cog.vehicle import answer
+from haltere.estimation.cog.payload import MASS_AND_OFFSET, open_for_payload, under_load, with_mass_properties
+from haltere.estimation.cog.vehicle import predicted_response
 from haltere.estimation.payload.fusion import MassSource
 
-AT = np.asarray(TOLD)
+AT = np.asarray(MASS_AND_OFFSET)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def in_words(cog, belief, mass, com):
 def test_what_is_told_is_a_reading_like_any_other(cog, belief):
     """Against the information form: the sum of both, for modes that are alike."""
     value, cov = np.asarray([0.8, 3e-3, 0.0, -5e-3]), np.diag(np.square([0.01, 1e-3, 1e-3, 1e-3]))
-    found = jax.jit(told, static_argnums=())(cog, belief, value, cov)
+    found = jax.jit(with_mass_properties, static_argnums=())(cog, belief, value, cov)
     slope = np.eye(4)
     slope[0, 0] = -float(cog.numbers.vehicle.mass) / 0.8**2
     H = np.eye(FIXED + 4)[AT]
@@ -61,7 +61,7 @@ def test_a_grip_opens_mass_and_centre_together(cog, belief):
     """Draws of what may be gripped, joined by hand, are spread as the covariance says; the means stay."""
     rng = np.random.default_rng(5)
     expected, sigma = np.asarray([0.1, 0.05, 0.0, -0.1]), np.asarray([0.005, 1e-3, 1e-3, 1e-3])
-    found = gripped(cog, belief, expected, np.diag(sigma**2))
+    found = open_for_payload(cog, belief, expected, np.diag(sigma**2))
     mass = float(cog.numbers.vehicle.mass) / (1.0 + float(belief.mean[MASS]))
     com = np.asarray(belief.nominal + belief.mean[OFFSET])
     draws = []
@@ -82,9 +82,9 @@ def test_a_load_that_weakens_the_rotors_looks_like_another_mass(cog, belief):
 
     def felt(size):
         x = belief.mean + size * step
-        return answer(cog.numbers, jnp.zeros(3), x[OFFSET], x[MASS], jnp.zeros(3), x[THRUST], speeds, still)[
-            1
-        ]
+        return predicted_response(
+            cog.numbers, jnp.zeros(3), x[OFFSET], x[MASS], jnp.zeros(3), x[THRUST], speeds, still
+        )[1]
 
     assert np.sqrt(added[MASS, MASS]) == pytest.approx(0.01 * 0.95)
     assert np.allclose(felt(0.01), felt(0.0), atol=2e-3)
@@ -95,7 +95,7 @@ def test_thrust_follows_mass_and_centre(cog, belief):
     """The rotors' thrust is what the filter would say if it were told of mass and centre without doubt."""
     value = np.asarray([0.75, 1e-3, -2e-3, 1e-3])
     trim = trim_of(cog, belief, jnp.asarray(value), jnp.eye(4) * 1e-6)
-    sure = told(cog, belief, value, 1e-16 * np.eye(4))
+    sure = with_mass_properties(cog, belief, value, 1e-16 * np.eye(4))
     assert np.allclose(trim.thrust, sure.mean[THRUST], atol=1e-7)
     assert np.allclose(np.concatenate([[trim.mass], trim.com]), value)
     assert float(trim.sigma) == pytest.approx(1e-3)

@@ -8,8 +8,8 @@ With T = `period`, B the probability of each change of mode, and for each mode j
     gain K_j from gyroscope and accelerometer; its rows of offset and velocity are cut along the thrust    (3)
     p_j ~ (sum_i B_ij p_i) N(innovation; 0, S_j)                                                           (4)
 
-All modes share one linearisation (`LinearResponse`) of `haltere.estimation.cog.vehicle.answer` at the mean over the
-modes. The cut gain is used in Joseph form, so the covariance stays honest.
+All modes share one linearisation (`LinearResponse`) of `haltere.estimation.cog.vehicle.predicted_response` at the mean
+over the modes. The cut gain is used in Joseph form, so the covariance stays honest.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from haltere.algebra import join_single, soa, split_single
 from haltere.estimation.cog.belief import MASS, OFFSET, RATE, SPEED, THRUST, TORQUE, CogBelief
 from haltere.estimation.cog.settings import CogSettings
-from haltere.estimation.cog.vehicle import CogNumbers, answer
+from haltere.estimation.cog.vehicle import CogNumbers, predicted_response
 from haltere.foundation.arrays import Array, pytree
 
 LEAST_WEIGHT = 1e-6
@@ -42,7 +42,7 @@ class Bank:
 @pytree
 @dataclass(frozen=True)
 class LinearResponse:
-    """`answer` near a mean: angular acceleration, then specific force at the IMU, body axes."""
+    """`predicted_response` near a mean: angular acceleration, then specific force at the IMU, body axes."""
 
     mean: Array
     """(n,) where it touches."""
@@ -62,7 +62,7 @@ class LinearResponse:
 
     @property
     def level(self) -> Array:
-        """(6,) `answer` of the zero state by this line."""
+        """(6,) `predicted_response` of the zero state by this line."""
         return self.value - self.slope @ self.mean
 
 
@@ -73,7 +73,7 @@ class CogPrediction:
 
     before: CogBelief
     """Kept where the correction is not finite."""
-    line: LinearResponse
+    response: LinearResponse
     """Along which the modes moved; the reading is compared with it."""
     free: Array
     """() whether the offset may change along the thrust."""
@@ -85,7 +85,7 @@ class Innovation:
 
     H: Array
     """(6, n) slope of the reading by the state; zero rows for what is left out."""
-    innovation: Array
+    residual: Array
     """(3, 6) zero for what is left out."""
     S: Array
     """(3, 6, 6) its covariance; the identity for what is left out."""
@@ -93,7 +93,7 @@ class Innovation:
     """(6,) variance of the sensors; zero for what is left out."""
 
 
-def line_at(numbers: CogNumbers, mean: Array, speeds: Array, speed_rates: Array) -> LinearResponse:
+def linear_response_at(numbers: CogNumbers, mean: Array, speeds: Array, speed_rates: Array) -> LinearResponse:
     """The line at a mean (n,) with rotor speeds (R,) rad/s and their rates (R,) rad/s2."""
     value, slope, by_speed = linearised(numbers, mean, speeds, speed_rates)
     push = (numbers.vehicle.allocation[:3] * (1.0 + mean[THRUST])) @ speeds**2
@@ -113,7 +113,7 @@ def mixed(bank: Bank, settings: CogSettings) -> Bank:
 
 def predicted(
     bank: Bank,
-    line: LinearResponse,
+    response: LinearResponse,
     settings: CogSettings,
     lever: Array,
     rate_noise: Array,
@@ -124,7 +124,7 @@ def predicted(
 
     Args:
         bank: after `mixed`.
-        line: at its mean.
+        response: at its mean.
         settings: of the filter.
         lever: () of the vehicle, m.
         rate_noise: (3, 3) covariance that one period adds to the rate, (rad/s)^2.
@@ -132,39 +132,39 @@ def predicted(
         free: () whether the offset may walk along the thrust.
     """
     s, T, n = settings, settings.period, bank.means.shape[1]
-    across = line.across
+    across = response.across
     moving = jnp.asarray([0.0, 1.0, 0.0])
     keep = jnp.exp(-T / jnp.asarray([0.2, s.speed_memory, 0.2]))
     fade = jnp.exp(-T / s.torque_memory)
-    F = jnp.eye(n).at[RATE].add(T * line.slope[:3]).at[TORQUE, TORQUE].multiply(fade)
+    F = jnp.eye(n).at[RATE].add(T * response.slope[:3]).at[TORQUE, TORQUE].multiply(fade)
     F = jnp.tile(F, (3, 1, 1)).at[:, OFFSET, SPEED].add(moving[:, None, None] * T * across)
     F = F.at[:, SPEED, SPEED].multiply(keep[:, None, None])
     walks = jnp.asarray([s.still_walk, s.still_walk, s.jump_walk]) * lever
     along = jnp.where(free, (s.along_walk * lever) ** 2, 0.0)
-    walk = walks[:, None, None] ** 2 * across + along * jnp.outer(line.axis, line.axis)
+    walk = walks[:, None, None] ** 2 * across + along * jnp.outer(response.axis, response.axis)
     stirred = jnp.where(moving > 0.0, T * s.speed_walk**2, (1.0 - keep**2) * s.first_speed**2) * lever**2
     Q = jnp.zeros((3, n, n)).at[:, RATE, RATE].set(rate_noise)
     Q = Q.at[:, OFFSET, OFFSET].set(T * walk).at[:, SPEED, SPEED].set(stirred[:, None, None] * across)
     Q = Q.at[:, MASS, MASS].set(T * jnp.asarray([s.mass_walk, s.mass_walk, s.mass_jump]) ** 2)
     Q = Q.at[:, TORQUE, TORQUE].set((1.0 - fade**2) * torque_cov)
-    means = jnp.einsum("jkl,jl->jk", F, bank.means).at[:, RATE].add(T * line.level[:3])
+    means = jnp.einsum("jkl,jl->jk", F, bank.means).at[:, RATE].add(T * response.level[:3])
     return replace(bank, means=means, covs=F @ bank.covs @ jnp.swapaxes(F, 1, 2) + Q)
 
 
-def corrected(bank: Bank, sight: Innovation, cut: Array, across: Array) -> Bank:
+def corrected(bank: Bank, innovation: Innovation, cut: Array, across: Array) -> Bank:
     """Equations (3) and (4); `cut` and `across` (3, 3) multiply the rows of offset and velocity in the gain."""
-    H, n = sight.H, bank.means.shape[1]
-    L = jnp.linalg.cholesky(sight.S)
+    H, n = innovation.H, bank.means.shape[1]
+    L = jnp.linalg.cholesky(innovation.S)
     white = jax.vmap(lambda low, v: jax.scipy.linalg.solve_triangular(low, v, lower=True))(
-        L, sight.innovation
+        L, innovation.residual
     )
     gain = jnp.swapaxes(
         jax.vmap(lambda low, HP: jax.scipy.linalg.cho_solve((low, True), HP))(L, H @ bank.covs), 1, 2
     )
     gain = gain.at[:, OFFSET].set(cut @ gain[:, OFFSET]).at[:, SPEED].set(across @ gain[:, SPEED])
-    means = bank.means + jnp.einsum("jkl,jl->jk", gain, sight.innovation)
+    means = bank.means + jnp.einsum("jkl,jl->jk", gain, innovation.residual)
     rest = jnp.eye(n) - gain @ H
-    covs = rest @ bank.covs @ jnp.swapaxes(rest, 1, 2) + (gain * sight.sigma2) @ jnp.swapaxes(gain, 1, 2)
+    covs = rest @ bank.covs @ jnp.swapaxes(rest, 1, 2) + (gain * innovation.sigma2) @ jnp.swapaxes(gain, 1, 2)
     score = -0.5 * jnp.sum(white**2, axis=1) - jnp.sum(jnp.log(jnp.diagonal(L, 0, 1, 2)), axis=1)
     weights = bank.weights * jnp.exp(score - jnp.max(score))
     weights = jnp.maximum(weights / jnp.sum(weights), LEAST_WEIGHT)
@@ -174,14 +174,14 @@ def corrected(bank: Bank, sight: Innovation, cut: Array, across: Array) -> Bank:
 def linearised(
     numbers: CogNumbers, x: Array, speeds: Array, speed_rates: Array
 ) -> tuple[Array, Array, Array]:
-    """`answer` (6,), angular acceleration first, its slope by the state (6, 13 + R), and of the first by speeds (3, R).
+    """`predicted_response` (6,), its slope by the state (6, 13 + R), and that of the first three by speeds (3, R).
 
     Evaluated scalar by scalar (`haltere.algebra.soa`).
     """
 
     def both(x: Array, w: Array, rates: Array, numbers: CogNumbers) -> Array:
         parts = (x[RATE], x[OFFSET], x[MASS], x[TORQUE], x[THRUST])
-        return jnp.concatenate(answer(numbers, *parts, w, rates))
+        return jnp.concatenate(predicted_response(numbers, *parts, w, rates))
 
     def all_three(x: Array, w: Array, rates: Array, numbers: CogNumbers) -> tuple[Array, Array, Array]:
         by_state, by_speed = jax.jacfwd(both, (0, 1))(x, w, rates, numbers)

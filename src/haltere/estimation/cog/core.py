@@ -29,7 +29,7 @@ from haltere.estimation.cog.bank import (
     Innovation,
     LinearResponse,
     corrected,
-    line_at,
+    linear_response_at,
     mixed,
     predicted,
     unit,
@@ -89,7 +89,9 @@ class CogCore:
         )
         cov = jnp.diag(sigma**2).at[TORQUE, TORQUE].set(self._torque_cov(axis))
         mean = jnp.zeros(FIXED + R).at[OFFSET].set(jnp.broadcast_to(jnp.asarray(offset, float), (3,)))
-        start = jnp.zeros(len(Mode)).at[Mode.STILL].set(0.9).at[Mode.MOVING].set(0.05).at[Mode.JUMP].set(0.05)
+        start = (
+            jnp.zeros(len(Mode)).at[Mode.AT_REST].set(0.9).at[Mode.MOVING].set(0.05).at[Mode.JUMP].set(0.05)
+        )
         return CogBelief(
             means=jnp.tile(mean, (len(Mode), 1)),
             covs=jnp.tile(cov, (len(Mode), 1, 1)),
@@ -111,9 +113,9 @@ class CogCore:
         numbers = self._at_angles(reading.joint_angles)
         speeds, speed_var, speed_rates, raised = self._speeds(belief, reading)
         middle = 0.5 * (belief.speeds + speeds)
-        bank, line, information, free = self._predicted(numbers, belief, middle, speed_rates, speed_var)
+        bank, response, information, free = self._predicted(numbers, belief, middle, speed_rates, speed_var)
         now = replace(belief, information=information, counts=belief.counts + raised)
-        later = self._corrected(numbers, now, reading, bank, line, free)
+        later = self._corrected(numbers, now, reading, bank, response, free)
         later = replace(later, speeds=speeds, speed_var=speed_var, nominal=numbers.vehicle.com)
         return self._finite(later, belief)
 
@@ -127,7 +129,7 @@ class CogCore:
         numbers = self._at_angles(joint_angles)
         w, speed_var, speed_rates, raised = self._speeds(before, reading)
         middle = 0.5 * (before.speeds + w)
-        bank, line, information, free = self._predicted(numbers, before, middle, speed_rates, speed_var)
+        bank, response, information, free = self._predicted(numbers, before, middle, speed_rates, speed_var)
         later = replace(
             before,
             means=bank.means,
@@ -137,10 +139,10 @@ class CogCore:
             speed_var=speed_var,
             information=information,
             nominal=numbers.vehicle.com,
-            axis=line.axis,
+            axis=response.axis,
             counts=before.counts + raised,
         )
-        return replace(self._finite(later, before), prediction=CogPrediction(before, line, free))
+        return replace(self._finite(later, before), prediction=CogPrediction(before, response, free))
 
     def correct(self, belief: CogBelief, gyro: Array, accel: Array) -> CogBelief:
         """The belief after the IMU reading (3,), (3,) that follows a prediction.
@@ -152,16 +154,16 @@ class CogCore:
             raise CogError(
                 "a correction follows a prediction; call predict first, with rotor speeds or commands"
             )
-        before, line, free = belief.prediction.before, belief.prediction.line, belief.prediction.free
+        before, response, free = belief.prediction.before, belief.prediction.response, belief.prediction.free
         now = replace(belief, prediction=None)
         reading = CogReading(gyro, accel, now.speeds, now.speeds)
         bank = Bank(now.means, now.covs, now.weights)
-        return self._finite(self._corrected(self.numbers, now, reading, bank, line, free), before)
+        return self._finite(self._corrected(self.numbers, now, reading, bank, response, free), before)
 
     def _at_angles(self, angles: Array | None) -> CogNumbers:
         if angles is not None:
             angles = jnp.where(jnp.all(jnp.isfinite(angles)), angles, jnp.zeros_like(angles))
-        return self.numbers.posed(angles)
+        return self.numbers.at_joint_angles(angles)
 
     def _finite(self, later: CogBelief, before: CogBelief) -> CogBelief:
         """The later belief if it is finite, else the one before, which counts that."""
@@ -235,15 +237,15 @@ class CogCore:
         suffices.
         """
         s, T, lever = self.settings, self.settings.period, numbers.vehicle.lever
-        line = line_at(numbers, belief.mean, speeds, speed_rates)
+        response = linear_response_at(numbers, belief.mean, speeds, speed_rates)
         noise = belief.noise * s.torque_noise**2 * T * jnp.eye(3)
-        noise = noise + T**2 * (line.by_speed * speed_var) @ line.by_speed.T
+        noise = noise + T**2 * (response.by_speed * speed_var) @ response.by_speed.T
         information = belief.information * jnp.exp(-T / s.excitation_memory)
-        information = information + self._along(numbers, line, noise)
+        information = information + self._along(numbers, response, noise)
         free = information > (s.excitation * lever) ** -2
         bank = mixed(Bank(belief.means, belief.covs, belief.weights), s)
-        bank = predicted(bank, line, s, lever, noise, self._torque_cov(line.axis), free)
-        return bank, line, information, free
+        bank = predicted(bank, response, s, lever, noise, self._torque_cov(response.axis), free)
+        return bank, response, information, free
 
     def _corrected(
         self,
@@ -251,15 +253,15 @@ class CogCore:
         belief: CogBelief,
         reading: CogReading,
         bank: Bank,
-        line: LinearResponse,
+        response: LinearResponse,
         free: Array,
     ) -> CogBelief:
         """The belief after gyroscope and accelerometer."""
         s = self.settings
-        sight, streaks, lost = self._seen(numbers, bank, line, reading, belief.streaks)
-        across = line.across
-        bank = corrected(bank, sight, jnp.where(free, jnp.eye(3), across), across)
-        e = bank.weights @ (sight.innovation[:, :3] / jnp.sqrt(jnp.diagonal(sight.S, 0, 1, 2)[:, :3]))
+        innovation, streaks, lost = self._seen(numbers, bank, response, reading, belief.streaks)
+        across = response.across
+        bank = corrected(bank, innovation, jnp.where(free, jnp.eye(3), across), across)
+        e = bank.weights @ (innovation.residual[:, :3] / jnp.sqrt(jnp.diagonal(innovation.S, 0, 1, 2)[:, :3]))
         return replace(
             belief,
             means=bank.means,
@@ -268,27 +270,27 @@ class CogCore:
             noise=jnp.clip(belief.noise * jnp.exp(s.noise_gain * (e @ belief.innovation)), *s.noise_range),
             innovation=e,
             streaks=streaks,
-            axis=line.axis,
+            axis=response.axis,
             counts=belief.counts + lost,
         )
 
-    def _along(self, numbers: CogNumbers, line: LinearResponse, noise: Array) -> Array:
+    def _along(self, numbers: CogNumbers, response: LinearResponse, noise: Array) -> Array:
         """() what one tick tells of the offset along the thrust, 1/m2."""
-        seen = line.slope[3:, OFFSET] @ line.axis
-        turned = self.settings.period * line.slope[:3, OFFSET] @ line.axis
+        seen = response.slope[3:, OFFSET] @ response.axis
+        turned = self.settings.period * response.slope[:3, OFFSET] @ response.axis
         doubt = noise + numbers.sigma_gyro**2 * jnp.eye(3)
         fresh: Array = seen @ seen / numbers.sigma_accel**2 + turned @ jnp.linalg.solve(doubt, turned)
         return fresh
 
     def _seen(
-        self, numbers: CogNumbers, bank: Bank, line: LinearResponse, reading: CogReading, streaks: Array
+        self, numbers: CogNumbers, bank: Bank, response: LinearResponse, reading: CogReading, streaks: Array
     ) -> tuple[Innovation, Array, Array]:
         """The reading without what is missing or absurd, outliers in a row (2,), and the reasons raised."""
         s, n = self.settings, bank.means.shape[1]
         body = numbers.imu_rotation
         read = jnp.concatenate([body @ reading.gyro, body @ reading.accel])
-        H = jnp.concatenate([jnp.eye(3, n), line.slope[3:]])
-        level = jnp.concatenate([jnp.zeros(3), line.level[3:]])
+        H = jnp.concatenate([jnp.eye(3, n), response.slope[3:]])
+        level = jnp.concatenate([jnp.zeros(3), response.level[3:]])
         there = jnp.isfinite(read).reshape(2, 3).all(axis=1)
         y = jnp.where(jnp.repeat(there, 3), read, 0.0) - bank.means @ H.T - level
         sigma2 = jnp.repeat(jnp.stack([numbers.sigma_gyro, numbers.sigma_accel]) ** 2, 3)
@@ -298,7 +300,7 @@ class CogCore:
         odd = far & (streaks < s.patience)
         longer = jnp.where(far, jnp.minimum(streaks + 1, 2 * s.patience), 0)
         used = jnp.repeat(there & ~odd, 3)
-        sight = Innovation(
+        innovation = Innovation(
             jnp.where(used[:, None], H, 0.0),
             jnp.where(used, y, 0.0),
             jnp.where(used[:, None] & used[None, :], S, jnp.eye(6)),
@@ -312,4 +314,4 @@ class CogCore:
             (Reason.ACCEL_OUTLIER, odd[1]),
         ):
             lost = lost.at[reason].set(one.astype(int))
-        return sight, jnp.where(there, longer, streaks), lost
+        return innovation, jnp.where(there, longer, streaks), lost

@@ -29,26 +29,26 @@ from haltere.estimation.cog.belief import MASS, OFFSET, THRUST, CogBelief
 from haltere.estimation.cog.core import CogCore
 from haltere.foundation.arrays import Array, ArrayLike
 
-TOLD = (MASS, *range(OFFSET.start, OFFSET.stop))
+MASS_AND_OFFSET = (MASS, *range(OFFSET.start, OFFSET.stop))
 """Of the filter's state, what mass and centre of mass are: (mu, offset)."""
 THRUST_CHANGE = 0.005
 """Relative deviation by which the rotors' strength may differ between the empty vehicle and the loaded one."""
 
 
-def as_told(filter_: CogCore, belief: CogBelief, value: Array) -> Array:
+def to_state(filter_: CogCore, belief: CogBelief, value: Array) -> Array:
     """(4,) z of equation (1) from mass (kg) and centre of mass (m, body axes) (4,)."""
     return jnp.concatenate([filter_.numbers.vehicle.mass / value[:1] - 1.0, value[1:] - belief.nominal])
 
 
-def told(filter_: CogCore, belief: CogBelief, value: ArrayLike, cov: ArrayLike) -> CogBelief:
-    """The belief with mass (kg) and centre of mass (m, body axes) (4,) told, and their covariance (4, 4); JAX."""
-    given, at = jnp.asarray(value, float), jnp.asarray(TOLD)
-    D = jax.jacfwd(lambda v: as_told(filter_, belief, v))(given)
+def with_mass_properties(filter_: CogCore, belief: CogBelief, value: ArrayLike, cov: ArrayLike) -> CogBelief:
+    """The belief corrected by mass (kg) and centre of mass (m, body axes) (4,) with covariance (4, 4); JAX."""
+    given, at = jnp.asarray(value, float), jnp.asarray(MASS_AND_OFFSET)
+    D = jax.jacfwd(lambda v: to_state(filter_, belief, v))(given)
     R = D @ jnp.asarray(cov, float) @ D.T
     H = jnp.eye(belief.means.shape[1])[at]
 
     def one(mean: Array, P: Array) -> tuple[Array, Array, Array]:
-        away = as_told(filter_, belief, given) - mean[at]
+        away = to_state(filter_, belief, given) - mean[at]
         S = H @ P @ H.T + R
         K = jnp.linalg.solve(S, H @ P).T
         rest = jnp.eye(len(mean)) - K @ H
@@ -60,7 +60,7 @@ def told(filter_: CogCore, belief: CogBelief, value: ArrayLike, cov: ArrayLike) 
     return replace(belief, means=means, covs=covs, weights=weights / jnp.sum(weights))
 
 
-def gripped(filter_: CogCore, belief: CogBelief, payload: ArrayLike, cov: ArrayLike) -> CogBelief:
+def open_for_payload(filter_: CogCore, belief: CogBelief, payload: ArrayLike, cov: ArrayLike) -> CogBelief:
     """The belief of a vehicle that grips or lets go something; the means stay; JAX.
 
     While the gripper closes it may be called at every tick, with that tick's share of the covariance.
@@ -71,13 +71,13 @@ def gripped(filter_: CogCore, belief: CogBelief, payload: ArrayLike, cov: ArrayL
         payload: (4,) mass that is expected, kg, and its place, body axes, m.
         cov: (4, 4) of it.
     """
-    expected, at = jnp.asarray(payload, float), jnp.asarray(TOLD)
+    expected, at = jnp.asarray(payload, float), jnp.asarray(MASS_AND_OFFSET)
     com, mass = belief.nominal + belief.mean[OFFSET], filter_.numbers.vehicle.mass / (1.0 + belief.mean[MASS])
 
     def after(held: Array) -> Array:
         total = mass + held[0]
         moved = com + held[0] / total * (held[1:] - com)
-        return as_told(filter_, belief, jnp.concatenate([total[None], moved]))
+        return to_state(filter_, belief, jnp.concatenate([total[None], moved]))
 
     G = jax.jacfwd(after)(expected)
     opened = belief.covs.at[:, at[:, None], at].add(G @ jnp.asarray(cov, float) @ G.T)

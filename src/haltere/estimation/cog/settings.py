@@ -11,7 +11,7 @@ from enum import IntEnum
 class Mode(IntEnum):
     """How the centre of gravity may move; the filter weighs the three against each other at every tick."""
 
-    STILL = 0
+    AT_REST = 0
     """It rests: long memory, quiet."""
     MOVING = 1
     """It travels at a slowly changing velocity: no lag on a sweep."""

@@ -100,7 +100,7 @@ class CogNumbers:
         """Number of rotors."""
         return int(self.lag.shape[0])
 
-    def posed(self, joint_angles: Array | None) -> "CogNumbers":
+    def at_joint_angles(self, joint_angles: Array | None) -> "CogNumbers":
         """The numbers with the joints at other angles (J,) rad; the same where none move or none are given."""
         if self.model is None or joint_angles is None:
             return self
@@ -114,7 +114,7 @@ class CogNumbers:
         return jnp.sqrt(jnp.maximum(hover_point(self.vehicle).command, 0.0))
 
 
-def answer(
+def predicted_response(
     numbers: CogNumbers,
     rate: Array,
     offset: Array,

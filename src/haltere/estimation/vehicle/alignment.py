@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
 
-APART = 0.3
+SPACING = 0.3
 """s between the positions of a second difference: shorter ones see noise, longer ones the gyro's drift."""
 SECONDS = 5.0
 """How much of the flight is used."""
@@ -56,7 +56,7 @@ def first_attitude(
     turn = Rotation.align_vectors(seen, felt)[0]
     turned = turn.apply(felt)
     # Neighbouring triples share samples: about one in a whole span is independent.
-    independent = max((stamps[-1] - stamps[0]) / (2.0 * APART), 1.0)
+    independent = max((stamps[-1] - stamps[0]) / (2.0 * SPACING), 1.0)
     variance = np.mean((seen - turned) ** 2) * len(seen) / independent
     # Of horizontal accelerations: noise of one of the two does not pass for motion.
     told = float(np.sum(seen[:, :2] * turned[:, :2]))
@@ -69,14 +69,14 @@ def first_attitude(
 
 
 def _triples(stamps: Floats) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Indices (n,) of positions that lie `APART` from each other."""
+    """Indices (n,) of positions that lie `SPACING` from each other."""
     middle = np.arange(len(stamps))
-    first = np.searchsorted(stamps, stamps - APART)
-    last = np.searchsorted(stamps, stamps + APART)
+    first = np.searchsorted(stamps, stamps - SPACING)
+    last = np.searchsorted(stamps, stamps + SPACING)
     whole = (first > 0) & (last < len(stamps)) & (last > middle) & (first < middle)
     if np.sum(whole) < 3:
         raise AlignmentError(
-            f"got {len(stamps)} positions in the first {SECONDS:g} s, too few in {4 * APART:g} s to find an attitude; "
+            f"got {len(stamps)} positions in the first {SECONDS:g} s, too few in {4 * SPACING:g} s to find an attitude; "
             "give first_attitude, or a longer flight"
         )
     return first[whole], middle[whole], last[whole]

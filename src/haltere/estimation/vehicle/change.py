@@ -18,7 +18,7 @@ from haltere.estimation.vehicle.coordinates import VehicleCoordinates
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
 
-PLACES = ("pose_position", "imu_position", "rotor_position")
+POSITIONS = ("pose_position", "imu_position", "rotor_position")
 
 
 def change_spread(coordinates: VehicleCoordinates, mean: Mean, change: Array) -> Array:
@@ -32,7 +32,7 @@ def change_spread(coordinates: VehicleCoordinates, mean: Mean, change: Array) ->
     physical = coordinates.to_physical(coordinates.constants(mean))
     rows = {block.name: jnp.zeros((block.size, 7)) for block in coordinates.physical.blocks}
     rows["mass"] = rows["mass"].at[:, 0].set(change[0] * physical["mass"])
-    for name in PLACES:
+    for name in POSITIONS:
         points = rows[name].shape[0] // 3
         rows[name] = rows[name].at[:, 1:4].set(jnp.tile(-change[1] * jnp.eye(3), (points, 1)))
     rows["inertia"] = rows["inertia"].at[:, 4:].set(change[2] * jnp.diag(physical["inertia"]))

@@ -99,7 +99,7 @@ def spin_answer(coordinates: VehicleCoordinates, mean: Mean) -> Array:
     return -momenta / jnp.concatenate([jnp.exp(mean["shape"]), jnp.ones(1)])
 
 
-def against_fall(body: BodyInStep, wxyz: Array, twist: Array) -> Array:
+def proper_acceleration(body: BodyInStep, wxyz: Array, twist: Array) -> Array:
     """(6,) spatial acceleration against free fall, body axes."""
     v, w = twist[:3], twist[3:]
     air = v - so3.from_wxyz(wxyz).T @ body.wind
@@ -119,7 +119,7 @@ def _slope(body: BodyInStep, state: Array) -> Array:
     fall = jnp.concatenate([R.T @ body.gravity, jnp.zeros(3)])
     spin = jnp.concatenate([jnp.zeros(1), twist[3:]])
     turn = 0.5 * so3.multiply_wxyz(wxyz, spin)
-    return jnp.concatenate([R @ twist[:3], turn, against_fall(body, wxyz, twist) + fall])
+    return jnp.concatenate([R @ twist[:3], turn, proper_acceleration(body, wxyz, twist) + fall])
 
 
 def runge_kutta(slope: Callable[[Array], Array], state: Array, dt: Array) -> Array:
@@ -137,20 +137,20 @@ def normalised(state: Array) -> Array:
     return jnp.concatenate([state[:3], wxyz / jnp.sqrt(wxyz @ wxyz), state[7:]])
 
 
-def driven(
-    coordinates: VehicleCoordinates, mean: Mean, given: Array, rotor_accelerations: Array
+def delayed_speeds(
+    coordinates: VehicleCoordinates, mean: Mean, reported: Array, rotor_accelerations: Array
 ) -> tuple[Array, Array]:
     """The speeds (N,) that act and their accelerations (N,), after the delay of equation (5)."""
     if "delay" in coordinates.effects:
-        return given - mean["delay"][0] * rotor_accelerations, rotor_accelerations
-    return given, rotor_accelerations
+        return reported - mean["delay"][0] * rotor_accelerations, rotor_accelerations
+    return reported, rotor_accelerations
 
 
 def advance(
-    coordinates: VehicleCoordinates, mean: Mean, given: Array, rotor_accelerations: Array, dt: Array
+    coordinates: VehicleCoordinates, mean: Mean, reported: Array, rotor_accelerations: Array, dt: Array
 ) -> Mean:
     """The dynamic blocks `dt` seconds later, with the given speeds (N,) and accelerations (N,)."""
-    speeds, rotor_accelerations = driven(coordinates, mean, given, rotor_accelerations)
+    speeds, rotor_accelerations = delayed_speeds(coordinates, mean, reported, rotor_accelerations)
     later: Mean = {}
     if "lag" in coordinates.effects:
         now, T = mean["rotor_speed"], jnp.exp(mean["log_time_constant"][0])
@@ -166,29 +166,29 @@ def advance(
 
 
 def imu_reading(
-    coordinates: VehicleCoordinates, mean: Mean, given: Array, rotor_accelerations: Array
+    coordinates: VehicleCoordinates, mean: Mean, reported: Array, rotor_accelerations: Array
 ) -> Array:
     """(6,) specific force and rate that the IMU reads at the beginning of a step."""
-    speeds, rotor_accelerations = driven(coordinates, mean, given, rotor_accelerations)
+    speeds, rotor_accelerations = delayed_speeds(coordinates, mean, reported, rotor_accelerations)
     if "lag" in coordinates.effects:
         rotor_accelerations = (speeds - mean["rotor_speed"]) / jnp.exp(mean["log_time_constant"][0])
         speeds = mean["rotor_speed"]
     twist = jnp.concatenate([mean["velocity"], mean["rates"]])
-    A = against_fall(body_of(coordinates, mean, speeds, rotor_accelerations), mean["attitude"], twist)
+    A = proper_acceleration(body_of(coordinates, mean, speeds, rotor_accelerations), mean["attitude"], twist)
     R_MI = so3.from_wxyz(mean["imu_rotation"])
     bias = jnp.concatenate([mean["accel_bias"], mean["gyro_bias"]])
     return jnp.concatenate(specific_force_at(A, twist, R_MI, mean["imu_position"])) + bias
 
 
 def linear_advance_of(
-    coordinates: VehicleCoordinates, mean: Mean, given: Array, rotor_accelerations: Array, dt: Array
+    coordinates: VehicleCoordinates, mean: Mean, reported: Array, rotor_accelerations: Array, dt: Array
 ) -> tuple[Mean, Array]:
     """`advance`, and the derivative of its errors (d, n + N) by those of the state and of the given speeds."""
-    end, n = advance(coordinates, mean, given, rotor_accelerations, dt), coordinates.space.dimension
+    end, n = advance(coordinates, mean, reported, rotor_accelerations, dt), coordinates.space.dimension
 
     def moved(e: Array) -> Array:
         there = advance(
-            coordinates, coordinates.space.plus(mean, e[:n]), given + e[n:], rotor_accelerations, dt
+            coordinates, coordinates.space.plus(mean, e[:n]), reported + e[n:], rotor_accelerations, dt
         )
         return coordinates.dynamic.minus(there, end)
 
@@ -196,17 +196,19 @@ def linear_advance_of(
 
 
 def linear_reading_of(
-    coordinates: VehicleCoordinates, mean: Mean, given: Array, rotor_accelerations: Array
+    coordinates: VehicleCoordinates, mean: Mean, reported: Array, rotor_accelerations: Array
 ) -> tuple[Array, Array]:
     """`imu_reading`, and its derivative (6, n + N)."""
     n = coordinates.space.dimension
 
     def moved(e: Array) -> Array:
         return imu_reading(
-            coordinates, coordinates.space.plus(mean, e[:n]), given + e[n:], rotor_accelerations
+            coordinates, coordinates.space.plus(mean, e[:n]), reported + e[n:], rotor_accelerations
         )
 
-    return imu_reading(coordinates, mean, given, rotor_accelerations), _slopes(moved, n + coordinates.count)
+    return imu_reading(coordinates, mean, reported, rotor_accelerations), _slopes(
+        moved, n + coordinates.count
+    )
 
 
 def _slopes(function: Any, width: int) -> Array:

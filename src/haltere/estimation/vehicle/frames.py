@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import jax
 import numpy as np
 
-from haltere.estimation.vehicle.rising import rising
+from haltere.estimation.vehicle.rotor_acceleration import smooth_differences
 from haltere.estimation.vehicle.steps import Frames, Steps
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
@@ -86,7 +86,7 @@ def frames_from_flight(
         speeds = np.nan_to_num(speeds[good])
     held = 0.5 * (speeds[:-1] + speeds[1:])
     dt = np.diff(clock) / SECOND
-    differences, unsure = rising(speeds)
+    differences, unsure = smooth_differences(speeds)
     rotor_accelerations = differences / np.where(dt > 0.0, dt, np.inf)[:, None]
     finite = np.isfinite(readings).all(axis=1)
     if not finite.all():

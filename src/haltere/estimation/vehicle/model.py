@@ -62,10 +62,10 @@ class Effort(NamedTuple):
 def acceleration(shape: Array, wxyz: Array, twist: Array, gravity: Array, effort: Effort) -> Array:
     """(6,) derivative of the twist, equation (2); shape (2,) = (a1, a2), gravity (3,) in world axes."""
     fall = jnp.concatenate([so3.from_wxyz(wxyz).T @ gravity, jnp.zeros(3)])
-    return against_fall(shape, twist, effort) + fall
+    return proper_acceleration(shape, twist, effort) + fall
 
 
-def against_fall(shape: Array, twist: Array, effort: Effort) -> Array:
+def proper_acceleration(shape: Array, twist: Array, effort: Effort) -> Array:
     """(6,) spatial acceleration against free fall, body axes."""
     ratios = jnp.concatenate([jnp.exp(shape), jnp.ones(1)])
     inertia = jnp.diag(jnp.concatenate([jnp.ones(3), ratios]))
@@ -109,20 +109,20 @@ def linear_advance(state: Array, constants: Array, dt: Array) -> tuple[Array, Ar
     def stage(k: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         change, dchange, total, dtotal, state, errors, constants, dt = carry
         ahead, weight = (dt * jnp.asarray(column)[k] for column in zip(*STAGES, strict=True))
-        change, A = scalars(_linear_slope, state + ahead * change, constants)
+        change, A = scalarize(_linear_slope, state + ahead * change, constants)
         by_constants = jnp.concatenate([jnp.zeros((13, 9)), A[:, 10:]], axis=1)
         dchange = product(A[:, :10], (errors + ahead * dchange)[3:]) + by_constants
         return change, dchange, total + weight * change, dtotal + weight * dchange, *carry[4:]
 
     def kernel(state: Array, constants: Array, dt: Array) -> tuple[Array, Array]:
         width = 9 + constants.shape[0]
-        turn = scalars(lambda wxyz: jax.jacfwd(lambda e: _turned(wxyz, e))(jnp.zeros(3)), state[3:7])
+        turn = scalarize(lambda wxyz: jax.jacfwd(lambda e: _turned(wxyz, e))(jnp.zeros(3)), state[3:7])
         errors = jnp.zeros((13, width)).at[3:7, 3:6].set(turn)
         errors = errors.at[7:10, :3].set(jnp.eye(3)).at[10:, 6:9].set(jnp.eye(3))
         still = (jnp.zeros(13), jnp.zeros((13, width)))
         begin = (*still, *still, state, errors, constants, dt)
         _, _, total, dtotal, *_ = jax.lax.fori_loop(0, len(STAGES), stage, begin)
-        later, back = scalars(_ended, state + total)
+        later, back = scalarize(_ended, state + total)
         J = errors + dtotal
         return later, jnp.concatenate([J[:3], J[7:10], product(back, J[3:7]), J[10:]])
 
@@ -154,7 +154,7 @@ def _ended(state: Array) -> tuple[Array, Array]:
 
 def reading(twist: Array, shape: Array, effort: Effort, imu: tuple[Array, Array], bias: Array) -> Array:
     """(6,) specific force and rate that an IMU at imu = (position, wxyz) with bias (6,) reads."""
-    A = against_fall(shape, twist, effort)
+    A = proper_acceleration(shape, twist, effort)
     return jnp.concatenate(specific_force_at(A, twist, so3.from_wxyz(imu[1]), imu[0])) + bias
 
 
@@ -182,7 +182,7 @@ def _imu_kernel(
     return reading(twist, shape, effort, (position, wxyz), bias), slopes
 
 
-def scalars(function: Any, *arguments: Any) -> Any:
+def scalarize(function: Any, *arguments: Any) -> Any:
     """The function evaluated scalar by scalar: no small matrices, no structural zeros."""
     return join_single(soa(function)(*split_single(arguments)))
 
@@ -190,19 +190,23 @@ def scalars(function: Any, *arguments: Any) -> Any:
 def shifted(space: Space, mean: Mean, error: Array) -> Mean:
     """`space.plus` for kernels: what turns is evaluated scalar by scalar."""
     return {
-        b.name: (partial(scalars, b.plus) if b.kind in CURVED else b.plus)(
+        b.name: (partial(scalarize, b.plus) if b.kind in CURVED else b.plus)(
             mean[b.name], error[space.slices[b.name]]
         )
         for b in space.blocks
     }
 
 
-def together(coordinates: VehicleCoordinates, function: Any, *arguments: Any) -> Any:
+def as_kernel(coordinates: VehicleCoordinates, function: Any, *arguments: Any) -> Any:
     """The function as one kernel; as it is where derivatives are of the whole, which hold matrix products."""
-    return as_one_kernel(function, *arguments) if structured(coordinates) else function(*arguments)
+    return (
+        as_one_kernel(function, *arguments)
+        if has_structured_derivatives(coordinates)
+        else function(*arguments)
+    )
 
 
-def structured(coordinates: VehicleCoordinates) -> bool:
+def has_structured_derivatives(coordinates: VehicleCoordinates) -> bool:
     """Whether derivatives go through f, tau, h and h'."""
     return not coordinates.effects or (coordinates.effects == ("spin",) and coordinates.axes == "sphere")
 
@@ -263,7 +267,7 @@ def linear_step(
 
     The rotors accelerate at (N,) rad/s2, which only the effects "spin" and "delay" ask for.
     """
-    if not structured(coordinates):
+    if not has_structured_derivatives(coordinates):
         return linear_advance_of(coordinates, mean, speeds, rotor_accelerations, dt)
     effort, b = effort_of(mean, speeds, coordinates, rotor_accelerations)
     constants = jnp.concatenate([mean["shape"], mean["gravity"], *effort.numbers])
@@ -280,12 +284,12 @@ def linear_imu(
     mean: Mean, speeds: Array, coordinates: VehicleCoordinates, rotor_accelerations: Array
 ) -> tuple[Array, Array]:
     """The reading (6,) expected at `mean`, and H (6, n + N)."""
-    if not structured(coordinates):
+    if not has_structured_derivatives(coordinates):
         return linear_reading_of(coordinates, mean, speeds, rotor_accelerations)
     effort, b = effort_of(mean, speeds, coordinates, rotor_accelerations)
     twist = jnp.concatenate([mean["velocity"], mean["rates"]])
     bias = jnp.concatenate([mean["accel_bias"], mean["gyro_bias"]])
-    expected, J = scalars(
+    expected, J = scalarize(
         _imu_kernel, twist, mean["shape"], effort, mean["imu_position"], mean["imu_rotation"], bias
     )
     torque, force, spin, noise = _by_rotors(J[:, 11:], mean, b, speeds, rotor_accelerations, coordinates)

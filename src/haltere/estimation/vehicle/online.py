@@ -18,7 +18,7 @@ from haltere.estimation.vehicle.core import VehicleCore
 from haltere.estimation.vehicle.steps import VehicleBelief
 from haltere.foundation.arrays import Array
 
-KEPT = 0.5
+RETAINED = 0.5
 """Seconds for which moments are kept."""
 
 
@@ -34,13 +34,13 @@ class Moment(NamedTuple):
 class OnlineVehicle:
     """A belief that follows readings; the rotor speeds of a step are the mean of those at its two ends."""
 
-    def __init__(self, vehicle: VehicleCore, belief: VehicleBelief, kept: float = KEPT) -> None:
+    def __init__(self, vehicle: VehicleCore, belief: VehicleBelief, retained: float = RETAINED) -> None:
         """Begin with a belief, e.g. of `VehicleCore.begin`, that holds at the first IMU sample."""
         self.vehicle = vehicle
         self.reasons: list[str] = []
         """Why readings were skipped."""
         self._first = belief
-        self._kept = kept
+        self._retained = retained
         self._moments: deque[Moment] = deque()
 
     @property
@@ -59,7 +59,7 @@ class OnlineVehicle:
             return self._skip(f"the rotor speeds at {time:.6f} s are {given.tolist()}")
         belief = self._stepped(self._moments[-1], time, given) if self._moments else self._first
         self._moments.append(Moment(time, belief, given, read))
-        while time - self._moments[0].time > self._kept:
+        while time - self._moments[0].time > self._retained:
             self._moments.popleft()
         return True
 
@@ -69,7 +69,7 @@ class OnlineVehicle:
             return self._skip(f"the pose of {time:.6f} s is not finite")
         if not self._moments or time < self._moments[0].time - 0.5 * self._period:
             return self._skip(
-                f"the pose of {time:.6f} s is older than what is kept; keep more than {self._kept:g} s"
+                f"the pose of {time:.6f} s is older than what is kept; keep more than {self._retained:g} s"
             )
         at = min(range(len(self._moments)), key=lambda i: abs(self._moments[i].time - time))
         moment = self._moments[at]

@@ -29,8 +29,8 @@ from haltere.estimation.vehicle.prior import HandMeasurement, VehiclePrior, prio
 from haltere.foundation.arrays import Array
 from haltere.lie import s2, so3
 
-PLACES = ("pose_position", "imu_position", "rotor_position")
-TURNS = ("pose_rotation", "imu_rotation")
+POSITIONS = ("pose_position", "imu_position", "rotor_position")
+ROTATIONS = ("pose_rotation", "imu_rotation")
 EQUAL = 1e-6
 """Share of the largest moment by which two must differ to be unequal."""
 ITERATIONS = 3
@@ -74,7 +74,7 @@ def with_payload(vehicle: VehicleCore, payload: Any, cov: Any) -> VehicleCore:
     )
 
 
-def loaded(coordinates: VehicleCoordinates, physical: Mean, payload: Array, axes: Any) -> Mean:
+def add_payload(coordinates: VehicleCoordinates, physical: Mean, payload: Array, axes: Any) -> Mean:
     """Equations (1) to (3).
 
     Args:
@@ -94,8 +94,8 @@ def loaded(coordinates: VehicleCoordinates, physical: Mean, payload: Array, axes
     alpha = coordinates.thrust_axes(physical["rotor_tilt"]) @ Q
     new = {
         **physical,
-        **{name: (physical[name] - shift) @ Q for name in PLACES},
-        **{name: so3.multiply_wxyz(so3.conjugate_wxyz(q_Q), physical[name]) for name in TURNS},
+        **{name: (physical[name] - shift) @ Q for name in POSITIONS},
+        **{name: so3.multiply_wxyz(so3.conjugate_wxyz(q_Q), physical[name]) for name in ROTATIONS},
         "mass": mass[None],
         "inertia": moments,
         "rotor_tilt": _tilts(coordinates, alpha),
@@ -128,10 +128,10 @@ def _compiled_change(coordinates: VehicleCoordinates) -> Any:
     """From physical numbers, payload (5,) and axes (3, 3) to the numbers after, and their derivatives F and G."""
 
     def change(physical: Mean, held: Array, axes: Array) -> tuple[Mean, Array, Array]:
-        after = loaded(coordinates, physical, held, axes)
+        after = add_payload(coordinates, physical, held, axes)
 
         def moved(error: Array, more: Array) -> Array:
-            now = loaded(coordinates, coordinates.physical.plus(physical, error), held + more, axes)
+            now = add_payload(coordinates, coordinates.physical.plus(physical, error), held + more, axes)
             return coordinates.physical.minus(now, after)
 
         return after, *jax.jacfwd(moved, (0, 1))(jnp.zeros(coordinates.physical.dimension), jnp.zeros(5))

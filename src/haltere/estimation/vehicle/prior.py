@@ -97,9 +97,9 @@ class HandMeasurement:
         return component
 
 
-def _rotor(coordinates: VehicleCoordinates, name: str, whole: str) -> int:
+def _rotor(coordinates: VehicleCoordinates, name: str, full_name: str) -> int:
     if name not in coordinates.rotors:
-        raise PriorError(f"'{whole}': there is no rotor '{name}'; {closest(name, coordinates.rotors)}")
+        raise PriorError(f"'{full_name}': there is no rotor '{name}'; {closest(name, coordinates.rotors)}")
     return coordinates.rotors.index(name)
 
 
@@ -200,7 +200,7 @@ def _effect_sigma(coordinates: VehicleCoordinates, physical: Mean) -> Mean:
     hover = jnp.sqrt(mass * jnp.linalg.norm(physical["gravity"]) / jnp.sum(physical["thrust_coefficient"]))
     share = RATE * mass / (hover * coordinates.count)
     likely = jnp.concatenate([jnp.full(2, share), jnp.full(3, RATE * mass), jnp.full(3, RATE * mass / PACE)])
-    guesses = {"drag": likely, "spin_inertia": SHARE * inertia[2]}
+    guesses = {"drag": likely, "spin_inertia": ROTOR_FRACTION * inertia[2]}
 
     def stated(name: str) -> Array:
         value = jnp.abs(physical[name])
@@ -210,7 +210,7 @@ def _effect_sigma(coordinates: VehicleCoordinates, physical: Mean) -> Mean:
     found = {name: stated(name) for name in guesses if name in physical}
     found |= {
         "time_constant": STATED * physical.get("time_constant", jnp.zeros(1)),
-        "delay": jnp.full(1, LATE),
+        "delay": jnp.full(1, TELEMETRY_DELAY),
     }
     return found
 
@@ -224,9 +224,9 @@ RATE = 0.2
 """1/s, at which drag may slow a multirotor down."""
 PACE = 5.0
 """m/s, at which quadratic drag is as strong as that."""
-SHARE = 1e-3
+ROTOR_FRACTION = 1e-3
 """Of the vehicle's inertia that a rotor may have."""
-LATE = 0.01
+TELEMETRY_DELAY = 0.01
 """s, by which telemetry may be late."""
 
 

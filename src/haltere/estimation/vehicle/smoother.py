@@ -24,7 +24,7 @@ from haltere.algebra import product
 from haltere.estimation.core.kalman import Gain, update
 from haltere.estimation.core.space import CURVED, Mean, Space
 from haltere.estimation.vehicle.coordinates import VehicleCoordinates
-from haltere.estimation.vehicle.model import linear_imu, linear_step, scalars, together
+from haltere.estimation.vehicle.model import as_kernel, linear_imu, linear_step, scalarize
 from haltere.estimation.vehicle.steps import (
     Frames,
     Steps,
@@ -95,7 +95,7 @@ def forward(
         m, P = carry
         s, *_, w = now
         m = jnp.concatenate([m, -w])
-        residual, H, defect, Phi = together(
+        residual, H, defect, Phi = as_kernel(
             coordinates, partial(_linear, coordinates, nominal.constants), *now
         )
         innovation = residual - H @ m
@@ -103,10 +103,10 @@ def forward(
         innovation = jnp.where(valid, innovation, 0.0)
         P, gain = update(with_noise(P, noise, N), H, noise.imu**2, innovation, valid)
         m = m + gain.shift
-        kept = SmootherStep(m, jnp.concatenate([P[:moving], P[n:]]), H, gain, Phi)
+        retained = SmootherStep(m, jnp.concatenate([P[:moving], P[n:]]), H, gain, Phi)
         m = jnp.concatenate([Phi @ m, m[d:n]]).at[:moving].add(defect)
         P = stepped(coordinates, P, Phi, noise, s.dt, nominal.constants)
-        return (m, P), kept if keep else None
+        return (m, P), retained if keep else None
 
     def frame(carry: tuple[Array, Array], now: Any) -> Any:
         m, P = carry
@@ -116,11 +116,11 @@ def forward(
         innovation = residual - H @ m
         P, gain = update(P, H, noise.pose**2, innovation, valid, gate)
         m = m + gain.shift
-        (m, P), kept = jax.lax.scan(step, (m, P), (f.steps, here, there, w))
-        return (m, P), (kept, H, gain) if keep else None
+        (m, P), retained = jax.lax.scan(step, (m, P), (f.steps, here, there, w))
+        return (m, P), (retained, H, gain) if keep else None
 
-    (m, P), kept = jax.lax.scan(frame, prior, (frames, nominal.moving, nexts, nominal.noise))
-    return m, P, kept
+    (m, P), retained = jax.lax.scan(frame, prior, (frames, nominal.moving, nexts, nominal.noise))
+    return m, P, retained
 
 
 def _linear(
@@ -130,13 +130,13 @@ def _linear(
     mean = {**constants, **here}
     expected, H = linear_imu(mean, step.speeds + w, coordinates, step.rotor_accelerations)
     later, Phi = linear_step(mean, step.speeds + w, step.dt, coordinates, step.rotor_accelerations)
-    defect = scalars(coordinates.moving.minus, {**here, **later}, there)
-    turn = scalars(so3.right_jacobian_inverse, defect[6:9])
+    defect = scalarize(coordinates.moving.minus, {**here, **later}, there)
+    turn = scalarize(so3.right_jacobian_inverse, defect[6:9])
     Phi = jnp.concatenate([Phi[:6], product(turn, Phi[6:9]), Phi[9:]])
     return step.imu - expected, H, defect, Phi
 
 
-def backward(coordinates: VehicleCoordinates, kept: Any) -> Array:
+def backward(coordinates: VehicleCoordinates, retained: Any) -> Array:
     """(K, n, 18 + N) smoothed errors of the moving blocks and the noise: equations (2) and (3)."""
     n, N = coordinates.space.dimension, coordinates.count
     d, moving = coordinates.dynamic.dimension, coordinates.moving.dimension
@@ -148,11 +148,11 @@ def backward(coordinates: VehicleCoordinates, kept: Any) -> Array:
         return _before(after, now.H, now.gain)[:n], error
 
     def frame(adjoint: Array, now: Any) -> tuple[Array, Array]:
-        kept, H, gain = now
-        adjoint, errors = jax.lax.scan(step, adjoint, kept, reverse=True)
+        retained, H, gain = now
+        adjoint, errors = jax.lax.scan(step, adjoint, retained, reverse=True)
         return _before(adjoint, H, gain), errors
 
-    _, errors = jax.lax.scan(frame, jnp.zeros(n), kept, reverse=True)
+    _, errors = jax.lax.scan(frame, jnp.zeros(n), retained, reverse=True)
     return errors
 
 
@@ -204,8 +204,8 @@ def refined(
 ) -> tuple[SmoothedTrajectory, Array, Array]:
     """One iteration of Gauss-Newton: the new nominal trajectory, covariance (n, n) at its end, and how far it moved."""
     space, width = coordinates.space, coordinates.moving.dimension
-    m, P, kept = forward(coordinates, noise, prior, nominal, frames, gate)
-    errors = backward(coordinates, kept)
+    m, P, retained = forward(coordinates, noise, prior, nominal, frames, gate)
+    errors = backward(coordinates, retained)
     plus = jax.vmap(jax.vmap(coordinates.moving.plus))
     last = {**nominal.constants, **nominal.end}
     mean = space.plus(last, m)
@@ -240,10 +240,10 @@ def _refined_tree(kind: VehicleCoordinates) -> Any:
 
 @program_by_kind(_refined_tree)
 def iterated(
-    kind: VehicleCoordinates, numbers: tuple[Array, Array], *given: Any
+    kind: VehicleCoordinates, numbers: tuple[Array, Array], *arguments: Any
 ) -> tuple[SmoothedTrajectory, Array, Array]:
     """`refined` for coordinates of one kind; its arguments after the numbers of the coordinates."""
-    return refined(kind.of_numbers(numbers), *given)
+    return refined(kind.of_numbers(numbers), *arguments)
 
 
 def bound(

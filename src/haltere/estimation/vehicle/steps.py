@@ -23,9 +23,16 @@ from haltere.estimation.core.kalman import Gain, gain_of, propagate
 from haltere.estimation.core.space import Mean, Space
 from haltere.estimation.vehicle.change import change_spread
 from haltere.estimation.vehicle.coordinates import VehicleCoordinates
+from haltere.estimation.vehicle.covariance_rotation import rotate_covariance, turning
 from haltere.estimation.vehicle.effects import spin_answer
-from haltere.estimation.vehicle.model import linear_imu, linear_pose, linear_step, scalars, shifted, together
-from haltere.estimation.vehicle.turn import turned, turning
+from haltere.estimation.vehicle.model import (
+    as_kernel,
+    linear_imu,
+    linear_pose,
+    linear_step,
+    scalarize,
+    shifted,
+)
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array
 from haltere.foundation.programs import program_by_kind
@@ -34,7 +41,7 @@ DEFAULT_RATE = 200.0
 """Of an IMU whose file names none, Hz; it turns a density into the deviation of a sample."""
 WIND_WALK = 0.4
 """m/s/sqrt(s): about the gusts of 3 m/s wind at low altitude ([MIL8785C])."""
-NO_TURN = 1.0
+NO_ROTATION = 1.0
 """Stands where a position sensor has no deviation of attitude; such readings are never valid."""
 
 
@@ -65,7 +72,7 @@ class VehicleNoise(NamedTuple):
         """
         imu, rate = airframe.imu[0], airframe.imu[0].rate or DEFAULT_RATE
         outer = airframe.pose[0] if airframe.pose else airframe.position[0]
-        turn = outer.sigma_rotation if isinstance(outer, PoseSensor) else NO_TURN
+        turn = outer.sigma_rotation if isinstance(outer, PoseSensor) else NO_ROTATION
         stated = {
             f"{imu.name}.sigma_accel": sample_sigma(imu.sigma_accel, imu.sigma_accel_density, rate),
             f"{imu.name}.sigma_gyro": sample_sigma(imu.sigma_gyro, imu.sigma_gyro_density, rate),
@@ -174,12 +181,12 @@ def pose_residual(
     moving = coordinates.moving.dimension
 
     def kernel(mean: Mean, position: Array, wxyz: Array, valid: Array) -> tuple[Array, Array, Array]:
-        residual, H = scalars(partial(linear_pose, moving=moving), mean, position, wxyz)
+        residual, H = scalarize(partial(linear_pose, moving=moving), mean, position, wxyz)
         kept = valid & jnp.isfinite(residual)
         H = jnp.pad(jnp.where(kept[:, None], H, 0.0), ((0, 0), (0, coordinates.space.dimension - moving - 6)))
         return jnp.where(kept, residual, 0.0), H, jnp.any(kept)
 
-    found: tuple[Array, Array, Array] = together(coordinates, kernel, mean, position, wxyz, valid)
+    found: tuple[Array, Array, Array] = as_kernel(coordinates, kernel, mean, position, wxyz, valid)
     return found
 
 
@@ -196,8 +203,8 @@ def pose_update(
     space = coordinates.space
     residual, H, usable = pose_residual(coordinates, belief.mean, position, wxyz, valid)
     gain, B = gain_of(belief.cov, H, noise.pose**2, residual, usable, gate)
-    mean = together(coordinates, partial(shifted, space), belief.mean, gain.shift)
-    cov = turned(coordinates, belief.cov, turning(coordinates, belief.mean, mean), gain.gain, B)
+    mean = as_kernel(coordinates, partial(shifted, space), belief.mean, gain.shift)
+    cov = rotate_covariance(coordinates, belief.cov, turning(coordinates, belief.mean, mean), gain.gain, B)
     return VehicleBelief(mean, space.transported(belief.mean, gain.shift, cov)), gain
 
 
@@ -221,11 +228,13 @@ def imu_step(
         )
         return mean, {**mean, **later}, Phi, turning(coordinates, before, mean)
 
-    innovation, H, valid = together(coordinates, seen, belief.mean, step)
+    innovation, H, valid = as_kernel(coordinates, seen, belief.mean, step)
     cov = with_noise(belief.cov, noise, N)
     gain, B = gain_of(cov, H, noise.imu**2, innovation, valid)
-    mean, later, Phi, C = together(coordinates, gone, belief.mean, gain.shift, step)
-    cov = stepped(coordinates, turned(coordinates, cov, C, gain.gain, B), Phi, noise, step.dt, mean)
+    mean, later, Phi, C = as_kernel(coordinates, gone, belief.mean, gain.shift, step)
+    cov = stepped(
+        coordinates, rotate_covariance(coordinates, cov, C, gain.gain, B), Phi, noise, step.dt, mean
+    )
     if noise.change is not None:
         cov = cov + step.dt * change_spread(coordinates, mean, noise.change)
     return VehicleBelief(later, cov), (coordinates.moving.select(mean), gain.shift[n:], gain.nis)

@@ -20,7 +20,7 @@ from haltere.foundation.verdict import LEARNT, NORMAL, Verdict, limits
 
 OPEN = 0.5
 """Share of the prior's variance that is left along an open direction; and of a number's that makes it open."""
-TOGETHER = 0.7
+CORRELATED = 0.7
 """Correlation along open directions from which numbers belong together."""
 
 
@@ -57,7 +57,7 @@ def assign_verdicts(
     verdicts = [EstimateVerdict("identified", ())] * len(names)
     for row, index in enumerate(doubtful.tolist()):
         if share[row] > OPEN:
-            like = np.flatnonzero((likeness[row] > TOGETHER) & (share > OPEN))
+            like = np.flatnonzero((likeness[row] > CORRELATED) & (share > OPEN))
             partners = tuple(names[doubtful[other]] for other in like if other != row)
             verdicts[index] = EstimateVerdict("combination" if partners else "unobservable", partners)
         elif (

@@ -261,7 +261,7 @@ def sweep_case(
     first = joint_angle(jnp.zeros(()))[None]
     com = jnp.asarray(true_com(first)[0])
     balanced = flying.with_vehicle(replace(flying.vehicle, com=com))
-    nominal = loop.filter.numbers.posed(first if loop.measured_joints else None).vehicle.com
+    nominal = loop.filter.numbers.at_joint_angles(first if loop.measured_joints else None).vehicle.com
     return CogCase(
         key,
         jnp.asarray(int(source)),

@@ -23,7 +23,7 @@ from haltere.control.controller import GeometricController
 from haltere.control.trim import Compensation, Trim, fuse_mass_properties, trim_of, update_trim
 from haltere.estimation.cog.belief import CogBelief, CogEstimate, CogReading
 from haltere.estimation.cog.core import CogCore
-from haltere.estimation.cog.payload import THRUST_CHANGE, gripped, told, under_load
+from haltere.estimation.cog.payload import THRUST_CHANGE, open_for_payload, under_load, with_mass_properties
 from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.fusion import (
@@ -171,7 +171,7 @@ def _compiled(pose: tuple[float, ...]) -> tuple[Any, ...]:
     def watch(belief: CogBelief, record: GripRecord, expected: Any, share: Any, change: Any) -> Any:
         def tick(last: CogBelief, now: tuple[GripRecord, Any]) -> tuple[CogBelief, None]:
             r, part = now
-            opened = gripped(cog, last, expected, part * likely)
+            opened = open_for_payload(cog, last, expected, part * likely)
             return cog.tick(opened, CogReading(r.gyro, r.force, r.speeds, r.targets, r.angle)), None
 
         later, _ = jax.lax.scan(tick, belief, (record, share))
@@ -184,7 +184,7 @@ def _compiled(pose: tuple[float, ...]) -> tuple[Any, ...]:
         return update_trim(used, nominal, trim, EVERY / TICK_RATE)
 
     def teach(belief: CogBelief, value: Any, cov: Any) -> CogBelief:
-        return told(cog, belief, value, cov)
+        return with_mass_properties(cog, belief, value, cov)
 
     return (
         jax.jit(jax.vmap(watch, in_axes=(0, 0, 0, None, None))),

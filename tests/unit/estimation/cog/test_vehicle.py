@@ -11,7 +11,7 @@ from haltere.airframe import from_catalogue
 from haltere.dynamics import Drive, Environment, Model, State, forward_dynamics
 from haltere.dynamics.sensors.imu import sense_motion
 from haltere.estimation.cog.bank import linearised
-from haltere.estimation.cog.vehicle import CogError, CogNumbers, answer
+from haltere.estimation.cog.vehicle import CogError, CogNumbers, predicted_response
 
 
 def changed(name, key):
@@ -55,7 +55,9 @@ def test_the_expected_motion_is_that_of_the_changed_vehicle(name):
     motion = forward_dynamics(model, state, Drive.accelerations(model, 0.0, spin_up), Environment())
     gravity = jnp.asarray(Environment().gravity)
     f, _ = sense_motion(model, state, motion, gravity, 0, numbers.imu_position, jnp.eye(3))
-    alpha, force = answer(numbers, rate, shift, jnp.zeros(()), jnp.zeros(3), scale, speeds, spin_up)
+    alpha, force = predicted_response(
+        numbers, rate, shift, jnp.zeros(()), jnp.zeros(3), scale, speeds, spin_up
+    )
     assert alpha == pytest.approx(np.asarray(motion.acceleration[3:]), rel=1e-9, abs=1e-9)
     assert force == pytest.approx(np.asarray(f), rel=1e-9, abs=1e-9)
 
@@ -64,7 +66,9 @@ def test_a_smaller_mass_is_thrown_harder_and_a_torque_turns():
     numbers = CogNumbers.from_airframe(from_catalogue("neo"))
     speeds, none = numbers.hover_speeds(), jnp.zeros(3)
     turn = jnp.asarray([0.1, -0.2, 0.3])
-    alpha, force = answer(numbers, none, none, jnp.asarray(0.1), turn, jnp.zeros(6), speeds, jnp.zeros(6))
+    alpha, force = predicted_response(
+        numbers, none, none, jnp.asarray(0.1), turn, jnp.zeros(6), speeds, jnp.zeros(6)
+    )
     assert force == pytest.approx([0.0, 0.0, 1.1 * 9.81], abs=1e-9)
     assert alpha == pytest.approx(np.asarray(turn), abs=1e-9)
 

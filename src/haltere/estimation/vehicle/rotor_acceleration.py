@@ -17,17 +17,17 @@ from scipy.linalg import solveh_banded
 THIRD = np.array([-1.0, 3.0, -3.0, 1.0])
 FIRMNESS = np.logspace(-2, 6, 17)
 """The c that are tried, until one predicts worse than the one before; the last bends within some thirty samples."""
-LEAST = 10
+LOWEST = 10
 """Samples."""
 
 
-def rising(values: np.ndarray) -> tuple[np.ndarray, float]:
+def smooth_differences(values: np.ndarray) -> tuple[np.ndarray, float]:
     """(n - 1, m) differences of the course of values (n, m) evenly sampled in time, and their deviation.
 
     One c serves all columns. The deviation is that of the noise that is left in them; an error of the course as large
     as that is usual at the best c.
     """
-    if len(values) < LEAST:
+    if len(values) < LOWEST:
         return np.diff(values, axis=0), 0.0
     tones = 2.0 - 2.0 * np.cos(np.linspace(0.0, np.pi, 200))
     best, least, sigma = values, np.inf, 0.0

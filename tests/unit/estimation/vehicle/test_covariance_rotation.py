@@ -8,10 +8,10 @@ from tests.unit.estimation.vehicle.motion import turning_vehicle
 
 from haltere.airframe import from_catalogue
 from haltere.estimation.core.kalman import gain_of, update
+from haltere.estimation.vehicle.covariance_rotation import MOUNTINGS, VECTORS, rotate_covariance, turning
 from haltere.estimation.vehicle.description import describe_vehicle
 from haltere.estimation.vehicle.model import linear_imu, linear_step
 from haltere.estimation.vehicle.steps import pose_residual
-from haltere.estimation.vehicle.turn import MOUNTINGS, VECTORS, turned, turning
 from haltere.lie import so3
 
 SPEEDS, RISE = jnp.asarray([430.0, 470.0, 455.0, 500.0]), jnp.zeros(4)
@@ -74,7 +74,7 @@ def test_an_update_leads_it_into_itself(case):
     before, after = common(coordinates, mean), common(coordinates, moved)
     C = turning(coordinates, mean, moved)
     no_gain, no_B = jnp.zeros((len(size), 1)), jnp.zeros((1, len(size)))
-    cov = np.asarray(turned(coordinates, jnp.asarray(before @ before.T), C, no_gain, no_B))
+    cov = np.asarray(rotate_covariance(coordinates, jnp.asarray(before @ before.T), C, no_gain, no_B))
     large = np.ones(len(size))  # each block in its own size
     for name in (*VECTORS, *MOUNTINGS):
         large[coordinates.space.slices[name]] = np.max(np.abs(before[coordinates.space.slices[name]]))
@@ -98,7 +98,9 @@ def test_update_and_turn_are_one_product(case):
     T[:n, coordinates.space.slices["attitude"]] += np.asarray(C)
     expected = T @ np.asarray(update(*given)[0]) @ T.T
     gain, B = gain_of(*given)
-    np.testing.assert_allclose(turned(coordinates, cov, C, gain.gain, B), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        rotate_covariance(coordinates, cov, C, gain.gain, B), expected, rtol=1e-9, atol=1e-9
+    )
 
 
 def test_the_papers_axes_stay_the_papers():

@@ -43,7 +43,7 @@ def turning(coordinates: VehicleCoordinates, before: Mean, after: Mean) -> Array
     return jnp.concatenate(rows)
 
 
-def turned(coordinates: VehicleCoordinates, cov: Array, C: Array, gain: Array, B: Array) -> Array:
+def rotate_covariance(coordinates: VehicleCoordinates, cov: Array, C: Array, gain: Array, B: Array) -> Array:
     """The covariance of e + C theta after an update by gain (n, k) and B (k, n) of `haltere.estimation.core.kalman`.
 
     `cov` and `gain` may have more rows than the state; they stay where they are. Both changes are one product.
