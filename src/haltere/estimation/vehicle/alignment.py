@@ -76,7 +76,7 @@ def _triples(stamps: Floats) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     whole = (first > 0) & (last < len(stamps)) & (last > middle) & (first < middle)
     if np.sum(whole) < 3:
         raise AlignmentError(
-            f"got {len(stamps)} positions in the first {SECONDS:g} s, too few in {4 * SPACING:g} s to find an attitude; "
+            f"got {len(stamps)} positions in the first {SECONDS:g} s, too few in {4 * SPACING:g} s for an attitude; "
             "give first_attitude, or a longer flight"
         )
     return first[whole], middle[whole], last[whole]
