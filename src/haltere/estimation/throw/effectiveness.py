@@ -244,14 +244,14 @@ def solve_definite(A: Array, b: Array) -> Array:
     return jnp.asarray(jax.lax.fori_loop(0, A.shape[0], clear, both)[:, -1])
 
 
-SAMPLES = (0, 2, 4)
+LATENCIES = (0, 2, 4)
 """Latencies that are tried, in samples, evenly spaced."""
 
 
 @pytree
 @dataclass(frozen=True)
 class LatencySums:
-    """Sums for each latency of `SAMPLES`, and the samples that are held back.
+    """Sums for each latency of `LATENCIES`, and the samples that are held back.
 
     Telemetry brings a rotor's speed later than gyro and accelerometer bring what it did; half a millisecond already
     rotates the thrust axis of [Blaha2024]'s hexarotor by two degrees. A learner for the latency L_k gets IMU and
@@ -259,7 +259,7 @@ class LatencySums:
 
         E_k = sum y^2 - s^T theta                                                                          (4)
 
-    is a parabola in L near the truth, and so is every parameter: through the three of `SAMPLES` both are drawn, and
+    is a parabola in L near the truth, and so is every parameter: through the three of `LATENCIES` both are drawn, and
     read off at the smallest E.
     """
 
@@ -272,8 +272,8 @@ class LatencySums:
     def begin(cls, rotors: int, products: bool = False) -> Self:
         """Nothing seen."""
         one = RegressionSums.begin(rotors, products)
-        many = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(SAMPLES), *x.shape)), one)
-        return cls(many, jnp.zeros((SAMPLES[-1] + 1, 6 + rotors)))
+        many = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(LATENCIES), *x.shape)), one)
+        return cls(many, jnp.zeros((LATENCIES[-1] + 1, 6 + rotors)))
 
     def hold_back(self, gyro: Array, accel: Array, command: Array) -> "LatencySums":
         """With one more sample to hold back; to be called from before release on."""
@@ -288,7 +288,7 @@ class LatencySums:
         def one(now: RegressionSums, seen: Array) -> RegressionSums:
             return learner.update(now, seen[:3], seen[3:6], speeds, seen[6:], imu_position, shape, inverse)
 
-        return LatencySums(jax.vmap(one)(self.sums, self.past[jnp.asarray(SAMPLES)]), self.past)
+        return LatencySums(jax.vmap(one)(self.sums, self.past[jnp.asarray(LATENCIES)]), self.past)
 
     def solve(self, rate: float, **prior: ArrayLike) -> tuple[Effectiveness, Array]:
         """The parameters and the latency, s; `prior` as for the function `solve`."""
@@ -298,4 +298,4 @@ class LatencySums:
         shift = jnp.clip(0.5 * (before - after) / jnp.where(bend > 0.0, bend, jnp.inf), -1.0, 1.0)
         weights = jnp.stack([0.5 * shift * (shift - 1.0), 1.0 - shift**2, 0.5 * shift * (shift + 1.0)])
         answer: Effectiveness = jax.tree.map(lambda x: jnp.tensordot(weights, x, 1), found)
-        return answer, (SAMPLES[1] + shift * (SAMPLES[1] - SAMPLES[0])) / rate
+        return answer, (LATENCIES[1] + shift * (LATENCIES[1] - LATENCIES[0])) / rate

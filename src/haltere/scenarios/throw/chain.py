@@ -26,8 +26,7 @@ from haltere.dynamics.sensors.imu import lever_force, specific_force_at
 from haltere.dynamics.solve import gravity_in_body
 from haltere.estimation.core.low_pass import LowPass
 from haltere.estimation.core.rls import forgetting_of
-from haltere.estimation.throw.effectiveness import SAMPLES as LATE
-from haltere.estimation.throw.effectiveness import Effectiveness, LatencySums, Learner
+from haltere.estimation.throw.effectiveness import LATENCIES, Effectiveness, LatencySums, Learner
 from haltere.estimation.throw.excitation import ThrowDetector
 from haltere.estimation.throw.navigation import Track, about_up, level, rotate_by_gyro
 from haltere.estimation.throw.thrust_axis import ThrustAxis, thrust_axis
@@ -138,7 +137,7 @@ def launch(
         jnp.zeros(()),
         (NOTICE.begin(zero3), NOTICE.begin(zero3), zero3, zero3),
         jnp.linalg.inv(case.shape),
-        jnp.zeros((LATE[-1] + 1, m)),
+        jnp.zeros((LATENCIES[-1] + 1, m)),
         jnp.zeros((3, 3)),
         jnp.zeros((3, 3)),
     )

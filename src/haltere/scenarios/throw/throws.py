@@ -18,7 +18,7 @@ import numpy as np
 
 from haltere.airframe import Airframe, AirframeError, load_airframe
 from haltere.dynamics import State
-from haltere.estimation.throw.effectiveness import SAMPLES as LATE
+from haltere.estimation.throw.effectiveness import LATENCIES
 from haltere.estimation.throw.excitation import excitation_time
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, double_precision
@@ -366,7 +366,7 @@ def case_of(
         velocity,
         turning,
         jnp.asarray(noise.bias) * jax.random.normal(keys[5], (3,)),
-        jax.random.uniform(keys[4], (), maxval=float(LATE[-1])),
+        jax.random.uniform(keys[4], (), maxval=float(LATENCIES[-1])),
         keys[6],
     )
 

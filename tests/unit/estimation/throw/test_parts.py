@@ -8,7 +8,7 @@ from scipy import signal
 from scipy.spatial.transform import Rotation
 
 from haltere.estimation.core.low_pass import LowPass
-from haltere.estimation.throw.effectiveness import SAMPLES, LatencySums, Learner, RegressionSums, solve
+from haltere.estimation.throw.effectiveness import LATENCIES, LatencySums, Learner, RegressionSums, solve
 from haltere.estimation.throw.excitation import (
     PACE,
     RAMP,
@@ -216,7 +216,7 @@ def test_the_latency_of_rotor_speeds_is_learnt(late):
     assert float(latency) * RATE == pytest.approx(late, abs=0.1)
     np.testing.assert_allclose(found.torque, 1e-3 * T, atol=1e-2 * 1e-3 * np.abs(T).max())
     np.testing.assert_allclose(found.time_constant, lag, atol=3e-4)
-    assert SAMPLES[-1] / RATE == pytest.approx(2e-3)
+    assert LATENCIES[-1] / RATE == pytest.approx(2e-3)
 
 
 def test_level_points_up_whatever_the_turn():
