@@ -23,10 +23,9 @@ from haltere.flight.window import FlightWindow
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known, of_rotors
-from haltere.identification.methods.effectiveness_fit import EffectivenessFit
-from haltere.identification.methods.settings import EffectivenessSettings
+from haltere.identification.methods.effectiveness_fit import EffectivenessFit, EffectivenessSettings
 from haltere.identification.parameters import Parameter
-from haltere.identification.regression import force_law as laws
+from haltere.identification.regression import force_law
 
 SETTINGS = EffectivenessSettings()
 EXCITE = "fly roll, pitch and yaw livelier: a chirp of 1 to 8 Hz on each stick"
@@ -54,7 +53,7 @@ def absolute_parameters(
     paths = tuple(f"rotors.{r}.thrust_coefficient" for r in names)
     if coefficients is not None:
         k = np.array([c.value for c in coefficients])
-        gain, scatter, misfit = laws.thrust_gain(rows.signals, k * np.nan_to_num(upright))
+        gain, scatter, misfit = force_law.thrust_gain(rows.signals, k * np.nan_to_num(upright))
         given = max(c.sigma / c.value for c in coefficients)
         relative = float(
             np.sqrt(scatter**2 + (SETTINGS.one_sided_misfit * misfit) ** 2 + floor**2 + given**2)
@@ -74,7 +73,7 @@ def absolute_parameters(
                     f"the vehicle carries {1e3 * extra:.2g} g (sigma {1e3 * sigma:.2g} g) more than its mass"
                 )
     elif mass is not None:
-        gain = laws.thrust_gain(rows.signals, np.nan_to_num(upright))[0]
+        gain = force_law.thrust_gain(rows.signals, np.nan_to_num(upright))[0]
         relative = float(np.sqrt((mass.sigma / mass.value) ** 2 + floor**2))
         parameters.append(Parameter.given("mass", *mass, "kg"))
         k = np.asarray(mass.value * rows.force[2] / upright)
@@ -288,7 +287,7 @@ def thrust_to_weight(rows: EffectivenessFit) -> Parameter:
     if not rows.motors or min(fit.explained for fit in rows.motors) < SETTINGS.follows:
         return Parameter.unobservable(name, "1", fix)
     tops = np.array([fit.top for fit in rows.motors])
-    gain, scatter, misfit = laws.thrust_gain(rows.signals, np.ones(len(tops)))
+    gain, scatter, misfit = force_law.thrust_gain(rows.signals, np.ones(len(tops)))
     beyond = max(1.0 - max(fit.reach[1] for fit in rows.motors), 0.0)
     top = float(np.mean([fit.sigma[0] / max(fit.top, 1.0) for fit in rows.motors]))
     relative = float(np.sqrt(scatter**2 + misfit**2 + (2.0 * top) ** 2 + (0.04 + 0.3 * beyond) ** 2))

@@ -24,6 +24,7 @@ from haltere.identification.methods.base import (
 )
 from haltere.identification.methods.command_fit import (
     CommandResponse,
+    CommandSettings,
     Form,
     LowPassedCommands,
     Node,
@@ -35,7 +36,6 @@ from haltere.identification.methods.command_fit import (
     predicted_force,
 )
 from haltere.identification.methods.effectiveness_fit import ROWS
-from haltere.identification.methods.settings import CommandSettings
 from haltere.identification.parameters import Parameter
 from haltere.identification.result import Prediction
 

@@ -30,9 +30,48 @@ from haltere.flight.rotations import lever_matrices
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats
-from haltere.identification.methods.settings import CommandSettings
-from haltere.identification.regression import force_law as laws
+from haltere.identification.regression import force_law
 from haltere.identification.regression.regression import HUBER, huber_weights
+
+
+@dataclass(frozen=True)
+class CommandSettings:
+    """Numbers of the method for motor commands without rotor speeds."""
+
+    cutoff: float = 20.0
+    """Cutoff of the low-pass, Hz, where the log allows it."""
+    curves: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
+    """Shapes k of the thrust curve that are tried: every curve between square root and line."""
+    time_constants: tuple[float, ...] = (0.01, 0.022, 0.035, 0.05, 0.065, 0.085, 0.12)
+    """Lags of a motor that are tried, s: from racing to large propellers."""
+    dead_times: tuple[float, ...] = (0.0, 0.01, 0.02)
+    """Dead times that are tried, s: finer steps cannot be distinguished from a lag."""
+    independent_samples: float = 8.0
+    """n of equation (3) of `command_fit`: few, because the error is one of form and more data do not decide it."""
+    smallest_r_squared: float = 0.75
+    """R2 about an axis below which it is not identified: in a calm flight the controller's answer to gusts looks like a
+    law, too."""
+    inflow_sigma: float = 0.5
+    """Prior deviation of C, the loss of thrust with the climb, 1/s."""
+    climb_leak: float = 0.5
+    """L, 1/s: the climb that commands alone give is forgotten after two seconds, before its error counts."""
+    correlated_samples: float = 40.0
+    """Neighbouring samples that count as one against the priors: residuals are those of a wrong form, not of noise."""
+    smallest_sag: float = 0.05
+    """Change of the battery voltage over its mean below which its effect is not fitted."""
+    floor: float = 0.03
+    """Relative floor of authority and thrust over weight."""
+    thrust_floor: float = 0.15
+    """Relative floor of the thrust of a single rotor: commands hardly distinguish rotors."""
+    lag_floor: float = 0.12
+    """Relative floor of a lag: motors speed up faster than they slow down."""
+    curve_floor: float = 0.12
+    """Floor of the shape of the thrust curve: half of a step of the grid."""
+    mass_floor: float = 0.02
+    """Relative floor of what counts with the mass: scale of the accelerometer."""
+    inertia_floor: float = 0.1
+    """Relative floor of a moment of inertia: the form of the curve moves it by a third."""
+
 
 SETTINGS = CommandSettings()
 
@@ -291,7 +330,7 @@ def _fit_form(
     # Single rotors about the common gain: only as far as the log tells them apart.
     residual = force - gain * total
     G = np.concatenate([u, lever_rows, (response.climb @ [-gain, 1.0])[:, None]], axis=1)
-    before = np.array([0.15 * gain] * m + [laws.REACH] * 3 + [SETTINGS.inflow_sigma])
+    before = np.array([0.15 * gain] * m + [force_law.REACH] * 3 + [SETTINGS.inflow_sigma])
     prior = np.diag(float(np.average(residual**2, weights=w)) * SETTINGS.correlated_samples / before**2)
     apart = np.linalg.solve(G.T @ (G * w[:, None]) + prior, G.T @ (w * residual))
     thrust_per_command, drift = gain + apart[:m], apart[m:]

@@ -25,11 +25,11 @@ from haltere.identification.methods.base import (
 from haltere.identification.methods.effectiveness_fit import (
     ROWS,
     EffectivenessFit,
+    EffectivenessSettings,
     fit_effectiveness,
 )
-from haltere.identification.methods.settings import EffectivenessSettings
 from haltere.identification.parameters import Parameter
-from haltere.identification.regression import force_law as laws
+from haltere.identification.regression import force_law
 from haltere.identification.regression.motors import MotorFit
 from haltere.identification.result import Covariance, Prediction
 
@@ -81,7 +81,7 @@ def identify_effectiveness(
 
 def _lean(forces: Floats) -> bool:
     """Whether some of the forces (3, m) are off the z axis by more than rotors of a flat vehicle are."""
-    return bool(np.any(np.hypot(forces[0], forces[1]) > laws.UPRIGHT * np.abs(forces[2])))
+    return bool(np.any(np.hypot(forces[0], forces[1]) > force_law.UPRIGHT * np.abs(forces[2])))
 
 
 def effectiveness_parameters(window: FlightWindow, rows: EffectivenessFit) -> list[Parameter]:
@@ -139,7 +139,7 @@ def effectiveness_covariance(
 def _total(rows: EffectivenessFit) -> float:
     """Mean force along z per squared speed, m/s2/(rad/s)^2: known even where single rotors are not."""
     m = rows.force.shape[1]
-    return laws.thrust_gain(rows.signals, np.full(m, 1.0))[0]
+    return force_law.thrust_gain(rows.signals, np.full(m, 1.0))[0]
 
 
 def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate: float) -> list[Parameter]:
@@ -214,7 +214,9 @@ def _predictions(window: FlightWindow, full_fit: EffectivenessFit) -> list[Predi
     if early.flight_seconds < 1.0 or late.flight_seconds < 0.3 or window.rotor_speeds is None:
         return []
     rows = fit_effectiveness(early, full_fit)
-    found = laws.low_passed(late, fill_gaps(window.rotor_speeds), None, rows.cutoff, rows.delay[0], rows.lag)
+    found = force_law.low_passed(
+        late, fill_gaps(window.rotor_speeds), None, rows.cutoff, rows.delay[0], rows.lag
+    )
     if found.valid.sum() < 20:
         return []
     force = (

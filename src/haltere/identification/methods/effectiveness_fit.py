@@ -12,8 +12,7 @@ import numpy as np
 from haltere.flight.filters import apply_lag, fill_gaps, wiener_mix
 from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats
-from haltere.identification.methods.settings import EffectivenessSettings
-from haltere.identification.regression import force_law as laws
+from haltere.identification.regression import force_law
 from haltere.identification.regression.force_law import LowPassed
 from haltere.identification.regression.motors import MotorFit, fit_motors
 from haltere.identification.regression.regression import Regression, regress
@@ -23,6 +22,57 @@ from haltere.identification.regression.torque_law import (
     torque_rows,
     unexplained_fraction,
 )
+
+
+@dataclass(frozen=True)
+class EffectivenessSettings:
+    """Numbers of the method for rotor speeds, and of what becomes absolute by something known."""
+
+    cutoff: float = 25.0
+    """Cutoff of the low-pass, Hz, where the log allows it: above the motion, below motor and frame vibration."""
+    cutoff_ratios: tuple[float, ...] = (0.6, 1.0, 1.5)
+    """Cutoffs that are compared, over the chosen one; what they differ by is part of the deviation; the middle
+    one counts."""
+    delays: tuple[float, float, int] = (-0.012, 0.024, 19)
+    """First and last delay of the rotor speeds behind the motion that is tried, s, and how many: telemetry is late, and
+    so are gyro filters."""
+    lags: tuple[float, ...] = (0.0, 0.004, 0.008, 0.013, 0.018)
+    """Time constants of the second-order filter that an accelerometer may have passed, s, tried."""
+    lag_gain: float = 0.9
+    """Unexplained variance with a lag over that without, below which the lag is believed: a lag fits noise, too."""
+    follows: float = 0.5
+    """R2 of the motor model above which commands are instruments: a worse one is correlated with nothing."""
+    force_floor: float = 0.02
+    """Floor of force rows, relative to the largest number of the row fz: inflow and scale of the accelerometer."""
+    torque_floor: float = 0.03
+    """Floor of torque rows, relative to the largest number of the row."""
+    nominal_position_sigma: float = 0.005
+    """Deviation of an IMU from its position in the airframe file, m: boards are placed by hand."""
+    smallest_r_squared: float = 0.5
+    """R2 about an axis below which its row is not identified: the rest is the air's, and rotors answer it."""
+    largest_position_sigma: float = 0.02
+    """Deviation of the IMU position above which it is not identified, m: the size of the board."""
+    mass_floor: float = 0.02
+    """Relative floor of a mass: scale of an accelerometer, and the thrust law in moving air."""
+    mass_floor_from_pose: float = 0.002
+    """The same where the specific force was computed from gravity and pose, whose scale is right."""
+    one_sided_misfit: float = 0.5
+    """Fraction of the thrust law's residual that may act in one direction and so be mistaken for mass."""
+    rotor_position_sigma: float = 0.002
+    """Deviation of a rotor from its position in the airframe file, m."""
+    nominal_mass_sigma: float = 0.1
+    """Prior relative sigma of the nominal mass."""
+    lifting: float = 0.3
+    """Fraction of a rotor's thrust along z above which the force along z identifies its coefficient."""
+    largest_inertia_sigma: float = 0.5
+    """Relative deviation of a moment of inertia above which it is not identified: it is the reciprocal of a row."""
+    inertia_coupling_floor: float = 0.1
+    """Floor of the inertia coupling Q: air torques that go with the product of rates."""
+    log_ratio_sigma: float = 2.0
+    """Prior deviation of the logarithms of ratios of second moments: wide, and nothing runs away."""
+    largest_ratio_sigma: float = 0.35
+    """Relative deviation of a ratio of inertias above which it is not identified."""
+
 
 SETTINGS = EffectivenessSettings()
 ROWS = ("fx", "fy", "fz", "p", "q", "r")
@@ -106,15 +156,15 @@ def fit_effectiveness(
             window, speeds, speed_from_command, cutoff, np.linspace(*SETTINGS.delays), leaning
         )
         delay = late_by.value, late_by.torque_sigma
-        lag = _lag(laws.low_passed(window, speeds, None, cutoff, delay[0], 0.0))
-    with_rotor_acceleration = window.rate >= laws.QUICK
+        lag = _lag(force_law.low_passed(window, speeds, None, cutoff, delay[0], 0.0))
+    with_rotor_acceleration = window.rate >= force_law.QUICK
     near = (
         nominal_imu_position,
-        laws.REACH if nominal_imu_position is None else SETTINGS.nominal_position_sigma,
+        force_law.REACH if nominal_imu_position is None else SETTINGS.nominal_position_sigma,
     )
     regressions = []
     for scale in SETTINGS.cutoff_ratios if full_fit is None else (1.0,):
-        signals = laws.low_passed(window, speeds, speed_from_command, scale * cutoff, delay[0], lag)
+        signals = force_law.low_passed(window, speeds, speed_from_command, scale * cutoff, delay[0], lag)
         regressions.append((signals, *_rows(signals, with_rotor_acceleration, near, leaning)))
     signals, rows, turns, place, place_sigma = regressions[len(regressions) // 2]
     without, late = rows, signals
@@ -122,7 +172,7 @@ def fit_effectiveness(
         plain = replace(signals, squared_from_command=None, torque_from_command=None)
         without = _rows(plain, with_rotor_acceleration, near, leaning)[0]
     if full_fit is None:
-        late = laws.low_passed(window, speeds, speed_from_command, cutoff, delay[0] + delay[1], lag)
+        late = force_law.low_passed(window, speeds, speed_from_command, cutoff, delay[0] + delay[1], lag)
     later = _rows(late, with_rotor_acceleration, (place, 1e-6), leaning)[0]
     table = _table(rows, m, with_rotor_acceleration)
     moved = np.array([_table(each[1], m, with_rotor_acceleration) for each in regressions])
@@ -218,7 +268,7 @@ def _follow(fits: tuple[MotorFit, ...]) -> bool:
 def _rows(
     signals: LowPassed, with_rotor_acceleration: bool, near: tuple[Floats | None, float], leaning: bool
 ) -> tuple[list[Regression], list[TorqueRow], Floats, Floats]:
-    forces, place, sigma = laws.force_rows(signals, *near)
+    forces, place, sigma = force_law.force_rows(signals, *near)
     turns = torque_rows(signals, with_rotor_acceleration, leaning)
     return [*forces, *turns], turns, place, sigma
 

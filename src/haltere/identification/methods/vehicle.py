@@ -31,10 +31,10 @@ from haltere.identification.known import Known
 from haltere.identification.methods.airframe import with_identified_numbers
 from haltere.identification.methods.base import HeldOut, MethodResult, predict_accelerations
 from haltere.identification.methods.effectiveness import identify_effectiveness
-from haltere.identification.methods.settings import VehicleSettings
 from haltere.identification.methods.vehicle_airframe import assembled, axes_of, principal_frame
+from haltere.identification.methods.vehicle_method import VehicleSettings
 from haltere.identification.methods.vehicle_parameters import vehicle_covariance, vehicle_parameters
-from haltere.identification.regression import force_law as laws
+from haltere.identification.regression import force_law
 from haltere.identification.result import PRINCIPAL, Prediction
 
 SETTINGS = VehicleSettings()
@@ -240,7 +240,7 @@ def _predictions(online: VehicleEstimate, window: FlightWindow) -> list[Predicti
     early = replace(online, belief=online.early)
     p, axes = values_of(early), early.thrust_axes()[0]
     cutoff = min(SETTINGS.cutoff, 0.2 * window.rate)
-    found = laws.low_passed(late, fill_gaps(window.rotor_speeds), None, cutoff, 0.0, 0.0)
+    found = force_law.low_passed(late, fill_gaps(window.rotor_speeds), None, cutoff, 0.0, 0.0)
     R = np.asarray(axes_of(p["imu_rotation"]))
     rates, turn = found.rates @ R.T, found.angular_acceleration @ R.T
     thrust = p["thrust_coefficient"][:, None] * axes

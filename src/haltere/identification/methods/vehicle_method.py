@@ -5,7 +5,7 @@ this rotation itself, so it gets the readings as they were logged (`as_logged`).
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -18,6 +18,38 @@ from haltere.flight import Channel, Flight
 from haltere.flight.rotations import wxyz_from_matrix
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.base import IMU_ROTATED, Method, MethodInput, MethodResult
+
+
+@dataclass(frozen=True)
+class VehicleSettings:
+    """Numbers of the methods for a log with pose."""
+
+    exact_sigma: float = 1e-4
+    """Relative deviation of a number that was given as exact: a filter needs one."""
+    attempts: int = 3
+    """Fits with larger noise before a log is refused."""
+    diverged_rejected: float = 0.2
+    """Fraction of rejected poses above which the filter has diverged."""
+    diverged_nis: float = 4.0
+    """NIS ratio above which the filter has diverged."""
+    prior_scale: float = 3.0
+    """Factor on the prior deviations where the nominal airframe does not fit."""
+    shaking_imu: tuple[float, ...] = (0.3, 0.3, 0.3, 0.02, 0.02, 0.02)
+    """Least noise of an IMU on a vehicle that shakes, m/s2 and rad/s; taken where less does not fit."""
+    start_samples: float = 1000.0
+    """IMU samples that are smoothed before the filter begins: what rotates all axes together is hardly visible, and a
+    filter that begins early takes it for known."""
+    start_seconds: tuple[float, float] = (2.0, 5.0)
+    """Shortest and longest time of that, s."""
+    start_iterations: int = 8
+    """Gauss-Newton iterations of it."""
+    joint_at_rest: float = 0.05
+    """Angle up to which a joint counts as at rest, rad."""
+    cutoff: float = 20.0
+    """Cutoff of the low-pass of held-out predictions, Hz."""
+    misfit_floor: float = 0.02
+    """Relative deviation added where the model does not fit."""
+
 
 SLIGHT = np.radians(25.0)
 """Angle up to which the vehicle filter estimates such a rotation by itself."""

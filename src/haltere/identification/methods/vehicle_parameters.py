@@ -7,7 +7,7 @@ import numpy as np
 from haltere.estimation.vehicle.estimate import EstimatedParameter, VehicleEstimate
 from haltere.foundation.numbers import Floats
 from haltere.foundation.verdict import LEARNT, NORMAL, Source, Verdict
-from haltere.identification.methods.settings import VehicleSettings
+from haltere.identification.methods.vehicle_method import VehicleSettings
 from haltere.identification.parameters import Parameter
 from haltere.identification.result import Covariance
 

@@ -20,7 +20,7 @@ import numpy as np
 from haltere.flight.filters import low_pass, parabola_minimum, shift, white_noise
 from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats
-from haltere.identification.regression import force_law as laws
+from haltere.identification.regression import force_law
 from haltere.identification.regression.force_law import (
     LowPassed,
     TorqueSignals,
@@ -130,7 +130,7 @@ def torque_rows(signals: LowPassed, with_rotor_acceleration: bool, leaning: bool
     m = signals.squared_speeds.shape[1]
     yaw = torque_row(signals, 2, with_rotor_acceleration)
     answer = np.hypot(yaw.value[m : 2 * m], yaw.sigma[m : 2 * m]) if with_rotor_acceleration else np.zeros(1)
-    belief = np.inf if leaning else FLAT * laws.UPRIGHT * float(np.sqrt(np.mean(answer**2)))
+    belief = np.inf if leaning else FLAT * force_law.UPRIGHT * float(np.sqrt(np.mean(answer**2)))
     return [*(torque_row(signals, axis, with_rotor_acceleration, belief) for axis in (0, 1)), yaw]
 
 
@@ -200,7 +200,7 @@ def estimate_speed_delay(
     if they are `leaning`, that has no bound.
     """
     begin = _searched(window, speeds, cutoff, delays, leaning)
-    with_rotor_acceleration = window.rate >= laws.QUICK
+    with_rotor_acceleration = window.rate >= force_law.QUICK
     value = begin.value
     for _ in range(ROUNDS):
         signals = low_passed(window, speeds, speed_from_command, cutoff, value, 0.0)

@@ -24,15 +24,15 @@ from haltere.identification.methods.effectiveness import (
     imu_position_parameters,
 )
 from haltere.identification.methods.effectiveness_fit import EffectivenessFit
-from haltere.identification.methods.settings import ThrowSettings
 from haltere.identification.methods.throw.motors import ThrowMotor, fit_throw_motors
 from haltere.identification.methods.throw.rows import (
     ThrowRows,
     fit_throw,
     predicted_acceleration,
 )
+from haltere.identification.methods.throw.signals import ThrowSettings
 from haltere.identification.parameters import Parameter
-from haltere.identification.regression import force_law as laws
+from haltere.identification.regression import force_law
 from haltere.identification.result import Prediction
 
 SETTINGS = ThrowSettings()
@@ -77,7 +77,7 @@ def as_rows(window: FlightWindow, fit: ThrowRows, start: float, end: float) -> E
     assert window.rotor_speeds is not None
     inside = (window.time >= start) & (window.time <= end)
     finite = np.isfinite(window.gyro).all(axis=1) & np.isfinite(window.rotor_speeds).all(axis=1)
-    whole = laws.low_passed(
+    whole = force_law.low_passed(
         replace(window, valid=inside & finite),
         fill_gaps(window.rotor_speeds),
         None,
@@ -85,7 +85,9 @@ def as_rows(window: FlightWindow, fit: ThrowRows, start: float, end: float) -> E
         fit.delay,
         fit.lag,
     )
-    flown = laws.low_passed(window, fill_gaps(window.rotor_speeds), None, SETTINGS.cutoff, fit.delay, fit.lag)
+    flown = force_law.low_passed(
+        window, fill_gaps(window.rotor_speeds), None, SETTINGS.cutoff, fit.delay, fit.lag
+    )
     m = window.rotor_count
     table = np.concatenate([fit.force, fit.torque, fit.reaction])
     size = np.max(np.abs(table), axis=1)

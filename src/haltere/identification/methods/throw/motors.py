@@ -28,7 +28,7 @@ from haltere.flight.filters import parabola_minimum
 from haltere.flight.resampling import interpolate_columns, regular_rate
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
-from haltere.identification.methods.settings import ThrowSettings
+from haltere.identification.methods.throw.signals import ThrowSettings
 from haltere.identification.regression.regression import huber_weights
 
 SETTINGS = ThrowSettings()

@@ -20,8 +20,7 @@ from haltere.flight import Flight
 from haltere.flight.filters import apply_lag, low_pass, parabola_minimum
 from haltere.flight.rotations import lever_matrices
 from haltere.foundation.numbers import Floats
-from haltere.identification.methods.settings import ThrowSettings
-from haltere.identification.methods.throw.signals import ThrowSignals, throw_signals
+from haltere.identification.methods.throw.signals import ThrowSettings, ThrowSignals, throw_signals
 from haltere.identification.methods.throw.torque import TorqueRows, torque_rows
 from haltere.identification.regression.regression import huber_weights
 

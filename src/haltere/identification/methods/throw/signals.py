@@ -15,7 +15,72 @@ from haltere.flight.resampling import interpolate_columns, regular_rate
 from haltere.foundation import HaltereError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
-from haltere.identification.methods.settings import ThrowSettings
+
+
+@dataclass(frozen=True)
+class ThrowSettings:
+    """Numbers of the method for throws.
+
+    Floors are from simulated throws with exact truth and from throws of one vehicle after the other.
+    """
+
+    driving_command: float = 0.2
+    """Command above which a rotor is driven, of full command: above the idle of any motor."""
+    stopped_command: float = 0.05
+    """Command below which a rotor is not driven, of full command."""
+    alone: float = 0.03
+    """Time that one rotor alone is driven in an excitation, s: a test of the motors at arming is one sample."""
+    free_fall: float = 0.75
+    """Specific force over gravity below which a vehicle falls: in the hand and in flight it is about one."""
+    before: float = 0.05
+    """Time taken from before the first rotor is driven, s."""
+    after: float = 0.3
+    """Time left out before the rotors are stopped, s: the vehicle may be caught."""
+    shortest: float = 1.3
+    """Time from the first rotor driven to the last command below which there is no flight, s."""
+    longest: float = 10.0
+    """Time of flight that is looked at, s: enough for the rows, and bounded in cost."""
+    spin_up: float = 3.0
+    """Time after the excitation begins in which motors are fitted, s: they go from rest to full command there."""
+    cutoff: float = 20.0
+    """Cutoff of the low-pass, Hz."""
+    delay_steps: tuple[int, int] = (-12, 9)
+    """First and last (excluded) delay of the rotor speeds behind the gyro that is tried, in `delay_step`; negative
+    where the gyro is the later one."""
+    delay_step: float = 5e-4
+    """Step of the delays and dead times that are tried, s: half a sample of a log at 1 kHz."""
+    lags: tuple[float, ...] = (0.0, 0.004, 0.008, 0.011, 0.013, 0.015, 0.018)
+    """Time constants of the second-order filter that an accelerometer may have passed, s, tried."""
+    outlier: float = 2.0
+    """Robust deviations from which on a residual has less weight (Huber)."""
+    force_rounds: int = 6
+    """Rounds of robust weights of the force rows."""
+    torque_rounds: int = 8
+    """Gauss-Newton steps and rounds of weights of the torque rows."""
+    search_rounds: int = 5
+    """The same while delays are compared: enough to tell them apart."""
+    spacing: float = 0.01
+    """Time between samples of the torque rows, s: the low-pass leaves nothing between them."""
+    inertia_sigma: float = 0.2
+    """Prior deviation of the entries of the inertia of trace 3 from those of a ball."""
+    product_sigma: float = 0.1
+    """The same of the products of inertia where the axes of the log are about the principal ones."""
+    gyroscopic_sigma: float = 1.0
+    """Prior deviation of the rotors' gyroscopic torque from its physical value, relative: simulators leave it out."""
+    floors: tuple[float, ...] = (0.03, 0.03, 0.05, 0.05, 0.06, 0.08, 0.06, 0.06, 0.05)
+    """Floors of fx fy fz p q r p_dot q_dot r_dot over the largest number of the row (of fz and r_dot for those
+    across)."""
+    imu_position_sigma: float = 0.003
+    """Deviation of the IMU position, m, per axis."""
+    dead_time_steps: int = 17
+    """Dead times of the motors that are tried, in `delay_step` from zero."""
+    motor_steps: int = 25
+    """Damped Gauss-Newton steps of the motor fit."""
+    slew_unit: float = 4e4
+    """Unit of the slew limits in the fit, rad/s2: about what such motors reach."""
+    speed_resolution: float = 2.0
+    """Smallest robust deviation of rotor speeds, rad/s: telemetry counts in such steps."""
+
 
 SETTINGS = ThrowSettings()
 

@@ -22,8 +22,7 @@ import numpy as np
 
 from haltere.flight.filters import low_pass
 from haltere.foundation.numbers import Floats
-from haltere.identification.methods.settings import ThrowSettings
-from haltere.identification.methods.throw.signals import ThrowSignals
+from haltere.identification.methods.throw.signals import ThrowSettings, ThrowSignals
 from haltere.identification.regression.regression import huber_weights
 
 SETTINGS = ThrowSettings()
