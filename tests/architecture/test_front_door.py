@@ -17,8 +17,6 @@ ROOT = Path(haltere.__file__).parent
 HEAVY = ("jax", "scipy", "plotly", "numpy", "pydantic", "pandas")
 MOST_SECONDS = 0.05
 """Of processor time that `import haltere` may take."""
-BOTH = {("haltere.control", "start"), ("haltere.dynamics", "regressor")}
-"""Functions that are still called like a submodule beside them."""
 
 
 def run(code):
@@ -86,4 +84,4 @@ def test_no_package_exports_a_function_named_like_its_submodule():
         for module in pkgutil.iter_modules(package.__path__)
         if not isinstance(getattr(package, module.name, package), types.ModuleType)
     }
-    assert clashes <= BOTH
+    assert clashes == set()

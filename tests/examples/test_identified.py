@@ -12,10 +12,11 @@ from tests import browser
 
 from haltere.identification.parameters import Parameter
 from haltere.identification.result import Identification, Prediction
+from haltere.identification.summary import shorten_names
 from haltere.report import fits
 from haltere.report.fleet import fleet_page, outliers
 from haltere.report.identified import identification_page
-from haltere.report.tables import brief, interval, number, pair
+from haltere.report.tables import interval, number, pair
 
 needs_browser = pytest.mark.skipif(
     browser.find() is None,
@@ -136,7 +137,7 @@ def test_numbers_are_written_to_their_deviation():
     assert number(None) == "–"
     assert interval((None, 2.0)).startswith("below 2.0")
     assert interval((0.9, 1.1)) == "0.900 … 1.100"
-    assert brief(["rotors.m1.curve", "rotors.m2.curve", "mass"]) == "rotors.*.curve, mass"
+    assert shorten_names(["rotors.m1.curve", "rotors.m2.curve", "mass"]) == ["rotors.*.curve", "mass"]
 
 
 def test_the_vehicle_that_differs_is_named(results):

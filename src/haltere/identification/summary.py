@@ -1,6 +1,6 @@
 """A result as tables and lines of text, for terminal and notebook: the whole vehicle, its rotors, its predictions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from haltere.foundation.tables import TextTable
@@ -18,6 +18,7 @@ WORDS = {
 }
 COLUMNS = ("parameter", "value", "sigma", "95 %", "unit", "verdict", "what would help")
 MOST_STEPS = 4
+MOST_NAMES = 3
 
 
 def result_tables(result: "Identification") -> list[TextTable]:
@@ -72,7 +73,27 @@ def result_lines(result: "Identification") -> list[str]:
     """What the doctor found, what was odd or assumed, and what to do next."""
     found = [f"doctor: {f['kind']}: {f['evidence']}; {f['remedy']}" for f in result.findings]
     notes = [f"note: {note}" for note in result.notes]
-    return [*found, *notes, *(f"next: {step}" for step in result.next_steps[:MOST_STEPS])]
+    return [*found, *notes, *(_next_line(result, step) for step in result.next_steps[:MOST_STEPS])]
+
+
+def _next_line(result: "Identification", step: str) -> str:
+    """The action, after the parameters that it would help."""
+    names = shorten_names([p.name for p in result.parameters if p.fix == step])
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"next: {', '.join(names[:MOST_NAMES])}{more}: {step}" if names else f"next: {step}"
+
+
+def shorten_names(names: Sequence[str]) -> list[str]:
+    """Names in short: one for the same quantity of several rotors, `rotors.*.curve`."""
+    quantities: dict[str, list[str]] = {}
+    for name in names:
+        words = name.split(".", 2)
+        key = words[2] if words[0] == "rotors" and len(words) == 3 else name
+        quantities.setdefault(key, []).append(words[1] if key != name else "")
+    return [
+        key if rotors == [""] else f"rotors.{rotors[0] if len(rotors) == 1 else '*'}.{key}"
+        for key, rotors in quantities.items()
+    ]
 
 
 def _value(parameter: "Parameter | None") -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from haltere.identification.parameters import Parameter
 from haltere.identification.result import Identification
-from haltere.identification.summary import rotor_quantities
+from haltere.identification.summary import rotor_quantities, shorten_names
 from haltere.report.page import Mark, Table
 
 _FIGURES = re.compile(r"\d+(?:\.\d+)?")
@@ -91,21 +91,8 @@ def _helps(parameters: Iterable[Parameter]) -> list[tuple[str | Mark, ...]]:
     rows: list[tuple[str | Mark, ...]] = []
     for (verdict, _), members in groups.items():
         fix = members[0].fix or "nothing needed for most uses"
-        rows.append((brief([p.name for p in members]), Mark(verdict, verdict), fix))
+        rows.append((", ".join(shorten_names([p.name for p in members])), Mark(verdict, verdict), fix))
     return rows
-
-
-def brief(names: Sequence[str]) -> str:
-    """Names in short: rotors of the same kind are written once."""
-    kinds: dict[str, list[str]] = {}
-    for name in names:
-        parts = name.split(".", 2)
-        key = parts[2] if parts[0] == "rotors" and len(parts) == 3 else name
-        kinds.setdefault(key, []).append(parts[1] if key != name else "")
-    words = []
-    for key, rotors in kinds.items():
-        words.append(key if rotors == [""] else f"rotors.{rotors[0] if len(rotors) == 1 else '*'}.{key}")
-    return ", ".join(words)
 
 
 def number(value: float | None, sigma: float | None = None) -> str:

@@ -110,7 +110,7 @@ def test_a_result_shows_its_tables_and_escapes_them_in_a_notebook() -> None:
     odd = replace(RESULT, source="<b>.bbl", findings=())
     assert repr(odd).startswith("<b>.bbl: 12.5 s, method effectiveness\n")
     assert "0.02 +- 0.001" in repr(odd)
-    assert repr(odd).endswith("note: odd\nnext: weigh it")
+    assert repr(odd).endswith("note: odd\nnext: mass: weigh it")
     assert "&lt;b&gt;.bbl" in odd._repr_html_()
     assert "<b>" not in odd._repr_html_()
 
