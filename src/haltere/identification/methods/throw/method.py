@@ -24,10 +24,6 @@ from haltere.identification.methods.effectiveness import (
     imu_position_parameters,
 )
 from haltere.identification.methods.effectiveness_fit import EffectivenessFit
-<<<<<<< HEAD
-=======
-from haltere.identification.methods.settings import ThrowMethodSettings
->>>>>>> 3e2f9a7 (Let no two classes share a name, nor a function and a module beside it)
 from haltere.identification.methods.throw.motors import ThrowMotor, fit_throw_motors
 from haltere.identification.methods.throw.rows import (
     ThrowRows,
@@ -39,7 +35,7 @@ from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law
 from haltere.identification.result import Prediction
 
-SETTINGS = ThrowMethodSettings()
+SETTINGS = ThrowSettings()
 
 
 def identify_throw(

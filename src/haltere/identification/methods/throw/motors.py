@@ -28,14 +28,10 @@ from haltere.flight.filters import parabola_minimum
 from haltere.flight.resampling import interpolate_columns, regular_rate
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats
-<<<<<<< HEAD
 from haltere.identification.methods.throw.signals import ThrowSettings
-=======
-from haltere.identification.methods.settings import ThrowMethodSettings
->>>>>>> 3e2f9a7 (Let no two classes share a name, nor a function and a module beside it)
 from haltere.identification.regression.regression import huber_weights
 
-SETTINGS = ThrowMethodSettings()
+SETTINGS = ThrowSettings()
 DELAYS: Floats = np.arange(0.0, float(SETTINGS.dead_time_steps)) * SETTINGS.delay_step
 """s, dead times that are tried."""
 CURVES = ("quadratic", "kappa")

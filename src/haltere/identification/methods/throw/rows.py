@@ -20,16 +20,11 @@ from haltere.flight import Flight
 from haltere.flight.filters import apply_lag, low_pass, parabola_minimum
 from haltere.flight.rotations import lever_matrices
 from haltere.foundation.numbers import Floats
-<<<<<<< HEAD
 from haltere.identification.methods.throw.signals import ThrowSettings, ThrowSignals, throw_signals
-=======
-from haltere.identification.methods.settings import ThrowMethodSettings
-from haltere.identification.methods.throw.signals import ThrowSignals, throw_signals
->>>>>>> 3e2f9a7 (Let no two classes share a name, nor a function and a module beside it)
 from haltere.identification.methods.throw.torque import TorqueRows, torque_rows
 from haltere.identification.regression.regression import huber_weights
 
-SETTINGS = ThrowMethodSettings()
+SETTINGS = ThrowSettings()
 DELAYS: Floats = np.arange(*map(float, SETTINGS.delay_steps)) * SETTINGS.delay_step
 """s, of the rotor speeds against the gyro, tried; negative where the gyro is the later one."""
 

@@ -15,7 +15,6 @@ from haltere.flight.resampling import interpolate_columns, regular_rate
 from haltere.foundation import HaltereError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
-<<<<<<< HEAD
 
 
 @dataclass(frozen=True)
@@ -82,11 +81,8 @@ class ThrowSettings:
     speed_resolution: float = 2.0
     """Smallest robust deviation of rotor speeds, rad/s: telemetry counts in such steps."""
 
-=======
-from haltere.identification.methods.settings import ThrowMethodSettings
->>>>>>> 3e2f9a7 (Let no two classes share a name, nor a function and a module beside it)
 
-SETTINGS = ThrowMethodSettings()
+SETTINGS = ThrowSettings()
 
 
 @dataclass(frozen=True)

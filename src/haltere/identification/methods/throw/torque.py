@@ -22,15 +22,10 @@ import numpy as np
 
 from haltere.flight.filters import low_pass
 from haltere.foundation.numbers import Floats
-<<<<<<< HEAD
 from haltere.identification.methods.throw.signals import ThrowSettings, ThrowSignals
-=======
-from haltere.identification.methods.settings import ThrowMethodSettings
-from haltere.identification.methods.throw.signals import ThrowSignals
->>>>>>> 3e2f9a7 (Let no two classes share a name, nor a function and a module beside it)
 from haltere.identification.regression.regression import huber_weights
 
-SETTINGS = ThrowMethodSettings()
+SETTINGS = ThrowSettings()
 _STEP = 1e-4
 _CLIP = 5.0
 
