@@ -29,7 +29,7 @@ PAGE = [
 ]
 MOST_MODULES = 55
 """Modules of ours, packages not counted, that `read` and `identify` import for a ULog without pose."""
-MOST_OF_COMMAND = 62
+MOST_OF_COMMAND = 63
 """The same for `haltere identify`, which also writes the report."""
 COUNT = "json.dumps([n for n, m in sys.modules.items() if n.startswith('haltere.') and not hasattr(m, '__path__')])"
 
