@@ -15,8 +15,8 @@ from haltere.control import (
     GeometricController,
     Integral,
     command,
-    start,
-    step,
+    control_step,
+    start_on_trajectory,
     wrench,
 )
 from haltere.dynamics import Model, State
@@ -41,7 +41,7 @@ def commanded():
 def test_on_its_path_a_vehicle_asks_for_exactly_what_flies_it(name):
     model, controller = made(name)
     path = lissajous((3.0, 4.0, 5.0, 3.0), 40.0, amplitude=(0.5, 0.5, 0.5, 0.5))
-    state = start(model, controller, path, 1.3)
+    state = start_on_trajectory(model, controller, path, 1.3)
     u = commanded()(replace(controller, lead=jnp.ones(())), state, path.at(1.3))
     np.testing.assert_allclose(np.sqrt(u), state.rotor_rates, rtol=1e-3)
 
@@ -49,7 +49,7 @@ def test_on_its_path_a_vehicle_asks_for_exactly_what_flies_it(name):
 def test_at_rest_the_command_is_the_hover_command():
     model, controller = made("hummingbird")
     place = hover((1.0, 2.0, 3.0), 0.4)
-    state = start(model, controller, place)
+    state = start_on_trajectory(model, controller, place)
     u = commanded()(controller, state, place.at(0.0))
     np.testing.assert_allclose(u, controller.hover.command, rtol=1e-9)
     np.testing.assert_allclose(np.sum(np.asarray(u) * 8.54858e-6), LIFT, rtol=1e-9)
@@ -58,7 +58,7 @@ def test_at_rest_the_command_is_the_hover_command():
 def test_errors_pull_back():
     model, controller = made("hummingbird")
     place = hover((0.0, 0.0, 2.0))
-    rest = start(model, controller, place)
+    rest = start_on_trajectory(model, controller, place)
 
     def ask(**changes):
         return np.asarray(wrench(controller, replace(rest, **changes), place.at(0.0))[0])
@@ -75,7 +75,7 @@ def test_a_state_that_is_not_a_number_gives_the_hover_command():
     place = hover()
     state = replace(State.rest(model), position=jnp.asarray([np.nan, 0.0, 0.0]))
     np.testing.assert_allclose(commanded()(controller, state, place.at(0.0)), controller.hover.command)
-    u, integral = step(controller, Integral.zero(), state, place.at(0.0), 0.01)
+    u, integral = control_step(controller, Integral.zero(), state, place.at(0.0), 0.01)
     assert np.all(np.isfinite(u))
     assert np.all(np.isfinite(integral.force))
 
@@ -124,7 +124,7 @@ def test_lead_drives_slow_motors_harder_and_stays_inside():
     model, controller = made("crazyflie")
     assert float(controller.lead) > 2.0
     place = hover((0.0, 0.0, 2.0))
-    state = start(model, controller, place)
+    state = start_on_trajectory(model, controller, place)
     slow = replace(state, rotor_rates=0.9 * state.rotor_rates)
     u = commanded()(controller, slow, place.at(0.0))
     assert np.all(u > controller.hover.command)
