@@ -12,7 +12,7 @@ from tests.consistency.identification import Flights
 from haltere.airframe import from_catalogue
 from haltere.observability import ObservabilityError, Question, RationalVehicle, analyse
 from haltere.observability.information.fisher import RATE, Information, ReadingNoise
-from haltere.observability.manoeuvres.flat_flight import Limits, Pilot, sampled
+from haltere.observability.manoeuvres.flat_flight import Limits, Pilot, sample_trajectory
 from haltere.trajectory import periodic
 
 RUNS = 100
@@ -40,7 +40,7 @@ def waves(seed, harmonics=8):
 def flown(pilot, coefficients, seconds):
     """The first seconds of a flight of ten."""
     path = periodic(jnp.asarray(coefficients[0]), jnp.asarray(coefficients[1]), 10.0, pilot.limits.centre)
-    nominal = compiled(pilot)(sampled(path, 10.0))
+    nominal = compiled(pilot)(sample_trajectory(path, 10.0))
     samples = round(seconds * RATE)
     return np.asarray(nominal.motion)[:samples], np.asarray(nominal.inputs)[:samples]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.observability import Question, RationalVehicle, analyse, counted, exact_matrices
+from haltere.observability import Question, RationalVehicle, analyse, count_rank, exact_matrices
 from haltere.papers.boehm import ranks
 
 SETS = [Question(s) for s in (("pose", "imu"), ("position", "imu"), ("pose",), ("position",), ("imu",))]
@@ -16,16 +16,16 @@ def test_ranks_without_symmetry(n):
     vehicle = RationalVehicle.generic(n, np.random.default_rng([n, 11]))
     matrices = exact_matrices(vehicle, SETS, np.random.default_rng(n))
     offsets = [(38, 6), (35, 6), (26, 6), (23, 6), (20, 6), (20, 3)]
-    assert [counted(m, vehicle, "all") for m in matrices] == [a + b * n for a, b in offsets]
+    assert [count_rank(m, vehicle, "all") for m in matrices] == [a + b * n for a, b in offsets]
     offsets = [(38, 6), (34, 6), (25, 6), (21, 6), (18, 6), (18, 3)]
-    assert [counted(m, vehicle, "determined") for m in matrices] == [a + b * n for a, b in offsets]
+    assert [count_rank(m, vehicle, "determined") for m in matrices] == [a + b * n for a, b in offsets]
     assert (vehicle.coordinates.states, vehicle.coordinates.errors) == (40 + 7 * n, 37 + 7 * n)
 
 
 def test_hummingbird_on_the_sphere():
     vehicle = RationalVehicle.from_airframe(from_catalogue("hummingbird"))
     matrices = exact_matrices(vehicle, SETS[:5], np.random.default_rng(0))
-    assert [counted(m, vehicle, "all") for m in matrices] == [61, 58, 49, 46, 43]
+    assert [count_rank(m, vehicle, "all") for m in matrices] == [61, 58, 49, 46, 43]
 
 
 def test_null_space_of_the_general_vehicle():

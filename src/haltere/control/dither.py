@@ -40,13 +40,13 @@ def dithered(controller: GeometricController, u: Array, time: ArrayLike, dither:
     number = jnp.arange(u.shape[0])
     octave = 2.0 ** (number / u.shape[0])
     waves = jnp.sin(2.0 * jnp.pi * dither.frequency_hz * octave * time + PHASE * number)
-    shift = dither.fraction * jnp.mean(hover.command) * unfelt(controller, waves)
+    shift = dither.fraction * jnp.mean(hover.command) * without_wrench(controller, waves)
     wall = jnp.where(shift > 0.0, vehicle.high - u, u - vehicle.low)
     room = jnp.min(wall / jnp.maximum(jnp.abs(shift), 1e-9 * vehicle.high))
     return u + jnp.clip(room, 0.0, 1.0) * shift
 
 
-def unfelt(controller: GeometricController, change: Array) -> Array:
+def without_wrench(controller: GeometricController, change: Array) -> Array:
     """(R,) the part N `change` of equation (1), which the controlled rows of the wrench do not feel."""
     table = controller.hover.allocation(controller.vehicle)
     sideways = jnp.asarray([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], table.dtype)

@@ -2,7 +2,7 @@
 
 from haltere.observability.answer import Observability, ParameterVerdict, analyse, observe
 from haltere.observability.information.recorded import FlightInformation, ParameterInformation, observe_flight
-from haltere.observability.rank.rank import ExactMatrix, Question, counted, exact_matrices, float_matrix
+from haltere.observability.rank.rank import ExactMatrix, Question, count_rank, exact_matrices, float_matrix
 from haltere.observability.rank.rational_vehicle import ObservabilityError, RationalVehicle
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "Question",
     "RationalVehicle",
     "analyse",
-    "counted",
+    "count_rank",
     "exact_matrices",
     "float_matrix",
     "observe",

@@ -11,7 +11,7 @@ from haltere.airframe import Airframe, load_airframe
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.foundation.tables import TextTable, html_lines
-from haltere.observability.rank.directions import Direction, named_directions, respecting
+from haltere.observability.rank.directions import Direction, named_directions, restrict_to_known
 from haltere.observability.rank.parameters import (
     HandMeasurementChoices,
     VehicleParameter,
@@ -24,7 +24,7 @@ from haltere.observability.rank.rank import (
     FloatMatrix,
     ObservabilityMatrix,
     Question,
-    counted,
+    count_rank,
     exact_matrices,
     float_matrix,
 )
@@ -251,7 +251,7 @@ def analyse(
     rows, names = parameters.rows(known)
     matrix, floating = base.extended(rows), alone.extended(rows)
     named = named_directions(vehicle, base, question.axes, alone)
-    directions = respecting(vehicle, named, rows, question.axes)
+    directions = restrict_to_known(vehicle, named, rows, question.axes)
     choices = HandMeasurementChoices.of(vehicle, parameters, directions) if directions else None
     remedies = tuple(tuple(choices.for_direction(k)) for k in range(len(directions))) if choices else ()
     c = vehicle.coordinates
@@ -262,7 +262,7 @@ def analyse(
         norms=norms,
         states=c.states,
         error_states=c.errors,
-        rank=counted(matrix, vehicle, norms),
+        rank=count_rank(matrix, vehicle, norms),
         directions=tuple(directions),
         remedies=remedies,
         restore_all=choices.for_all() if choices else ((), 0),

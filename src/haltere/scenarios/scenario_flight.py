@@ -22,7 +22,7 @@ from haltere.foundation.memory import bound_programs
 from haltere.scenarios.trimmed_pilot import trim_pilot, with_cog
 from haltere.simulation import Command, Gusts, Timing, Trace, Vehicle, along_wind, fly
 from haltere.simulation.closed_loop import Controller
-from haltere.simulation.payload import Payload, hung, loading, loose
+from haltere.simulation.payload import Payload, payload_change, with_cables, with_free_cables
 from haltere.simulation.recording import Sensing, record
 from haltere.simulation.scenario import Scenario, ScenarioError, make_scenario
 from haltere.trajectory import (
@@ -92,8 +92,8 @@ def _fly(
     memory: Any,
 ) -> Flight:
     bare, loads = describe_airframe(scenario), make_payloads(scenario)
-    airframe = hung(bare, loads)
-    vehicle = loose(Vehicle.from_airframe(airframe), loads)
+    airframe = with_cables(bare, loads)
+    vehicle = with_free_cables(Vehicle.from_airframe(airframe), loads)
     if not scenario.physics.rotor_inertia:
         vehicle = replace(vehicle, model=locked_rotors(vehicle.model))
     keys = jax.random.split(jax.random.key(scenario.seed), 4)
@@ -102,7 +102,7 @@ def _fly(
     known_angles = angles[: angles.shape[0] - sum(vehicle.servos.passive)]
     path, controller, notes = plan_flight(scenario, bare, known_angles, keys[0], keys[1])
     notes += [*payload_notes(scenario), *more_notes]
-    joints, change = sweep_joints(scenario, vehicle, angles), loading(loads) if loads else None
+    joints, change = sweep_joints(scenario, vehicle, angles), payload_change(loads) if loads else None
     start = first_state(scenario, vehicle, path, controller, angles)
     rates = scenario.timing
     timing = Timing(scenario.duration, rates.step_rate, rates.control_rate)

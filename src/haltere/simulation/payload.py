@@ -46,7 +46,7 @@ class Payload:
         return jnp.where((time >= self.attach) & (time < self.drop), 1.0, 0.0)
 
 
-def hung(airframe: Airframe, payloads: tuple[Payload, ...]) -> Airframe:
+def with_cables(airframe: Airframe, payloads: tuple[Payload, ...]) -> Airframe:
     """The airframe with two links more for each payload that swings: about the body's x, then y axis."""
     links = list(airframe.links)
     for load in payloads:
@@ -66,8 +66,8 @@ def hung(airframe: Airframe, payloads: tuple[Payload, ...]) -> Airframe:
     return airframe.model_copy(update={"links": tuple(links)})
 
 
-def loose(vehicle: Vehicle, payloads: tuple[Payload, ...]) -> Vehicle:
-    """The vehicle of a `hung` airframe with the joints of the cables free."""
+def with_free_cables(vehicle: Vehicle, payloads: tuple[Payload, ...]) -> Vehicle:
+    """The vehicle of a `with_cables` airframe with the joints of the cables free."""
     damping = {f"{p.name}_{a}": p.damping for p in payloads if p.cable > 0.0 for a in ("roll", "pitch")}
     names = vehicle.model.topology.joint_names
     if not damping:
@@ -80,7 +80,7 @@ def loose(vehicle: Vehicle, payloads: tuple[Payload, ...]) -> Vehicle:
     return replace(vehicle, servos=servos)
 
 
-def loading(payloads: tuple[Payload, ...]) -> Change:
+def payload_change(payloads: tuple[Payload, ...]) -> Change:
     """Equation (1) as a function of (vehicle, time), for `haltere.simulation.closed_loop`."""
 
     def change(vehicle: Vehicle, time: Array) -> Vehicle:

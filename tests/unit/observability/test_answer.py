@@ -14,7 +14,7 @@ from haltere.observability import (
     Question,
     RationalVehicle,
     analyse,
-    counted,
+    count_rank,
     exact_matrices,
     observe,
 )
@@ -59,7 +59,7 @@ def test_twelve_rotors_take_less_than_five_seconds():
     start = time.process_time()
     matrices = exact_matrices(vehicle, [Question(sensors) for sensors in SETS], np.random.default_rng(1))
     assert time.process_time() - start < 5.0
-    assert [counted(m, vehicle, "all") for m in matrices] == [110, 107, 98, 95, 92]
+    assert [count_rank(m, vehicle, "all") for m in matrices] == [110, 107, 98, 95, 92]
 
 
 @pytest.mark.parametrize("name", sorted(set(catalogue_names()) - set(RIGID)))

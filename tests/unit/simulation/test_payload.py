@@ -14,7 +14,7 @@ from haltere.foundation import HaltereError
 from haltere.scenarios.flights import simulate_many
 from haltere.scenarios.scenario_flight import payload_notes, simulate
 from haltere.simulation import Vehicle
-from haltere.simulation.payload import Payload, hung, loading, loose
+from haltere.simulation.payload import Payload, payload_change, with_cables, with_free_cables
 from haltere.simulation.plant import accelerations
 from haltere.simulation.scenario import scenario_from_text
 
@@ -26,7 +26,7 @@ TABLE_II = (Payload(0.053, (0.610, -0.279, 0.0)), Payload(0.036, (0.905, -0.386,
     ("time", "mass", "com"), [(4.9, 2.942, (0.0221, -0.00975, 0.0)), (5.0, 2.906, (0.0111, -0.00509, 0.0))]
 )
 def test_table_two_of_the_paper(time, mass, com):
-    vehicle = loading(TABLE_II)(Vehicle.from_airframe(NEO), jnp.asarray(time))
+    vehicle = payload_change(TABLE_II)(Vehicle.from_airframe(NEO), jnp.asarray(time))
     numbers = RigidVehicle.from_model(vehicle.model, [(0.0, 1.0)] * 6)
     assert numbers.mass == pytest.approx(mass)
     assert numbers.com == pytest.approx(com, abs=6e-5)
@@ -46,8 +46,8 @@ def hat(v):
 def test_a_load_on_a_cable_swings_as_a_pendulum_below_a_free_body(axis, held):
     """With the pivot in the centre of a hovering body of mass M: angle'' = -(g / L) (1 + m / M) angle."""
     load = Payload(0.3, (0.0, 0.0, 0.0), cable=0.5, drop=jnp.inf if held else -1.0)
-    vehicle = loose(Vehicle.from_airframe(hung(NEO, (load,))), (load,))
-    vehicle = loading((load,))(vehicle, jnp.zeros(()))
+    vehicle = with_free_cables(Vehicle.from_airframe(with_cables(NEO, (load,))), (load,))
+    vehicle = payload_change((load,))(vehicle, jnp.zeros(()))
     small = 1e-4
     state = replace(State.rest(vehicle.model), joint_angles=small * jnp.eye(2)[axis])
     weight = 9.81 * (2.853 + (0.3 if held else 0.0))
@@ -90,7 +90,7 @@ def test_a_campaign_refuses_payloads(tmp_path):
 
 
 def test_the_change_can_be_mapped_over_times():
-    change = loading(TABLE_II)
+    change = payload_change(TABLE_II)
     masses = jax.vmap(lambda t: change(Vehicle.from_airframe(NEO), t).model.links.mass[0])(
         jnp.asarray([0.0, 6.0])
     )

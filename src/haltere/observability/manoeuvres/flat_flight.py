@@ -128,6 +128,6 @@ def _wxyz(R: Array) -> Array:
     return jnp.concatenate([w[None], so3.vee(R - R.T) / (4.0 * w)])
 
 
-def sampled(trajectory: Trajectory, seconds: float) -> Array:
+def sample_trajectory(trajectory: Trajectory, seconds: float) -> Array:
     """(T, 5, 4) flat outputs at `RATE` from the start, for so many seconds."""
     return jax.vmap(trajectory.derivatives)(jnp.arange(round(seconds * RATE)) / RATE)

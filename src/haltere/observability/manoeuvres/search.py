@@ -23,7 +23,7 @@ from haltere.foundation.arrays import Array
 from haltere.foundation.numbers import Numbers
 from haltere.observability.information.excitation import measure_excitation
 from haltere.observability.information.fisher import RATE, Information
-from haltere.observability.manoeuvres.flat_flight import FlatFlight, Pilot, sampled
+from haltere.observability.manoeuvres.flat_flight import FlatFlight, Pilot, sample_trajectory
 from haltere.observability.rank.rational_vehicle import ObservabilityError
 from haltere.observability.rank.system import MOTION, OUTPUTS
 from haltere.trajectory import Harmonic, Trajectory, periodic
@@ -102,7 +102,7 @@ class Designer:
 
     def _nominal(self, coefficients: Array) -> FlatFlight:
         path = periodic(coefficients[0], coefficients[1], self.period, self.pilot.limits.centre)
-        return self.pilot.fly(sampled(path, self.period))
+        return self.pilot.fly(sample_trajectory(path, self.period))
 
     @cached_property
     def _back(self) -> Callable[[Array, FlatFlight], Array]:
@@ -197,7 +197,7 @@ class Designer:
 
     def along(self, trajectory: Trajectory) -> dict[str, float | None]:
         """Predicted deviations of a flight along any trajectory, over `seconds`."""
-        nominal = self.pilot.fly(sampled(trajectory, self.seconds))
+        nominal = self.pilot.fly(sample_trajectory(trajectory, self.seconds))
         info = self.information
         return info.sigmas(info.matrix(np.asarray(nominal.motion), np.asarray(nominal.inputs)), self.names)
 

@@ -150,7 +150,11 @@ def _choices(airframe: Airframe, rate: float, seconds: float) -> tuple[Informati
     spins = np.asarray([rate * _direction(axis) for axis in AXES])
     still = np.zeros((WINDOW, len(vehicle.spin)))
     share = seconds * RATE / WINDOW
-    return information, [share * information.matrix(m, still) for m in falling(information, spins)], spins
+    return (
+        information,
+        [share * information.matrix(m, still) for m in simulate_falls(information, spins)],
+        spins,
+    )
 
 
 def _predict(
@@ -166,7 +170,7 @@ def _direction(axis: str) -> Numbers:
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def falling(information: Information, spins: Numbers) -> list[Numbers]:
+def simulate_falls(information: Information, spins: Numbers) -> list[Numbers]:
     """For each spin (n, 3) the motion (WINDOW, 13) of a fall with still rotors, by the classical Runge-Kutta method."""
     n = len(information.vehicle.spin)
     points, dt = len(spins), 1.0 / RATE

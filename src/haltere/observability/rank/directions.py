@@ -263,7 +263,7 @@ def named_directions(
     return found
 
 
-def respecting(
+def restrict_to_known(
     vehicle: RationalVehicle, directions: Sequence[Direction], known: Numbers, axes: str
 ) -> list[Direction]:
     """Those directions, and combinations of them, along which the known quantities (m, 37 + 7N) do not change.

@@ -421,7 +421,7 @@ def determined_quaternions(matrix: ObservabilityMatrix, vehicle: RationalVehicle
     return sum(not {error, error + 1, error + 2} <= blind for _, error in vehicle.coordinates.rotations)
 
 
-def counted(matrix: ObservabilityMatrix, vehicle: RationalVehicle, norms: str) -> int:
+def count_rank(matrix: ObservabilityMatrix, vehicle: RationalVehicle, norms: str) -> int:
     """The rank among 40 + 7N states: equation (1)."""
     if norms not in NORMS:
         raise ObservabilityError(f"norms {norms!r} are not known; choose from {', '.join(NORMS)}")

@@ -7,7 +7,7 @@ rank must not exceed (it is the rank itself: a larger one would be wrong). `note
 import numpy as np
 
 from haltere.airframe import Airframe, from_catalogue
-from haltere.observability import Question, RationalVehicle, analyse, counted, exact_matrices
+from haltere.observability import Question, RationalVehicle, analyse, count_rank, exact_matrices
 from haltere.observability.answer import Observability
 from haltere.observability.rank.parameters import VehicleParameters, Verdict
 from haltere.papers.tables import PaperRow, PaperTable
@@ -65,13 +65,14 @@ def rank_rows(seed: int = 0) -> list[PaperRow]:
         questions.append(Question(("imu",)))
         matrices = exact_matrices(vehicle, questions, np.random.default_rng([seed, n, 1]))
         for (name, _, frozen, (a, b)), matrix in zip(SETS, matrices, strict=False):
-            both = {norms: counted(matrix, vehicle, norms) for norms in ("determined", "all")}
+            both = {norms: count_rank(matrix, vehicle, norms) for norms in ("determined", "all")}
             note = f"unit lengths of determined quaternions only; with all three it is {both['all']}"
             if frozen:
                 note += "; rotor speed held fixed inside h, an artefact"
             rows.append(_row(f"{name}, N = {n}", a + b * n, both["determined"], a + b * n, note))
-        free = counted(matrices[-1], vehicle, "determined")
-        note = f"rotor speed varies inside h: 18 + 6N (with all unit lengths {counted(matrices[-1], vehicle, 'all')})"
+        free = count_rank(matrices[-1], vehicle, "determined")
+        whole = count_rank(matrices[-1], vehicle, "all")
+        note = f"rotor speed varies inside h: 18 + 6N (with all unit lengths {whole})"
         rows.append(_row(f"IMU, u varying, N = {n}", 18 + 3 * n, free, 18 + 6 * n, note))
     return rows
 

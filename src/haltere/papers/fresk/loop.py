@@ -33,7 +33,7 @@ from haltere.foundation.arrays import Array, pytree
 from haltere.papers.fresk.paper_filter import PaperBelief, PaperCogFilter, ReferenceCog
 from haltere.papers.tables import Progress
 from haltere.simulation import Command, Timing, Vehicle, fly
-from haltere.simulation.payload import Payload, loading
+from haltere.simulation.payload import Payload, payload_change
 from haltere.simulation.plant import motion_now
 from haltere.trajectory import Trajectory
 
@@ -151,7 +151,7 @@ class CogLoop:
         ours = CogCore.from_airframe(airframe)
 
         def change(vehicle: Vehicle, time: Array, load: Any) -> Vehicle:
-            return loading(payloads(load))(vehicle, time)
+            return payload_change(payloads(load))(vehicle, time)
 
         return cls(
             Vehicle.from_airframe(airframe),
