@@ -1,7 +1,7 @@
 """The airframe: one vehicle as a tree of rigid links with rotors, wings and sensors.
 
 `Body` is the base link, whose frame is the frame of the whole vehicle. Every `Link` hangs on its parent by a `Joint`,
-which a `Servo` may turn; body and links may have `Drag`. The links form a tree: each name occurs once, every parent
+which a `Servo` may move; body and links may have `Drag`. The links form a tree: each name occurs once, every parent
 exists, no parents form a circle, and `depth_first` orders the links from the root.
 """
 

@@ -1,7 +1,7 @@
 """What is wrong with an airframe, in one line: where it stands, what was got, what to give.
 
 A line reads `my.toml: rotors[0] 'front': axis: got (0, 0, 0), which has no direction; give a vector such as
-[0, 0, 1]`. Validators of the parts raise `fault(...)`; `describe` turns what pydantic found into that line.
+[0, 0, 1]`. Validators of the parts raise `fault(...)`; `describe` makes that line from what pydantic found.
 """
 
 import difflib

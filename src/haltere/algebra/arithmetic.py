@@ -53,7 +53,7 @@ class Algebra:
     Attributes:
         name: what the elements are, for messages.
         functions: further functions by the name of their JAX primitive, such as `sqrt`, `sin`, `select_n`.
-        number: turns a float of the traced function into the constant to compute with.
+        number: makes the constant to compute with from a float of the traced function.
     """
 
     name: str

@@ -3,7 +3,7 @@
 `jax.vmap` of a small-matrix function gives XLA thousands of tiny matrix products; here each scalar of the
 function becomes one array over the batch and XLA fuses plain arithmetic on them.
 
-`soa(fn)` works on pytrees whose leaves are `Elements` and is meant for loops that keep this layout:
+`soa(fn)` works on pytrees whose leaves are `Elements` for loops that keep this layout:
 
     carry = split(state)                                     # leading batch axis -> structure of arrays
     carry, _ = lax.scan(lambda c, _: (soa(step)(c), None), carry, None, length=n)

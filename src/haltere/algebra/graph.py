@@ -2,7 +2,7 @@
 
 XLA fuses elementwise operations into loops and copies a shared subexpression into every loop that needs it. With
 hundreds of scalars that depend on each other most of the work is then done many times, and compiled many times.
-So the graph chooses the nodes that are worth storing, and hands XLA one function per level of stored nodes that
+So the graph chooses the nodes that are worth storing, and gives XLA one function per level of stored nodes that
 it must not inline:
 
     (1)  cost(n)  = w(n) + sum of cost over its operands that are not stored, w = weight of the operation

@@ -1,7 +1,7 @@
 """One kernel of a whole function, for XLA on CPUs.
 
 XLA for CPUs walks through a list of kernels, and takes longer to start one than to run it where arrays are small. A
-function that is called as one kernel, loops included, is started once. Matrix products do not belong in it: XLA hands
+function that is called as one kernel, loops included, is started once. Matrix products do not belong in it: XLA gives
 them to a library that cannot be called from a kernel. Small ones are written out, by `product` or by `soa`.
 """
 

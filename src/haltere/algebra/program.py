@@ -74,7 +74,7 @@ class Program:
         """Write down fn for arguments of the shapes of `examples`.
 
         Args:
-            fn: a function of pytrees of arrays made of + - * / and fixed places.
+            fn: a function of pytrees of arrays made of + - * / and fixed indices.
             examples: arrays or `jax.ShapeDtypeStruct`.
             wanted: derivatives by the first `wanted` scalar inputs only; None for all.
         """

@@ -86,7 +86,7 @@ def shifted(name: str, seconds: float) -> Mend:
 
 
 def reordered(names: tuple[str, ...], order: tuple[int, ...]) -> Mend:
-    """Return the remedy that takes the columns of these channels in another order; their names stay in place."""
+    """Return the remedy that takes the columns of these channels in another order; their names stay."""
 
     def mend(flight: Flight) -> Flight:
         for name in names:

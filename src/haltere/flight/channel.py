@@ -78,7 +78,7 @@ def as_values(values: Any, owner: str) -> Floats:
 
 
 def sealed(array: Any) -> Any:
-    """Make an array read-only that its maker hands over, so that a channel need not copy it; return it."""
+    """Make an array read-only that belongs to the channel from now on, so that it need not be copied; return it."""
     if array.base is None:
         array.setflags(write=False)
     return array

@@ -11,7 +11,7 @@ summed over the k columns, w = 2 pi f and bars for means over neighbouring frequ
     (4)  sigma^2 = v sum(h^2 w^2 n) / sum(h w^2 Re C)^2,  n = Sxx_bar Syy_bar (1 - c) / (2 k)
 
 v >= 1 is what the window takes of the independent frequencies. If Im C scatters more than n says (a delay
-that changes, or a lag that is no pure delay), the scatter stands in its place.
+that changes, or a lag that is no pure delay), the scatter is used instead.
 """
 
 from dataclasses import dataclass

@@ -173,7 +173,7 @@ def _sources() -> str:
 
 
 def hash_code(folders: Iterable[Path]) -> str:
-    """A hash over every Python file below the folders, at any depth: its place and its content."""
+    """A hash over every Python file below the folders, at any depth: its path and its content."""
     digest = hashlib.sha256()
     for folder in folders:
         for file in sorted(folder.rglob("*.py")):
@@ -242,7 +242,7 @@ def _read(file: Path, structs: list[Any]) -> Any:
 
 @lru_cache(maxsize=1)
 def _blank() -> Any:
-    """A program that does nothing, to put another in its place."""
+    """A program that does nothing, to be replaced by another."""
     return jax.export.export(jax.jit(lambda x: [x]), platforms=("cpu",))(jax.ShapeDtypeStruct((), np.float64))
 
 

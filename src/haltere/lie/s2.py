@@ -3,7 +3,7 @@
 For a unit vector n = (x, y, z) = `n` (3), B(n) = `basis` (3, 2) has orthonormal columns with b1 cross b2 = n.
 
     (1)  B(n) = first two columns of the least rotation that takes e_z to n; where that is ill-conditioned,
-         near -e_z, of the least rotation from -e_z, after half a turn about x
+         near -e_z, of the least rotation from -e_z, after a rotation by pi about x
     (2)  n + d  = cos|d| n + sin|d| / |d| B(n) d               along the great circle of length |d| (rad)
     (3)  m - n  = arc(|B(n)' m|^2, n . m) B(n)' m              so that n + (m - n) = m
 

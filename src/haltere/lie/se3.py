@@ -97,7 +97,7 @@ def left_jacobian(x: ArrayLike) -> Array:
 
 
 def left_jacobian_inverse(x: ArrayLike) -> Array:
-    """Return the inverse (6, 6) of `left_jacobian`; it does not exist at a turn of 2 pi."""
+    """Return the inverse (6, 6) of `left_jacobian`; it does not exist at an angle of 2 pi."""
     vector = so3.as_float(x)
     inverse_turn = so3.left_jacobian_inverse(vector[3:])
     return _blocks(inverse_turn, -so3.matmul(inverse_turn, so3.matmul(_corner(vector), inverse_turn)))
@@ -109,7 +109,7 @@ def right_jacobian(x: ArrayLike) -> Array:
 
 
 def right_jacobian_inverse(x: ArrayLike) -> Array:
-    """Return the inverse (6, 6) of `right_jacobian`; it does not exist at a turn of 2 pi."""
+    """Return the inverse (6, 6) of `right_jacobian`; it does not exist at an angle of 2 pi."""
     return left_jacobian_inverse(-so3.as_float(x))
 
 

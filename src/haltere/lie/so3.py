@@ -170,7 +170,7 @@ def right_jacobian_inverse(x: ArrayLike) -> Array:
 
 
 def box_plus(R: ArrayLike, d: ArrayLike) -> Array:
-    """Return R_AB Exp(d) (3, 3): the rotation turned by d (3), rad, in B."""
+    """Return R_AB Exp(d) (3, 3): the rotation followed by d (3), rad, in B."""
     return matmul(as_float(R), exp(d))
 
 
@@ -180,7 +180,7 @@ def box_minus(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def box_plus_wxyz(wxyz: ArrayLike, d: ArrayLike) -> Array:
-    """Return the quaternion (4) q Exp(d), turned by d (3), rad, in B; its length is that of q."""
+    """Return the quaternion (4) q Exp(d), rotated by d (3), rad, in B; its length is that of q."""
     return multiply_wxyz(wxyz, exp_wxyz(d))
 
 

@@ -1,6 +1,6 @@
 """A flight under construction: channels and time stamps are settled as they come in, and what was done is noted.
 
-A log that cannot be read raises a `LogError`; `reading` turns whatever a parser raises into one.
+A log that cannot be read raises a `LogError`; `reading` makes one of whatever a parser raises.
 """
 
 from collections.abc import Iterator
@@ -119,7 +119,7 @@ class LogError(FlightError):
 
 @contextmanager
 def reading(file: Path, what: str, remedy: str = "copy it again from the vehicle") -> Iterator[None]:
-    """Turn any error of a parser into a `LogError` that names the file, what it should be and what to try."""
+    """Make of any error of a parser a `LogError` that names the file, what it should be and what to try."""
     try:
         yield
     except HaltereError:

@@ -14,7 +14,7 @@ from haltere.foundation.numbers import Floats
 
 HALF = np.sqrt(0.5)
 Q_WORLD = np.array([0.0, HALF, HALF, 0.0])
-"""T as a quaternion wxyz: half a turn about the bisector of x and y."""
+"""T as a quaternion wxyz: a rotation by pi about the bisector of x and y."""
 
 
 def flu_from_frd(vectors: Floats, out: Floats | None = None) -> Floats:

@@ -175,7 +175,7 @@ def class_chart(
 
 
 def _single(values: ArrayLike) -> NDArray[np.float32]:
-    """Single precision: a chart shows no more, and the file is half as long."""
+    """Single precision: a figure shows no more, and the file is half as long."""
     return np.asarray(values, np.float32)
 
 

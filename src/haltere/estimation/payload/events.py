@@ -7,7 +7,7 @@ its kind k of motion, and one that is stuck anything between giving way and lift
 
 A surprise beyond `ALARM` in two blocks of a tenth of a second, or twice as much in one, is a change: more load than
 fits means gripped, less means released. The readings are then forgotten and the payload is measured anew. What stays
-within the friction of a joint at rest is told by the next measuring motion only.
+within the friction of a joint at rest is found by the next measuring motion only.
 """
 
 from dataclasses import dataclass

@@ -104,7 +104,7 @@ def vehicle_mass_properties(
 
 
 def payload_in_body(belief: ArmBelief, angle: Numbers, x: Numbers, cov: Numbers) -> tuple[Numbers, Numbers]:
-    """Mass, place in body axes (m) and own inertia (5,) of the payload, and their covariance (5, 5).
+    """Mass, position in body axes (m) and own inertia (5,) of the payload, and their covariance (5, 5).
 
     Args as in `vehicle_mass_properties`; it is what `haltere.estimation.vehicle.payload.with_payload` asks for.
     """

@@ -1,4 +1,4 @@
-"""What the payload estimator is told, keeps and says; see `haltere.estimation.payload.core`."""
+"""Settings, belief and estimate of the payload estimator; see `haltere.estimation.payload.core`."""
 
 from dataclasses import dataclass, field
 

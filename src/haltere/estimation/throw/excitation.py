@@ -10,13 +10,13 @@ After it the motors run in turn, the k-th from t_k = `WAIT` + k P: `STEP` of ful
 
     P = min(`PACE`, `SPREAD` / (m - 1)),    commands times m / 4, at most 1                                (2)
 
-so that more motors do not take longer than the vehicle rises, and each weaker one is still heard. What is left of the
+so that more motors do not take longer than the ascent, and each weaker one is still heard. What is left of the
 gyro's range is shared out: with W_k = |W| when the k-th motor starts, it is cut off for good when
 
     |W + `AHEAD` W'| > min(W_k + max(limit - W_k, `LEAST`) / sqrt(m - k), `CEILING`)                        (3)
 
 The root, because what motors around a vehicle do to its rate points everywhere and adds up like a random walk; the
-ceiling is kept even where they all turn it one way. After each motor comes the one
+ceiling is kept even where all their torques have one sign. After each motor comes the one
 half-way round (`order`): where they are numbered around the vehicle, it takes back what the first one did.
 """
 
@@ -45,7 +45,7 @@ def pace(rotors: int) -> float:
 
 
 def order(rotors: int) -> tuple[int, ...]:
-    """The place of each motor in the sequence: 0, m/2, 1, m/2 + 1, ... take their turns."""
+    """The index of each motor in the sequence 0, m/2, 1, m/2 + 1, ..."""
     half = (rotors + 1) // 2
     turns = [i for k in range(half) for i in (k, k + half) if i < rotors]
     return tuple(turns.index(i) for i in range(rotors))

@@ -29,7 +29,7 @@ from haltere.lie.so3 import as_float
 
 SQUARINGS = 4
 RANK = 1e-5
-"""Rows of T whose pivot is smaller than this share of the largest do not turn the vehicle."""
+"""Rows of T whose pivot is smaller than this fraction of the largest cause no rotation."""
 
 
 @pytree

@@ -259,7 +259,7 @@ def _take(builder: Builder, bag: Any, plans: dict[int, list[_TopicSeries]]) -> N
         )
     if bare:
         builder.note(
-            f"clock: {bare} messages have no stamp of their own; the time of recording stands in its place"
+            f"clock: {bare} messages have no stamp of their own; the time of recording is used instead"
         )
 
 

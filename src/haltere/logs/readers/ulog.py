@@ -45,7 +45,7 @@ RATE_HINT = (
 
 
 class _Onward:
-    """A file that notices a parser going round in circles: one that steps back to the same place again and again.
+    """A file that notices a parser going round in circles: one that steps back to the same offset again and again.
 
     pyulog 1.3 does, for ever, where a message of unknown kind reaches beyond the end of a damaged file.
     """

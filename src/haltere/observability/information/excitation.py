@@ -2,7 +2,7 @@
 
 With the rates w of a flight about the principal axes and its squared rotor speeds u, root mean squares over time:
 
-    roll, pitch, yaw acceleration rms(dw_i/dt),   turning rms(|w|),   change of thrust rms(sum u / mean - 1)   (1)
+    roll, pitch, yaw acceleration rms(dw_i/dt),   rotation rms(|w|),   change of thrust rms(sum u / mean - 1)   (1)
 """
 
 import numpy as np
