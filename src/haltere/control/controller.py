@@ -10,9 +10,9 @@ from haltere.airframe import Airframe
 from haltere.control.errors import ControlError
 from haltere.control.gains import Bandwidths, Gains, check_bandwidths, lead_ratio
 from haltere.dynamics import Model
-from haltere.dynamics.rigid import RigidVehicle
+from haltere.dynamics.rigid import RigidVehicle, VehicleError
 from haltere.foundation.arrays import Array, ArrayLike, pytree
-from haltere.trajectory import HoverPoint, TrajectoryError, hover_fault, hover_point
+from haltere.trajectory import HoverPoint, hover_fault, hover_point
 
 TILT_LIMIT = 1.2
 """Largest angle between the wanted force and the vertical, rad."""
@@ -105,7 +105,7 @@ class GeometricController:
         """
         try:
             vehicle = RigidVehicle.from_airframe(airframe, joint_angles)
-        except TrajectoryError as error:
+        except VehicleError as error:
             raise ControlError(str(error)) from error
         lag = max(rotor.time_constant or 0.0 for rotor in airframe.rotors)
         delay = max(rotor.delay or 0.0 for rotor in airframe.rotors)
