@@ -21,20 +21,20 @@ def kinds(settled):
 def test_a_good_clock_needs_nothing():
     settled = settle(np.arange(100) * MS)
     assert settled.notes == ()
-    assert len(settled.kept) == 100
+    assert len(settled.remaining) == 100
 
 
 def test_samples_out_of_order_and_repeated_ones():
     settled = settle(np.array([0, 2, 1, 3, 3, 4]) * MS)
     assert settled.time.tolist() == [0, MS, 2 * MS, 3 * MS, 4 * MS]
-    assert settled.kept.tolist() == [0, 2, 1, 3, 5]
+    assert settled.remaining.tolist() == [0, 2, 1, 3, 5]
     assert kinds(settled) == ["order", "repeated"]
 
 
 def test_a_clock_set_back_leaves_the_longest_stretch():
     time = np.concatenate([np.arange(300), np.arange(100) - 10_000]) * MS
     settled = settle(time)
-    assert len(settled.kept) == 300
+    assert len(settled.remaining) == 300
     assert kinds(settled) == ["clock jump"]
 
 
@@ -55,7 +55,7 @@ def test_a_counter_that_runs_over_is_carried_on():
 def test_any_stamps_become_increasing(stamps):
     settled = settle(np.array(stamps, np.int64))
     assert np.all(np.diff(settled.time) > 0)
-    assert np.array_equal(np.array(stamps, np.int64)[settled.kept], settled.time)
+    assert np.array_equal(np.array(stamps, np.int64)[settled.remaining], settled.time)
 
 
 @pytest.mark.parametrize("write", [writers.ulog, writers.usd, writers.dataflash, writers.table])
