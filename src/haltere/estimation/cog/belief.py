@@ -93,7 +93,7 @@ class CogEstimate:
     com: Array
     """(3,) centre of mass, body axes, m; the component along the thrust keeps its nominal value while it is frozen."""
     offset: Array
-    """(3,) of it from its nominal place, m."""
+    """(3,) of it from its nominal position, m."""
     cov: Array
     """(3, 3) of the offset, m2."""
     axis: Array

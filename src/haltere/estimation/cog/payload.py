@@ -1,12 +1,12 @@
-"""The CoG filter of a vehicle that grips something: told of its mass and centre before, opened at the grip.
+"""The CoG filter of a vehicle that grips something: corrected by its mass and centre before, opened at the grip.
 
 What others know of mass and centre of mass (an arm's servos, a scale, a drawing) is read once, in every mode, whose
 weights follow the likelihood; with m_0 / (1 + mu) for the mass, c_0 + offset for the centre and the covariance S of
-what was told
+that reading
 
     z = (m_0 / M - 1, c - c_0),   K = P H^T (H P H^T + D S D^T)^-1,   D = dz / d(M, c)                          (1)
 
-Told in an empty hover, it lets the filter find how strong each rotor is. A payload of mass m at p then changes
+Given in an empty hover, it lets the filter find how strong each rotor is. A payload of mass m at p then changes
 
     M' = M + m,   c' = c + m (p - c) / M'                                                                       (2)
 
@@ -68,7 +68,7 @@ def open_for_payload(filter_: CogCore, belief: CogBelief, payload: ArrayLike, co
     Args:
         filter_: of the vehicle.
         belief: before.
-        payload: (4,) mass that is expected, kg, and its place, body axes, m.
+        payload: (4,) mass that is expected, kg, and its position, body axes, m.
         cov: (4, 4) of it.
     """
     expected, at = jnp.asarray(payload, float), jnp.asarray(MASS_AND_OFFSET)

@@ -6,7 +6,7 @@ times as strong, the mass be m / (1 + mu), and a torque I d act. The compact equ
 velocity zero and against free fall, gives
 
     (a, alpha) = Compact(c, mu).acceleration(w, Omega, Omega', I d)                                       (1)
-    f at the place of the IMU, from `haltere.dynamics.sensors.imu`                                            (2)
+    f at the position of the IMU, from `haltere.dynamics.sensors.imu`                                            (2)
 
 which is equation (10) of [Fresk2017] ((9) in (1) there, divided by m and I) with the gyroscopic terms it leaves out;
 its Delta l is -`offset`.
@@ -129,7 +129,7 @@ def predicted_response(
     Args:
         numbers: the vehicle.
         rate: (3,) w, body axes, rad/s.
-        offset: (3,) of the centre of mass from its nominal place, body axes, m.
+        offset: (3,) of the centre of mass from its nominal position, body axes, m.
         mass_scale: () mu.
         torque: (3,) d, rad/s2.
         scale: (R,) s.

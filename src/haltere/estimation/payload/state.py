@@ -40,7 +40,7 @@ BESIDE = PayloadSettings(position_sigma=0.035)
 WHILE_SHAKEN = PayloadSettings(use_resting_joints=False, signals=SignalSettings(shaken=float("inf")))
 """Where the joints sweep while the base shakes: measured all the same, not held."""
 ROTATING_BASE = PayloadSettings(own_inertia=4e-4, within=0.1, pose_change=1.2)
-"""Where the base turns to and fro while the joints sweep widely: it tells the own inertia, and looks like no ripple."""
+"""Where the base rotates to and fro while the joints sweep widely: it shows the own inertia, unlike any ripple."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class PayloadBelief:
         lever: (..., J) largest torque over mass seen, N m/kg.
         age: (...) s since the last counted reading.
         x: (..., X) most likely values.
-        told: (..., X, X+1) information about x from elsewhere and the vector to it, see `with_mount_force`.
+        information: (..., X, X+1) information about x from elsewhere and the vector to it, see `with_mount_force`.
     """
 
     matrix: Numbers

@@ -5,7 +5,7 @@ A throw is a strong specific force at the centre of mass, then none ([Blaha2024]
     armed     when |f| > `PUSH` has lasted `PUSHED` s
     released  when, armed, |f| < `FALL` has lasted `FELL` s                                                (1)
 
-After it the motors run in turn, the k-th from t_k = `WAIT` + k P: `STEP` of full command for P / 2, then a ramp from
+After it the motors run one by one, the k-th from t_k = `WAIT` + k P: `STEP` of full command for P / 2, then a ramp from
 `RAMP` to zero over P; the next one starts while it still ramps. Two things follow from the number of motors m:
 
     P = min(`PACE`, `SPREAD` / (m - 1)),    commands times m / 4, at most 1                                (2)

@@ -48,7 +48,7 @@ class ThrustAxis:
     inside: Array
     """() whether u keeps its bounds: whether the vehicle can hover so."""
     steerable: Array
-    """() whether the rotors turn it about three axes."""
+    """() whether the rotors rotate it about three axes."""
 
 
 def null_space(T: Array) -> tuple[Array, Array]:

@@ -1,12 +1,12 @@
 """The first attitude of a flight that only positions and an IMU have recorded.
 
-The gyro's rates, integrated from the first sample on, turn every specific force into the axes I0 that the IMU had
+The gyro's rates, integrated from the first sample on, rotate every specific force into the axes I0 that the IMU had
 then. With S their double integral and D the second divided difference over three positions p some tenths of a second
 apart, which neither the first position nor the first velocity touches,
 
     D p = R_WI0 D S + g / 2                                                                               (1)
 
-so the attitude R_WI0 is the turn between two bundles of vectors ([Wahba1965]). Gravity gives the tilt; the heading
+so the attitude R_WI0 is the rotation between two bundles of vectors ([Wahba1965]). Gravity gives the tilt; the heading
 shows in horizontal accelerations a only, with a variance of sigma^2 / sum of a^2.
 """
 

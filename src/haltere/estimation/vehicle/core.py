@@ -321,7 +321,7 @@ class VehicleCore:
         said = [str(fit)] if fit.mismatch else []
         if fit.mismatch and self.change is None:
             said.append(
-                "mass and thrust coefficient cannot be told apart in a change unless `change` is given"
+                "which of mass and thrust coefficient changed is not identified unless `change` is given"
             )
         bodiless = estimate.impossible()
         said += [bodiless] if bodiless else []

@@ -1,4 +1,4 @@
-"""What turns all axes of a vehicle together, and how a filter stays as unsure of it as it is.
+"""The rotation of all axes of a vehicle together, and how a filter stays as unsure of it as it is.
 
 Nothing but the inequality of its moments of inertia shows how the principal axes lie in a vehicle. If they are turned
 by a small theta against what is believed, velocity, rates, rotors and sensors all look turned back by it:
@@ -25,7 +25,7 @@ from haltere.lie import so3
 VECTORS = ("velocity", "rates", "pose_position", "imu_position", "torque", "force")
 """Blocks of vectors in the vehicle's axes."""
 MOUNTINGS = ("pose_rotation", "imu_rotation")
-"""Blocks of how sensors are turned against them."""
+"""Blocks of how sensors are rotated against them."""
 
 
 def turning(coordinates: VehicleCoordinates, before: Mean, after: Mean) -> Array:

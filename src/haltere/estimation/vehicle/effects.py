@@ -7,7 +7,7 @@ Named in `VehicleCoordinates.effects`; per unit of mass, in its coordinates, wit
             F = -(linear + quadratic |v - R^T wind|) (v - R^T wind)           at the centre of mass       (2)
     wind    three numbers in world axes that walk; without this effect the air stands still
     spin    torque -d/dt (R h),  h = sum_i j_i e_i w_i n_i,  j_i = I_rotor / Iz                            (3)
-    lag     w_i' = (u_i - w_i) / T with the given speeds u_i as what the motor was told                   (4)
+    lag     w_i' = (u_i - w_i) / T with the given speeds u_i as the command of the motor                   (4)
     delay   the given speeds are `delay` old: u(t) - delay u'(t) stands for u(t - delay)                   (5)
 
 These are the forces of `haltere.dynamics` for one rigid body, in coordinates that its parameters do not have; a test

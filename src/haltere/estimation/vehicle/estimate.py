@@ -71,7 +71,7 @@ class VehicleEstimate:
     @cached_property
     @double_precision()
     def _in_physical(self) -> tuple[Mean, np.ndarray]:
-        """Printed numbers and the covariance of their errors, as the filter believes them."""
+        """Physical numbers and the covariance of their errors, as the filter believes them."""
         first = self.coordinates.moving.dimension
         constants = self.coordinates.constants(self.belief.mean)
         physical, slopes = _charted(self.coordinates.kind)(self.coordinates.numbers, constants)

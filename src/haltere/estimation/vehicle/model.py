@@ -140,7 +140,7 @@ def _linear_slope(state: Array, constants: Array) -> tuple[Array, Array]:
 
 
 def _ended(state: Array) -> tuple[Array, Array]:
-    """The state (13,) with a quaternion of length one, and the derivative (3, 4) of the error of its turn by wxyz."""
+    """The state (13,) with a unit quaternion, and the derivative (3, 4) of the error of its rotation by wxyz."""
     later = normalised(state)
     back = so3.conjugate_wxyz(later[3:7])
 
@@ -159,7 +159,7 @@ def reading(twist: Array, shape: Array, effort: Effort, imu: tuple[Array, Array]
 
 
 def _turned(wxyz: Array, error: Array) -> Array:
-    """The quaternion turned by a small error (3,) on the right, exact in value and first derivative at zero."""
+    """The quaternion rotated by a small error (3,) on the right, exact in value and first derivative at zero."""
     return so3.multiply_wxyz(wxyz, jnp.concatenate([jnp.ones(1), 0.5 * error]))
 
 
@@ -188,7 +188,7 @@ def scalarize(function: Any, *arguments: Any) -> Any:
 
 
 def shifted(space: Space, mean: Mean, error: Array) -> Mean:
-    """`space.plus` for kernels: what turns is evaluated scalar by scalar."""
+    """`space.plus` for kernels: rotations are evaluated scalar by scalar."""
     return {
         b.name: (partial(scalarize, b.plus) if b.kind in CURVED else b.plus)(
             mean[b.name], error[space.slices[b.name]]

@@ -104,7 +104,7 @@ def _rotor(coordinates: VehicleCoordinates, name: str, full_name: str) -> int:
 
 
 def flat(space: Space, physical: Mean) -> Array:
-    """Printed numbers as one vector, rotations as rotation vectors."""
+    """Physical numbers as one vector, rotations as rotation vectors."""
     parts = []
     for block in space.blocks:
         value = physical[block.name]

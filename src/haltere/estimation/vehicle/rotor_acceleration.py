@@ -1,4 +1,4 @@
-"""How noisy numbers rise: the smoothest course that they allow, and its slope.
+"""Rotor accelerations from noisy speeds: the smoothest history that they allow, and its slope.
 
 The course s of the readings y balances how far it is from them against its third differences D s ([Eilers2003]):
 

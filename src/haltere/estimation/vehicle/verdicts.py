@@ -35,7 +35,7 @@ class EstimateVerdict(NamedTuple):
 def assign_verdicts(
     coordinates: VehicleCoordinates, physical: Mean, cov: np.ndarray, prior_sigma: np.ndarray
 ) -> list[EstimateVerdict]:
-    """A judgement of every physical number.
+    """The verdict on every physical number.
 
     Args:
         coordinates: those of the filter, with the numbers' names.
@@ -91,7 +91,7 @@ def sentences(names: tuple[str, ...], verdicts: list[EstimateVerdict]) -> list[s
     for group in groups:
         members = [name for name in names if name in group]
         if len(members) == 1:
-            lines.append(f"{members[0]} cannot be told from this flight; measure it by hand")
+            lines.append(f"{members[0]} is not identified by this flight; measure it by hand")
         else:
             lines.append(f"known only together: {', '.join(members)}; measure one of them by hand")
     return lines
