@@ -14,6 +14,10 @@ READY := $(VENV)/.ready
 PEERS_READY := $(PEERS_VENV)/.ready
 LOWEST_READY := $(LOWEST_VENV)/.ready-$(LOWEST_JAX)
 
+# What `make quick` tests: rooms that compile no long program.
+QUICK := tests/architecture $(addprefix tests/unit/,foundation lie algebra flight airframe logs trajectory \
+	exporters report papers bench)
+
 # The first interpreter that really runs, is new enough and can make a virtual environment.
 FIND_PYTHON := for p in $(PYTHON) python3.13 python3.12 python3.11 python3 python; do \
 	if "$$p" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
@@ -21,7 +25,7 @@ FIND_PYTHON := for p in $(PYTHON) python3.13 python3.12 python3.11 python3 pytho
 	echo 'no Python 3.11 or newer found; install one or call make with PYTHON=/path/to/python' >&2; exit 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-lowest test-slow fuzz lint format bench bench-peers docs clean
+.PHONY: help setup demo quick test test-fast test-lowest test-slow fuzz lint format bench bench-peers docs clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -44,6 +48,9 @@ $(LOWEST_READY): pyproject.toml constraints.txt Makefile
 
 demo: setup  ## simulate an unknown vehicle, identify it, write report.html
 	$(BIN)/haltere demo --out report.html
+
+quick: lint  ## before a commit, three minutes: lint, the structure of the code, and the tests that compile little
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -q $(QUICK) $(PYTEST_ARGS)
 
 test: test-fast test-lowest  ## run the tests, and those of `algebra` on the lowest JAX too
 
