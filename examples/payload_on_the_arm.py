@@ -10,13 +10,13 @@ import jax
 import haltere as ht
 from haltere.papers.schmitz.bench import draw_arms
 from haltere.papers.schmitz.runs import run_of
-from haltere.papers.schmitz.series import calibrated, series_record
+from haltere.papers.schmitz.series import calibrate_arms, series_record
 
 with jax.enable_x64(True):  # the simulated arm
     arms = draw_arms(runs=1, seed=1)
     poses = [(45.0, 45.0), (60.0, 30.0)]  # degrees; the joints sweep a little about each
     reports = [run_of(series_record(arms, pose, mass=0.273), 0) for pose in poses]
-    servos = calibrated(arms).of_run(0)  # two known weights were lifted before
+    servos = calibrate_arms(arms).of_run(0)  # two known weights were lifted before
 
 payload = ht.PayloadFilter("quad-arm", arm=servos)
 belief = payload.begin()
