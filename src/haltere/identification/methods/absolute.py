@@ -12,7 +12,8 @@ Two ratios need nothing but the log: inertia against inertia (`inertia_ratios`),
 (`thrust_to_weight`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 from scipy import optimize
@@ -93,46 +94,64 @@ def absolute_parameters(
         fix = "measure mass or any thrust coefficient (a kitchen scale will do): --known mass=..."
         parameters.append(Parameter.combination("mass", "kg", paths, fix))
         parameters += [Parameter.combination(path, K_UNIT, ("mass",), fix) for path in paths]
-    _inertia(parameters, notes, window, rows, airframe, known, k, scale)
+    moment = None if k is None else partial(_moment, rows, k, scale)
+    fixes = tuple(EXCITE if x < SETTINGS.smallest_r_squared else "" for x in rows.r_squared[3:6])
+    parameters += inertia_parameters(
+        names, airframe, known, notes, np.sign(rows.torque), fixes, moment, EXCITE
+    )
 
 
-def _inertia(
-    parameters: list[Parameter],
-    notes: list[str],
-    window: FlightWindow,
-    rows: EffectivenessFit,
+def inertia_parameters(
+    names: tuple[str, ...],
     airframe: Airframe | None,
     known: Mapping[str, Known],
-    k: Floats | None,
-    scale: float,
-) -> None:
-    names = window.rotor_names
+    notes: list[str],
+    signs: Floats,
+    excitation_fixes: tuple[str, ...],
+    moment: Callable[[int, Floats], tuple[float, float]] | None,
+    fix: str,
+) -> list[Parameter]:
+    """Moments of inertia: known, from the row of an axis and the rotors' arms, or what they need.
+
+    Args:
+        names: Of the rotors.
+        airframe: The nominal vehicle, if one is given.
+        known: Numbers measured otherwise.
+        notes: Sentences are added here.
+        signs: (3, m) of the torque rows.
+        excitation_fixes: What to fly for each axis that the log does not excite; "" for those that it does.
+        moment: Value and deviation from axis and arms (m,), kg m2; None where no thrust is known.
+        fix: What would make a weak one better.
+    """
+    parameters: list[Parameter] = []
     moments: dict[str, tuple[float, float]] = {}
-    for axis, moment in enumerate(("xx", "yy", "zz")):
-        name = f"inertia.{moment}"
+    for axis, last in enumerate(("xx", "yy", "zz")):
+        name = f"inertia.{last}"
+        arms = rotor_arms(names, axis, airframe, known, signs)
         if name in known:
-            given = known[name]
-            parameters.append(Parameter.given(name, *given, I_UNIT))
-            continue
-        if rows.r_squared[3 + axis] < SETTINGS.smallest_r_squared:
-            parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE))
-            continue
-        arms = rotor_arms(names, axis, airframe, known, np.sign(rows.torque))
-        if arms is None or k is None:
-            last = ("position.y", "position.x", "torque_ratio")[axis]
-            partners = tuple(f"rotors.{r}.{last}" for r in names) + (("mass",) if k is None else ())
-            fix = f"give --airframe or --known rotors.*.{last}=..." + (
-                " and --known mass=..." if k is None else ""
-            )
-            parameters.append(Parameter.combination(name, I_UNIT, partners, fix))
-            continue
-        value, sigma = _moment(rows, axis, k * arms, k, scale, float(np.max(np.abs(arms))))
-        if sigma < SETTINGS.largest_inertia_sigma * value:
-            moments[name] = value, sigma
+            parameters.append(Parameter.given(name, *known[name], I_UNIT))
+        elif excitation_fixes[axis]:
+            parameters.append(Parameter.unobservable(name, I_UNIT, excitation_fixes[axis]))
+        elif arms is None or moment is None:
+            parameters.append(_lacking(name, names, axis, needs_mass=moment is None))
         else:
-            parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE))
+            value, sigma = moment(axis, arms)
+            if sigma < SETTINGS.largest_inertia_sigma * value:
+                moments[name] = value, sigma
+            else:
+                parameters.append(Parameter.unobservable(name, I_UNIT, fix))
     for name, (value, sigma) in enforce_triangle(moments, notes).items():
-        parameters.append(Parameter.measured(name, value, sigma, I_UNIT, EXCITE, True))
+        parameters.append(Parameter.measured(name, value, sigma, I_UNIT, fix, True))
+    return parameters
+
+
+def _lacking(name: str, names: tuple[str, ...], axis: int, needs_mass: bool) -> Parameter:
+    """A moment of inertia that is known in combination with the rotors' arms, and with the mass if none is known."""
+    last = ("position.y", "position.x", "torque_ratio")[axis]
+    partners = tuple(f"rotors.{rotor}.{last}" for rotor in names) + (("mass",) if needs_mass else ())
+    mass = " and measure mass (a kitchen scale will do): --known mass=..." if needs_mass else ""
+    fix = f"give --airframe, or measure {last} of the rotors: --known rotors.*.{last}=...{mass}"
+    return Parameter.combination(name, I_UNIT, partners, fix)
 
 
 def nominal_mass(airframe: Airframe | None, known: Mapping[str, Known]) -> tuple[Known | None, bool]:
@@ -175,14 +194,13 @@ def _upright(names: tuple[str, ...], airframe: Airframe | None) -> Floats:
     return np.where(lift > SETTINGS.lifting, lift, np.nan)
 
 
-def _moment(
-    rows: EffectivenessFit, axis: int, torque: Floats, k: Floats, scale: float, arm: float
-) -> tuple[float, float]:
+def _moment(rows: EffectivenessFit, k: Floats, scale: float, axis: int, arms: Floats) -> tuple[float, float]:
     """Moment of inertia and its deviation from row and torques k_i arm_i, with a centre of mass off the middle.
 
     Rotors are weighed each by itself: a covariance from few blocks has no inverse to speak of. It says how far off
     the result is.
     """
+    torque, arm = k * arms, float(np.max(np.abs(arms)))
     y, cov = rows.torque[axis], rows.torque_cov[axis]
     X = np.stack([torque, k], axis=1) if axis < 2 else torque[:, None]
     weight = 1.0 / np.maximum(np.diagonal(cov), 1e-300)

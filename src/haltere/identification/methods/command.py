@@ -11,7 +11,7 @@ from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known, of_rotors
-from haltere.identification.methods.absolute import I_UNIT, K_UNIT, enforce_triangle, nominal_mass, rotor_arms
+from haltere.identification.methods.absolute import I_UNIT, K_UNIT, inertia_parameters, nominal_mass
 from haltere.identification.methods.airframe import with_airframe
 from haltere.identification.methods.base import (
     AXES,
@@ -222,48 +222,31 @@ def _absolute(
     for i, path in enumerate(paths):
         if mass is None or top is None:
             partners = tuple(n for n in ("mass", f"rotors.{names[i]}.max_speed") if n not in known)
-            result.parameters.append(Parameter.combination(path, K_UNIT, partners, f"{fix}, and {LOG}"))
+            result.parameters.append(
+                Parameter.combination(path, K_UNIT, partners, LOG if firm else f"{fix}, and {LOG}")
+            )
             continue
         value, sigma = _both(forms, halves, partial(_thrust_per_command, i))
-        r_squared = np.sqrt(
+        relative_sigma = np.sqrt(
             (sigma / value) ** 2
             + relative**2
             + SETTINGS.thrust_floor**2
             + (2.0 * top[i].sigma / top[i].value) ** 2
         )
         k = mass.value * float(value) / top[i].value ** 2
-        result.parameters.append(Parameter.measured(path, k, float(r_squared) * k, K_UNIT, LOG, True))
-    r_squared = _clear(forms)
-    moments: dict[str, tuple[float, float]] = {}
+        result.parameters.append(Parameter.measured(path, k, float(relative_sigma) * k, K_UNIT, LOG, True))
+    r_squared = _clear(forms)[1:]
+    moment = None if mass is None else partial(_moment, forms, halves, mass.value, r_squared, relative)
+    fixes = tuple(
+        EXCITE_AXIS.format(axis) if x < SETTINGS.smallest_r_squared else ""
+        for axis, x in zip(AXES, r_squared, strict=True)
+    )
     signs = np.sign(_mean(forms, lambda f: f.acceleration_per_command))
-    for axis, moment in enumerate(("xx", "yy", "zz")):
-        name = f"inertia.{moment}"
-        if name in known:
-            data = known[name]
-            result.parameters.append(Parameter.given(name, *data, I_UNIT))
-            continue
-        arms = rotor_arms(names, axis, airframe, known, signs)
-        if r_squared[1 + axis] < SETTINGS.smallest_r_squared:
-            result.parameters.append(Parameter.unobservable(name, I_UNIT, EXCITE_AXIS.format(AXES[axis])))
-        elif mass is None or arms is None:
-            last = ("position.y", "position.x", "torque_ratio")[axis]
-            partners = ("mass", *(f"rotors.{r}.{last}" for r in names))
-            result.parameters.append(
-                Parameter.combination(
-                    name, I_UNIT, partners, f"give --airframe or --known rotors.*.{last}=..., mass=..."
-                )
-            )
-        else:
-            moments[name] = _moment(
-                forms, halves, axis, arms, mass.value, float(r_squared[1 + axis]), relative
-            )
-    for name, (moment_, spread) in enforce_triangle(moments, result.notes).items():
-        entry = Parameter.measured(
-            name, moment_, spread, I_UNIT, f"{LOG}; the form of the thrust curve is not known", True
-        )
-        if not firm:
-            entry = Parameter(
-                name, entry.value, entry.sigma, entry.interval, I_UNIT, "combination", ("mass",), fix
+    better = f"{LOG}; the form of the thrust curve is not known"
+    for entry in inertia_parameters(names, airframe, known, result.notes, signs, fixes, moment, better):
+        if not firm and entry.verdict in ("identified", "weak"):
+            entry = Parameter(  # noqa: PLW2901 - the same number, known together with the mass only
+                entry.name, entry.value, entry.sigma, entry.interval, I_UNIT, "combination", ("mass",), fix
             )
         result.parameters.append(entry)
 
@@ -275,11 +258,11 @@ def _thrust_per_command(rotor: int, form: Form) -> float:
 def _moment(
     forms: list[Form],
     halves: list[list[Form]],
+    mass: float,
+    r_squared: Floats,
+    relative: float,
     axis: int,
     arms: Floats,
-    mass: float,
-    r_squared: float,
-    relative: float,
 ) -> tuple[float, float]:
     """Moment of inertia: thrust of all rotors at full command times arm over authority, on a logarithmic scale."""
 
@@ -291,7 +274,7 @@ def _moment(
     log_value, sigma = _both(forms, halves, moment)
     value = float(np.exp(log_value))
     direction = -0.5 * float(
-        np.log(max(r_squared, 0.1))
+        np.log(max(float(r_squared[axis]), 0.1))
     )  # forward and backward regression lie this far to both sides
     spread = float(
         np.sqrt(sigma**2 + relative**2 + (direction / np.sqrt(3.0)) ** 2 + SETTINGS.inertia_floor**2)
