@@ -9,7 +9,6 @@ from pathlib import Path
 import jax
 
 from haltere.airframe import from_catalogue
-from haltere.identification.known import Known
 from haltere.identification.pipeline import identify
 from haltere.scenarios.scenario_flight import simulate
 from haltere.simulation.scenario import Scenario
@@ -47,7 +46,7 @@ if __name__ == "__main__":
 def identified(flight):
     """Value and sigma of every parameter from a flight with pose."""
     airframe = from_catalogue("hummingbird")
-    result = identify(flight, airframe, {"mass": Known(airframe.total_mass, 1e-3)})
+    result = identify(flight, airframe, known={"mass": (airframe.total_mass, 1e-3)})
     assert result.method == "filter", result.notes
     return {p.name: [p.value, p.sigma] for p in result.parameters}
 
