@@ -162,7 +162,6 @@ KEPT_PHRASES: dict[str, str] = {
     r"turns (?:right-handed|with|about|the body|it)": "something that rotates",
     r"`--place`|place_observable": "an option and a key that stay",
     r"hands=|\bplace, wxyz\)": "an old signature in the list of changes",
-    r"cog\.payload\.told": "a function of a room that is built anew",
     r"^ *told: \(": "a field of the payload filter's belief",
     r"`slide` or `turn`|turn of the axes|\bturn\. With": "a kind of direction in the JSON of observe",
     r"drift, (?:not )?told|0\.85, not told|not told from nothing": "rows of a paper's table",

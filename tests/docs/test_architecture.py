@@ -114,6 +114,12 @@ def test_every_name_in_the_page_exists():
         assert (ROOT / path).exists(), path
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_modules_and_functions_named_in_a_page_exist(path):
+    for name in re.findall(r"`(haltere(?:\.\w+)+)", path.read_text(encoding="utf-8").split(tree.BEGIN)[0]):
+        resolve(name)
+
+
 def made_log(path):
     """A short log with rotor speeds and commands, no pose."""
     import numpy as np
