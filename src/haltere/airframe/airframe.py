@@ -230,7 +230,7 @@ _Entry = TypeVar("_Entry", bound=Named)
 
 
 class Airframe(AirframePart):
-    """A vehicle, in its body frame: x forward, y left, z up, the origin where the file puts it."""
+    """The description of a vehicle in body axes: x forward, y left, z up; the file chooses the origin."""
 
     name: Title = Field(description="the name of the vehicle", examples=['name = "hummingbird"'])
     description: str = Field("", description="what it is, in a sentence")
@@ -282,7 +282,7 @@ class Airframe(AirframePart):
         }
 
     def link_order(self) -> tuple[int, ...]:
-        """Indices of `links` so that parents come before children, each branch in one run."""
+        """Indices of `links`, ordered so that parents come before children and each branch is contiguous."""
         return depth_first(self.links)
 
     def link(self, name: str) -> Link:

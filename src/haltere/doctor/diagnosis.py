@@ -81,11 +81,10 @@ def diagnose(
     """Examine a flight for wrong units, axes and motor orders, broken channels, and the like.
 
     Args:
-        flight: The record; channels named `truth.*` are not looked at, and of those without any number
-            only that is said.
-        airframe: The nominal vehicle, or its file or name in the catalogue; that of the record, if none is given and
-            the record has one.
-        apply: Kinds of findings whose remedy is applied though they are not certain.
+        flight: The record. Channels named `truth.*` are ignored; a channel without any number is reported as broken.
+        airframe: The nominal vehicle, its file, or its name in the catalogue; if None, the airframe of the record,
+            if there is one.
+        apply: Kinds of findings whose remedy is applied even if they are not certain.
     """
     with np.errstate(all="ignore"):  # a damaged log may hold any numbers
         return _diagnosed(flight, None if airframe is None else load_airframe(airframe), set(apply))

@@ -19,14 +19,14 @@ from haltere.foundation.tables import TextTable
 
 @dataclass(frozen=True, eq=False)
 class Flight:
-    """What happened in a flight.
+    """The record of one flight: signals with time stamps, and notes.
 
     Attributes:
         channels: The signals by name; read-only.
         airframe: Text (TOML) of the vehicle's description, or "".
-        scenario: Text (TOML) of what was flown, or "".
+        scenario: Text (TOML) of the scenario that was flown, or "".
         notes: What a reader of the record should know, one line each.
-        source: Name of the file that it was read from, or ""; no part of the record, so it does not count in `==`.
+        source: Name of the file that it was read from, or ""; `==` ignores it.
     """
 
     channels: Mapping[str, Channel] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Flight:
     def of(
         cls, *channels: Channel, airframe: str = "", scenario: str = "", notes: tuple[str, ...] = ()
     ) -> "Flight":
-        """Return a flight of these channels; two of one name are an error."""
+        """Return a flight of these channels, whose names must differ."""
         names = [channel.name for channel in channels]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -125,26 +125,26 @@ class Flight:
 
     @property
     def start(self) -> int:
-        """Time of the first sample of all, ns; 0 if there is none."""
+        """Time of the first sample of any channel, ns; 0 if there is none."""
         return min((int(c.time[0]) for c in self.channels.values() if len(c)), default=0)
 
     @property
     def end(self) -> int:
-        """Time of the last sample of all, ns; 0 if there is none."""
+        """Time of the last sample of any channel, ns; 0 if there is none."""
         return max((int(c.time[-1]) for c in self.channels.values() if len(c)), default=0)
 
     @property
     def duration(self) -> float:
-        """From the first sample to the last, s."""
+        """Time from the first sample to the last, s."""
         return (self.end - self.start) * 1e-9
 
     def not_finite(self) -> dict[str, int]:
-        """Return, for each channel that has them, how many samples hold a NaN or an infinity."""
+        """Return how many samples hold a NaN or an infinity, for each channel that has any."""
         counts = {name: len(channel) - int(channel.finite.sum()) for name, channel in self.channels.items()}
         return {name: count for name, count in counts.items() if count}
 
     def between(self, t0: float, t1: float) -> "Flight":
-        """Return the part from t0 to t1, s since the first sample, both ends included; time stamps stay."""
+        """Return the part from t0 to t1, s since the first sample, both ends included; time stamps do not change."""
         if not t0 <= t1:
             raise FlightError(f"from {t0} s to {t1} s; give the earlier time first")
         first, last = self._stamp(t0), self._stamp(t1)

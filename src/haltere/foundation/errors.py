@@ -5,7 +5,7 @@ A message says what was got, what was expected and what to try, in one line.
 
 
 class HaltereError(Exception):
-    """Something the user can mend; the command line shows its message as one line and exits with 1."""
+    """An error that the user can correct; the command line shows its message as one line and exits with 1."""
 
 
 class PrecisionError(HaltereError):

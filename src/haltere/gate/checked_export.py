@@ -69,21 +69,21 @@ def export(
 ) -> Exported:
     """Write a vehicle for a flight stack or simulator.
 
-    A result is flown first: vehicles sampled from what is known of it must hover under the controller for the
-    estimate. What was not identified is left out and named.
+    An `Identification` is tested first: vehicles sampled within its uncertainty must hover in simulation, with a
+    controller made for the estimate. What was not identified is left out, and `notes` of the returned object says so.
 
     Args:
-        vehicle: A result or its `result.json`; or an airframe, its file or its name in the catalogue.
+        vehicle: An `Identification` or its `result.json`; or an airframe, its file or its name in the catalogue.
         to: `px4`, `indiflight`, `ardupilot`, `urdf` or `mjcf`.
         out: The file to write; named after the vehicle if None.
         overwrite: Whether existing files may be replaced.
-        check: Whether a result is flown before.
-        draws: How many vehicles are flown.
-        seed: Of these vehicles.
-        progress: Called with a sentence on what is done now.
+        check: Whether to make this hover test.
+        draws: How many vehicles are sampled for the test.
+        seed: Of the sampled vehicles.
+        progress: Called with a sentence that says what is being done.
 
     Raises:
-        ExportError: not enough is known, the result would not hover, or a file exists already.
+        ExportError: too little is known, the hover test fails, or a file exists already.
     """
     if to not in TARGETS:
         raise ExportError(f"no export is called {to!r}; give {', '.join(TARGETS)}")

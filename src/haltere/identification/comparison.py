@@ -107,11 +107,11 @@ class Comparison:
 def compare(a: Comparable, b: Comparable) -> Comparison:
     """Compare two vehicles, number by number.
 
-    There is a row for each number that at least one of the two has, in the order of `a`. Rotors go by name, or by their
-    order where the names differ.
+    There is a row for each number that at least one of the two has, in the order of `a`. Rotors are matched by name,
+    or by their order where the names differ.
 
     Args:
-        a: A result or its `result.json`; or an airframe, its file or its name in the catalogue.
+        a: An `Identification` or its `result.json`; or an airframe, its file or its name in the catalogue.
         b: Likewise.
     """
     from haltere.identification.described import describe  # noqa: PLC0415 - JAX takes a second to import

@@ -169,18 +169,18 @@ def identify_fleet(
     Args:
         paths: The logs, of any format.
         airframe: The nominal vehicle of all logs, or its file or name in the catalogue.
-        known: Numbers measured otherwise, by name; see `identify`.
-        method: How; chosen from what each log holds if `auto`.
-        apply: Kinds of the doctor's findings to mend though they are not certain.
-        mapping: For CSV and ROS bags: which columns or topics are which channels.
-        folder: Where to write a folder for each result and the summary; nothing is written if None.
+        known: Numbers measured in another way, by name; see `identify`.
+        method: As in `identify`; `auto` chooses a method for each log.
+        apply: Kinds of findings of `diagnose` to mend even if they are not certain.
+        mapping: For CSV and ROS bags: which column or topic holds which channel.
+        folder: Where the summary and a folder for each result are written; nothing is written if None.
         overwrite: Whether files of earlier results in `folder` may be replaced.
-        executor: Runs the logs: a `concurrent.futures.Executor` or a dask client, which stays open; all cores of this
-            machine if None.
+        executor: A `concurrent.futures.Executor` or a dask client, which is not closed; if None, all cores of this
+            machine are used.
         progress: Called with a sentence as logs are done.
 
     Raises:
-        HaltereError: an argument is at fault; what is wrong with a log stands in `failures` of the result.
+        HaltereError: an argument is wrong. A log that fails raises nothing; `failures` of the result says why.
     """
     files = [Path(path) for path in paths]
     if not files:

@@ -39,16 +39,16 @@ def identify(
     apply: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> Identification:
-    """Identify the vehicle that flew a log.
+    """Estimate the parameters of the vehicle that flew a log.
 
     Args:
         flight: The record.
-        airframe: The nominal vehicle, as an airframe, a name in the catalogue or a TOML file. The airframe that the
-            record itself may carry is not used, it may be the truth.
-        known: Numbers measured otherwise, by name: a value, or a pair of value and standard deviation, in SI units.
-        method: `auto`, or the name of a method: `filter`, `batch`, `effectiveness`, `command`, `throw`.
-        apply: Kinds of the doctor's findings to mend though they are not certain.
-        progress: Called with a sentence on what is done now.
+        airframe: The nominal vehicle, as an airframe, a name in the catalogue or a TOML file. An airframe in the
+            record is not used, because in a simulated flight it is the truth.
+        known: Numbers measured in another way, by name: a value, or a pair (value, sigma), in SI units.
+        method: `auto` for the first that suits the log, or `filter`, `batch`, `effectiveness`, `command`, `throw`.
+        apply: Kinds of findings of `diagnose` to mend even if they are not certain.
+        progress: Called with a sentence that says what is being done.
 
     Raises:
         IdentifyError: nothing can be identified from this log, or not by the method that was asked for.

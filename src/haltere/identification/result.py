@@ -97,18 +97,18 @@ class Identification:
 
     Attributes:
         source: The log's file name.
-        duration: s.
+        duration: Of the flight, s.
         method: How it was identified: `effectiveness`, `command`, `throw`, `filter` or `batch`.
-        parameters: One for each number, by name: `result.parameters["mass"]`.
+        parameters: The estimated numbers, by name: `result.parameters["mass"]`.
         airframe: The vehicle as identified, if a whole one can be described; what was not identified has the value
             of the nominal airframe.
-        covariance: Of the numbers whose errors are known jointly; None if only their sigmas are known.
+        covariance: Of the parameters with correlated errors; None if only their sigmas are known.
         nominal: The airframe that the identification started from, if one was given.
-        predictions: On held-out time.
+        predictions: Measured and predicted signals on a part of the flight that was held out of the fit.
         fit: Further figures of the fit, plain data.
-        excitation: How much each axis moved, by name, in the unit of the name.
-        findings: The doctor's, plain data.
-        undecided: What the doctor could not decide, plain data.
+        excitation: How much each axis moved, as a standard deviation; the name says the unit.
+        findings: What `diagnose` found, as plain data.
+        undecided: What `diagnose` could not decide, as plain data.
         notes: Sentences on what was odd or assumed.
         next_steps: Sentences on what to do next, most useful first.
     """
@@ -138,7 +138,7 @@ class Identification:
         return "".join(table.html() for table in result_tables(self)) + html_lines(result_lines(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, all but the samples of the predictions."""
+        """The result as plain data, without the samples of the predictions."""
         return {
             "format": FORMAT,
             "file": self.source,
@@ -168,7 +168,7 @@ class Identification:
         """Write result.json, report.html and, if a whole vehicle can be described, airframe.toml.
 
         Args:
-            folder: Made if need be.
+            folder: Created if it does not exist.
             overwrite: Whether files of an earlier result may be replaced.
 
         Returns:
@@ -189,7 +189,7 @@ class Identification:
         return dict(zip(keys, written, strict=True))
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Write the report as one HTML file; replaces only what haltere has written."""
+        """Write the report as one HTML file; an existing file is replaced only if Haltere wrote it."""
         written: Path = self._page().write(Path(path))
         return written
 
@@ -199,7 +199,7 @@ class Identification:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """From what `to_dict` gave; predictions are not kept in it."""
+        """The result that `to_dict` was called on, without its predictions."""
         try:
             if data["format"] != FORMAT:
                 raise ResultError(f"format is {data['format']!r}; {FORMAT!r} is understood here")

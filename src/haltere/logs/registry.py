@@ -138,11 +138,14 @@ _EXTRAS = {"orangebox": "pip install 'haltere[blackbox]'"}
 
 
 def read(path: str | PathLike[str], *, mapping: "Mapping | str | PathLike[str] | None" = None) -> Flight:
-    """Return the flight in a log file, whatever its format; a `LogError` of one line if it cannot be read.
+    """Read a log file of any supported format.
 
     Args:
         path: MCAP, PX4 ULog, Blackbox, Crazyflie uSD, ArduPilot .bin, ROS bag (file or folder) or CSV.
-        mapping: For CSV and ROS bags: which columns or topics are which channels; a `Mapping` or its TOML file.
+        mapping: For CSV and ROS bags: which column or topic holds which channel, as a `Mapping` or its TOML file.
+
+    Raises:
+        LogError: the file cannot be read; the message is one line.
     """
     file = Path(path)
     log_format = sniff(file)

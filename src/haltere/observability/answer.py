@@ -201,20 +201,20 @@ def observe(
     frozen_imu: bool = False,
     seed: int = 0,
 ) -> Observability:
-    """What sensors and hand measurements can say about a vehicle, in any flight at all.
+    """Find which parameters of a vehicle sensors and hand measurements can determine, whatever is flown.
 
     Args:
-        airframe: the vehicle, a name of the catalogue, or a file.
-        sensors: of `pose`, `position`, `imu`.
+        airframe: the vehicle, its name in the catalogue, or its file.
+        sensors: one or more of `pose`, `position`, `imu`.
         known: names, beginnings of names or patterns of parameters measured by hand, such as `mass`,
             `rotors.*.position.z` or `distance.front.left`.
-        axes: a rotor's axis as a tangent vector (`sphere`), or as azimuth and inclination (`spherical`).
-        norms: count the unit length of `all` quaternions, or only of those that are `determined`.
-        frozen_imu: hold rotor speeds fixed inside the IMU, as [Boehm2022] did.
+        axes: how a rotor's axis is written: as a tangent vector (`sphere`), or azimuth and inclination (`spherical`).
+        norms: whose unit length counts in the rank: `all` quaternions, or those `determined` by the sensors.
+        frozen_imu: treat rotor speeds as constant in the IMU's equations, as [Boehm2022] did.
         seed: of random points and inputs; the answer does not depend on it.
 
     Raises:
-        HaltereError: sensors, names or conventions are not known, or the vehicle has no such description.
+        HaltereError: a sensor, name or convention is not known, or the model cannot describe the vehicle.
     """
     bound_programs()
     question = Question(tuple(sensors), axes, frozen_imu)

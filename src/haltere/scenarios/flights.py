@@ -120,25 +120,25 @@ def simulate_many(
     batch: int | None = None,
     retry: bool = False,
 ) -> SimulatedFlights:
-    """Fly a scenario `runs` times, each with a seed of its own.
+    """Simulate a scenario `runs` times, each with its own seed.
 
     Args:
-        scenario: a scenario file, a `Scenario`, or a mapping as the file would hold it.
-        runs: how many.
-        folder: where the results are kept; new, empty, or that of the same flights, which then go on.
-        seed: from which the seeds of all flights come; the scenario's own where not given.
-        executor: runs the flights: a `concurrent.futures.Executor` or a dask client; all cores of this machine where
-            not given.
+        scenario: a scenario file, a `Scenario`, or a mapping with the contents of such a file.
+        runs: how many flights.
+        folder: where the results are kept; it is new or empty, or holds the same flights, which are then continued.
+        seed: from which the seeds of all flights are made; that of the scenario if not given.
+        executor: a `concurrent.futures.Executor` or a dask client; if not given, all cores of this machine are
+            used.
         keep: whether each flight is kept in the folder too, as `flight-00000.mcap`.
         progress: called with a sentence after each batch.
-        workers: processes, where there is no executor; one for each core if not given.
-        cluster: address of a dask scheduler to use instead.
-        batch: flights at once in a worker; 50 if not given, 5 with `keep`.
+        workers: number of processes if there is no executor; one for each core if not given.
+        cluster: address of a dask scheduler to use instead of processes.
+        batch: how many flights a worker simulates at once; 50 if not given, 5 with `keep`.
         retry: whether batches with failed flights are flown again.
 
     Returns:
-        Columns `seed`, `duration` (s), `rms_error` and `max_error` (m, NaN without controller), `max_speed` (m/s),
-        `max_tilt` (rad) and `crash_time` (s, NaN if there was none).
+        The flights; `columns` holds, with a number for each flight, `seed`, `duration` (s), `rms_error` and `max_error`
+        (m, NaN without controller), `max_speed` (m/s), `max_tilt` (rad) and `crash_time` (s, NaN if there was none).
 
     Raises:
         HaltereError: scenario, folder or executor are at fault.

@@ -52,23 +52,23 @@ def simulate(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Flight:
-    """Fly a scenario: what its sensors read, and the truth beside it.
+    """Simulate a scenario; the flight holds what the sensors read, and the truth in channels `truth.*`.
 
     A controller of your own is a function of its memory, the time in s and the true state
     (`haltere.dynamics.State`: position, wxyz, twist, rotor_rates, ...), written with `jax.numpy` because it is compiled
-    with the simulator. It gives its next memory and motor commands (R,) in 0..1, or a whole
-    `haltere.simulation.Command`:
+    with the simulator. It returns its next memory, and the motor commands (R,) of the R rotors, from 0 to 1, or
+    a whole `haltere.simulation.Command`:
 
         def controller(memory, time, state):
             return memory, 0.45 + jnp.clip(0.1 * (2.0 - state.position[2]), -0.1, 0.1) * jnp.ones(4)
 
     Args:
-        scenario: a scenario file, a `Scenario`, or a mapping as the file would hold it; its `airframe` may be an
-            `Airframe`.
-        controller: flies instead of the scenario's controller, at `timing.control_rate`; the flight begins on the
+        scenario: a scenario file, a `Scenario`, or a mapping with the contents of such a file; its `airframe` may
+            be an `Airframe`.
+        controller: replaces the scenario's controller, at its `timing.control_rate`; the flight begins on the
             scenario's trajectory, or at rest where its controller is "none".
-        memory: what `controller` is given at first: numbers, arrays, or tuples, lists and dictionaries of them.
-        seed: replaces the scenario's own.
+        memory: the first memory of `controller`: numbers, arrays, or tuples, lists and dictionaries of them.
+        seed: replaces the seed of the scenario.
         progress: called with a sentence before each part.
 
     Raises:

@@ -31,9 +31,9 @@ def from_catalogue(name: str) -> Airframe:
 
 
 def load_airframe(name_or_path: Airframe | str | PathLike[str]) -> Airframe:
-    """A file if it ends in .toml or holds a path separator, else a vehicle of the catalogue.
+    """Return the airframe in a file, or the one of this name in the catalogue.
 
-    An airframe is returned as it is, so that functions may take either.
+    A text that ends in .toml or holds a path separator is a file. An `Airframe` is returned unchanged.
     """
     if isinstance(name_or_path, Airframe):
         return name_or_path

@@ -29,7 +29,7 @@ from haltere.foundation.arrays import Array, ArrayLike, compiled, double_precisi
 
 
 class CogFilter:
-    """The centre-of-gravity filter of one vehicle.
+    """Estimates the centre of gravity of one vehicle in flight, from IMU and rotor speeds or motor commands.
 
     | reading | what it is |
     |---|---|
@@ -38,7 +38,8 @@ class CogFilter:
     | `imu` | `(accel, gyro)` in the IMU's axes: specific force (3,) in m/s2, angular rate (3,) in rad/s |
     | `joint_angles` | (J,) rad, where joints move and are measured |
 
-    What is missing or absurd is left out and counted by `haltere.estimation.cog.settings.Reason` in `belief.counts`.
+    Missing or implausible readings are left out; `belief.counts` counts them by
+    `haltere.estimation.cog.settings.Reason`.
 
         import numpy as np
         import haltere as ht
@@ -63,7 +64,7 @@ class CogFilter:
 
         Args:
             airframe: the vehicle, its file, or its name in the catalogue.
-            settings: every number of the filter; `period` is not used, each prediction has its own `dt`.
+            settings: the constants of the filter; `period` is not used, because each prediction has its own `dt`.
             joint_angles: (J,) rad at the beginning, of a vehicle whose joints are measured; zero where not given.
         """
         vehicle = load_airframe(airframe)
@@ -73,7 +74,7 @@ class CogFilter:
 
     @double_precision()
     def begin(self, rotor_speeds: ArrayLike | None = None) -> CogBelief:
-        """The belief before the first reading, at rotor speeds (N,) rad/s; those of hover, where not given."""
+        """The belief before the first reading, at rotor speeds (N,) rad/s; those of hover if not given."""
         speeds = None if rotor_speeds is None else self._rotors("rotor speeds", rotor_speeds)
         return to_numpy(self.core.begin(speeds))
 
@@ -97,7 +98,7 @@ class CogFilter:
 
         Raises:
             CogError: dt is not above zero.
-            ReadingError: a reading has another shape.
+            ReadingError: a reading has the wrong shape.
         """
         step: Any = dt
         if not isinstance(step, jax.core.Tracer) and not step > 0.0:
@@ -113,7 +114,7 @@ class CogFilter:
         """The belief after the IMU reading of the moment that was predicted.
 
         Raises:
-            CogError: the belief is not one of `predict`.
+            CogError: the belief does not come from `predict`.
         """
         if belief.prediction is None:
             raise CogError(

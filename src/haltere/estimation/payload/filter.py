@@ -21,10 +21,10 @@ from haltere.foundation.arrays import double_precision
 
 
 class PayloadFilter:
-    """The payload filter of one arm; there is no prediction, because what is held stays as it is until `clear`.
+    """Estimates what an arm holds, from the loads of its servos; what is held is constant until `clear` is called.
 
-    Reports are an `ArmRecord`: angles (T, J) in rad and loads (T, J) as fractions of the stall torque of the J joints,
-    and of the body its specific force (T, 3) in m/s2 and angular rate (T, 3) in rad/s, all at one even rate.
+    Reports are an `ArmRecord` of T samples at an even rate: angles (T, J) in rad and loads (T, J) as fractions of the
+    stall torque of the J joints, and the body's specific force (T, 3) in m/s2 and angular rate (T, 3) in rad/s.
 
         import numpy as np
         import haltere as ht
@@ -45,7 +45,7 @@ class PayloadFilter:
         arm: ArmBelief | None = None,
         settings: PayloadSettings | None = None,
     ) -> None:
-        """A filter that believes the servos' constants as the airframe states them, unless they were calibrated.
+        """A filter that takes the servos' constants from the airframe, unless calibrated ones are given.
 
         Args:
             airframe: the vehicle with its arm, its file, or its name in the catalogue.
@@ -58,7 +58,7 @@ class PayloadFilter:
 
     @double_precision()
     def begin(self) -> PayloadBelief:
-        """Nothing read, nothing held."""
+        """The belief before the first report."""
         return self.core.begin()
 
     @double_precision()

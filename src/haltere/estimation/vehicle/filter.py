@@ -38,8 +38,9 @@ HandMeasurements = Mapping[str, tuple[float, float]] | Iterable[HandMeasurement]
 
 
 class VehicleFilter:
-    """The self-calibrating filter of one vehicle.
+    """Estimates all parameters of one vehicle in flight, from IMU, rotor speeds and pose.
 
+    A belief is the mean and covariance of the filter at one instant; the methods take one and return the next.
     Readings, as they are logged by default (world axes ENU, body axes FLU):
 
     | reading | what it is |
@@ -48,7 +49,7 @@ class VehicleFilter:
     | `imu` | `(accel, gyro)` in the IMU's axes: specific force (3,) in m/s2 (+9.81 along z at rest, z up), angular rate (3,) in rad/s |
     | `rotor_speeds` | (N,) rad/s, in the airframe's order of rotors |
 
-    Where pose sensor and IMU sit, and how noisy they are, says the airframe.
+    The airframe says where pose sensor and IMU sit, and how noisy they are.
 
         import numpy as np
         import haltere as ht
@@ -84,7 +85,7 @@ class VehicleFilter:
                 weighed against what the airframe says.
             known: numbers that replace those of the airframe, by name of the parameter: a value that is exact, or
                 (value, sigma). Positions count from the centre of mass along the principal axes.
-            uncertainty: of everything else, in units of "10 %" (`haltere.estimation.vehicle.prior.ten_percent`).
+            uncertainty: factor on the "10 %" of all other numbers (`haltere.estimation.vehicle.prior.ten_percent`).
             effects: what else acts and is estimated: "drag", "wind", "spin", "lag", "delay".
             joint_angles: (J,) rad at which the joints are held; zero where not given.
 
@@ -118,11 +119,11 @@ class VehicleFilter:
             pose: (position, wxyz) of the pose sensor.
             rotor_speeds: (N,) rad/s.
             imu: (accel, gyro).
-            velocity: (3,) m/s of the pose sensor, world axes; a vehicle that hovers, where not given.
+            velocity: (3,) m/s of the pose sensor, world axes; zero if not given.
 
         Raises:
             PriorError: the pose has no attitude, or a reading is not finite.
-            ReadingError: a reading has another shape.
+            ReadingError: a reading has the wrong shape.
         """
         (position, wxyz), reading = split_pose(pose), join_imu(imu)
         if wxyz is None:
@@ -161,7 +162,7 @@ class VehicleFilter:
             imu: (accel, gyro); a reading that is not finite is left out.
             rotor_speeds: (N,) rad/s, their mean over the `dt` seconds.
             dt: s until the next IMU reading.
-            rotor_accelerations: (N,) rad/s2; the effects "spin" and "delay" ask for them, zero where not given.
+            rotor_accelerations: (N,) rad/s2, used by the effects "spin" and "delay"; zero if not given.
 
         Raises:
             PriorError: dt is negative, or a rotor speed is missing or not finite.
@@ -172,13 +173,13 @@ class VehicleFilter:
 
     @double_precision()
     def correct(self, belief: VehicleBelief, pose: Pose) -> VehicleBelief:
-        """The belief after a pose or a position; one that is not finite, or an outlier, changes nothing."""
+        """The belief after a pose or a position; a reading that is not finite, or an outlier, changes nothing."""
         position, wxyz = split_pose(pose)
         return to_numpy(self.core.pose(belief, position, wxyz))
 
     @double_precision()
     def estimate(self, belief: VehicleBelief) -> VehicleEstimate:
-        """The parameters of the vehicle by a belief: `.table()` has name, value, sigma and verdict of each."""
+        """The parameters according to a belief: `.table()` has name, value, sigma and verdict of each."""
         unknown = Fit(1.0, 1.0, 0.0, None)  # a belief does not remember how its readings fitted
         found = VehicleEstimate(
             self.core.coordinates, to_numpy(belief), self.core.prior_sigma, 0, unknown, ()
@@ -187,7 +188,7 @@ class VehicleFilter:
 
     @double_precision()
     def fit(self, flight: Flight) -> VehicleEstimate:
-        """The parameters from a whole flight: its beginning smoothed, then filtered to its end.
+        """The parameters from a whole flight; its beginning is smoothed, the rest filtered.
 
         Args:
             flight: with `imu.accel`, `imu.gyro`, `rotors.speed`, `pose.position` and, where the sensor measures it,

@@ -138,15 +138,15 @@ def observe_flight(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> FlightInformation:
-    """How well a recorded flight tells the parameters of a vehicle.
+    """Compute how well a recorded flight determines the parameters of a vehicle.
 
     Args:
-        airframe: the vehicle as well as it is known, a name of the catalogue, or a file.
-        flight: a record, of the simulator or of `haltere.logs.read`.
-        sensors: of `pose`, `position`, `imu`; the flight must have them.
+        airframe: the vehicle as well as it is known, its name in the catalogue, or its file.
+        flight: a record from `simulate` or `read`.
+        sensors: one or more of `pose`, `position`, `imu`; the flight must have them.
         known: what is measured by hand, taken as exact.
-        names: parameters (names, beginnings of names, patterns); all if there are none.
-        seed: of the exact rank's random points.
+        names: parameters (names, beginnings of names, patterns); all if empty.
+        seed: of the random points at which the rank is computed.
         progress: called with a sentence before each part.
 
     Raises:

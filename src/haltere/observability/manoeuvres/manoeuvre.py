@@ -214,24 +214,25 @@ def design(
 ) -> ManoeuvrePlan:
     """Design the manoeuvre that tells the most about the parameters `names` (names, beginnings of names, patterns).
 
-    The deviation is predicted for the flight with everything known that `known` names; where the wanted parameters
-    cannot be seen even so, the smallest hand measurements that restore them are added and named. It is compared with
-    random Lissajous figures of the same length, the default flight.
+    The sigmas are predicted with the parameters in `known` taken as exact. Where the wanted parameters cannot be
+    observed even so, the fewest hand measurements that make them observable are added and named. The manoeuvre is
+    compared with random Lissajous figures of the same length.
 
     Args:
-        airframe: the vehicle, a name of the catalogue, or a file; it must be able to hover.
-        names: what is to be known.
-        sensors: of `pose`, `position`, `imu`.
-        known: what is measured by hand, exactly.
+        airframe: the vehicle, its name in the catalogue, or its file; it must be able to hover.
+        names: the wanted parameters.
+        sensors: one or more of `pose`, `position`, `imu`.
+        known: what is measured by hand, taken as exact.
         duration: length of the flight, s.
-        limits: of the manoeuvre.
-        criterion: `a` or `d`, see equation (1) of `haltere.observability.manoeuvres.search`.
+        limits: bounds that the manoeuvre keeps.
+        criterion: minimise the relative sigmas (`a`) or the determinant of the covariance (`d`); equation (1) of
+            `haltere.observability.manoeuvres.search`.
         iterations: of the search.
         seed: of starts and Lissajous figures.
         progress: called with a sentence before each part.
 
     Raises:
-        HaltereError: a name or sensor is not known, the vehicle cannot hover, or no flight shows a parameter.
+        HaltereError: a name or sensor is not known, the vehicle cannot hover, or no flight determines a parameter.
     """
     bound_programs()
     asked = airframe if isinstance(airframe, Airframe) else fspath(airframe)
