@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from haltere.airframe import catalogue_names, dumps
-from haltere.scenarios.flights import prepared
+from haltere.scenarios.flights import prepare_flights
 from haltere.scenarios.scenario_flight import describe_airframe
 from haltere.simulation.scenario import Scenario
 
@@ -31,7 +31,7 @@ def errors(name: str, duration: float, seeds: range) -> np.ndarray:
         "airframe": dumps(describe_airframe(scenario)),
         "text": "",
     }
-    setup = prepared(json.dumps(given, sort_keys=True))
+    setup = prepare_flights(json.dumps(given, sort_keys=True))
     keys = jnp.stack([jax.random.split(jax.random.key(seed), 4) for seed in seeds])
     paths, _ = setup.paths(keys)
     summary, _ = setup.fly(keys, paths, False)

@@ -14,7 +14,7 @@ INTERVALS = (
 
 
 def by_quantity(rows):
-    return {row["quantity"]: row["ours"] for row in rows}
+    return {row.quantity: row.ours for row in rows}
 
 
 def test_the_chain_holds_six_vehicles():

@@ -10,7 +10,7 @@ import numpy as np
 from haltere.foundation.numbers import Numbers
 
 WEAK = 0.5 / (2.0 * 1.959964)
-"""Relative deviation beyond which the 95 % interval is wider than half the value."""
+"""Relative deviation beyond which the half-width of the 95 % interval is more than a quarter of the value."""
 UNITS = {
     "roll acceleration": "rad/s2",
     "pitch acceleration": "rad/s2",
