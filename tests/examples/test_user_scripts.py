@@ -36,7 +36,7 @@ for k in range(40):
     if k % 4 == 3:
         belief = vehicle.correct(belief, pose)
 assert belief.cov.dtype == np.float64
-mass = vehicle.estimate(belief).table()[0]
+mass = next(row for row in vehicle.estimate(belief).table() if row.name == "mass")
 assert abs(mass.value - 0.716) < 0.01
 """
 OWN_CONTROLLER = """
