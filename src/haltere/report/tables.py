@@ -24,8 +24,8 @@ def parameter_tables(result: Identification) -> list[Table]:
                 "The whole vehicle and its sensors",
                 ("", "value and sigma", "verdict", "95 %"),
                 [_row(p) for p in others],
-                "Green is identified, grey given by the user, yellow weak (an interval too wide for the quantity), blue "
-                "known only in combination with others, red not identified from this log.",
+                "Green is identified, grey given by the user, yellow weak (an interval too wide for the quantity), "
+                "blue known only in combination with others, red not identified from this log.",
                 wide=True,
             )
         )
