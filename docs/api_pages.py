@@ -27,7 +27,7 @@ def page(room: str) -> str:
 
 
 def on_config(config: Any) -> Any:
-    """Put the rooms behind the front door in the navigation."""
+    """Put the rooms behind the public names in the navigation."""
     pages = next(entry["API"] for entry in config.nav if "API" in entry)
     pages += [{room: f"api/{room}.md"} for room in rooms()]
     return config

@@ -91,7 +91,7 @@ def identify_vehicle(
         told.fit["online_offline_sigma"] = float(max(apart.values()))
     grown = _grown(online)
     told.notes += [note for note in online.notes if note.startswith("model mismatch")]
-    told.notes.append("places count from the centre of mass along the principal axes")
+    told.notes.append("positions count from the centre of mass along the principal axes")
     told.parameters += vehicle_parameters(final, grown, online.fit.mismatch, hand_measurements)
     told.covariance = vehicle_covariance(final, told.parameters, grown)
     told.airframe = assembled(airframe, final, told.notes)
