@@ -8,9 +8,8 @@ With the rates w of a flight about the principal axes and its squared rotor spee
 import numpy as np
 
 from haltere.foundation.numbers import Numbers
+from haltere.foundation.verdict import NORMAL, Limit
 
-WEAK = 0.5 / (2.0 * 1.959964)
-"""Relative deviation beyond which the half-width of the 95 % interval is more than a quarter of the value."""
 UNITS = {
     "roll acceleration": "rad/s2",
     "pitch acceleration": "rad/s2",
@@ -58,17 +57,17 @@ def _rms(x: Numbers) -> list[float]:
     return rms
 
 
-def describe_missing(name: str, sigma: float | None, size: float, measured: dict[str, float]) -> str | None:
+def describe_missing(name: str, sigma: float | None, limit: Limit, measured: dict[str, float]) -> str | None:
     """The sentence about a parameter that stays weak, or None: its excitation was too small, and how small it was.
 
     Args:
         name: of the parameter.
         sigma: its deviation; None where the flight says nothing about it.
-        size: of the parameter, in the same unit.
+        limit: how wide its interval may be.
         measured: from `measure_excitation`.
     """
-    if sigma is not None and sigma <= WEAK * size:
+    if sigma is not None and limit.allows(NORMAL * sigma):
         return None
     kind = excitation_kind(name)
-    how = "nothing is learnt" if sigma is None else f"sigma {100.0 * sigma / size:.0f} %"
+    how = "nothing is learnt" if sigma is None else f"sigma {100.0 * sigma / limit.scale:.0f} %"
     return f"{kind} too small for {name}: {how} at {measured[kind]:.2g} {UNITS[kind]} rms"

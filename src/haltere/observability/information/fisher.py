@@ -27,6 +27,7 @@ from haltere.algebra.series import Reals, Tape
 from haltere.dynamics.sensors.noise import sample_sigma
 from haltere.foundation.arrays import Array
 from haltere.foundation.numbers import Numbers
+from haltere.foundation.verdict import Limit, arm_length, limits
 from haltere.observability.rank import exact, system
 from haltere.observability.rank.parameters import VehicleParameters
 from haltere.observability.rank.rank import error_jacobian
@@ -136,6 +137,11 @@ class Information:
         number = {error: number for number, error in c.straight}.get(own)
         value = abs(float(self.vehicle.number(number))) if number is not None else 0.0
         return value or float(c.error_units(*self.vehicle.units())[own])
+
+    def limit(self, name: str) -> Limit:
+        """How wide the 95 % interval of a parameter may be if it is to count as known."""
+        positions = [exact.floats(self.vehicle.position(i)) for i in range(len(self.vehicle.spin))]
+        return limits({name: self.size(name)}, arm_length(positions))[name]
 
     def linearised(self, motion: Numbers, inputs: Numbers) -> tuple[Tape, Numbers]:
         """The tape, and (T, 26, 40 + 8N) derivatives of slope and outputs, along a flight (T, 13) and (T, N)."""

@@ -175,7 +175,7 @@ def observe_flight(
         sigma: float | None = _sigma(information.row(name), A, prior)
         verdict, sentence = str(finding.verdict), None
         if finding.verdict is Verdict.OBSERVABLE:
-            sentence = describe_missing(name, sigma, size, measured)
+            sentence = describe_missing(name, sigma, information.limit(name), measured)
             if sentence is not None:
                 verdict = "weak" if sigma is not None else str(Verdict.UNOBSERVABLE)
         else:

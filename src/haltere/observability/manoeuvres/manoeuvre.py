@@ -280,7 +280,7 @@ def _median(values: Sequence[float | None]) -> float | None:
 def _findings(designer: Designer, manoeuvre: Manoeuvre) -> tuple[str, ...]:
     """What stays weak, and the excitation that it would need."""
     sentences = (
-        describe_missing(name, sigma, designer.information.size(name), manoeuvre.excitation)
+        describe_missing(name, sigma, designer.information.limit(name), manoeuvre.excitation)
         for name, sigma in manoeuvre.sigma.items()
     )
     return tuple(sentence for sentence in sentences if sentence is not None)

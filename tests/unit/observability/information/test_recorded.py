@@ -8,10 +8,10 @@ from haltere.airframe import from_catalogue
 from haltere.airframe.equipment import equip
 from haltere.flight import Channel, Flight
 from haltere.foundation import HaltereError
+from haltere.foundation.verdict import Limit
 from haltere.observability import Question, RationalVehicle, analyse, observe_flight
 from haltere.observability.information.excitation import (
     UNITS,
-    WEAK,
     describe_missing,
     excitation_kind,
     measure_excitation,
@@ -166,8 +166,9 @@ def test_excitation_is_named_and_measured():
 
 def test_the_sentence_about_what_is_missing():
     measured_ = dict.fromkeys(UNITS, 0.3)
-    assert describe_missing("inertia.zz", 0.4, 1.0, measured_) == (
+    limit = Limit(scale=1.0, fraction=0.25)
+    assert describe_missing("inertia.zz", 0.4, limit, measured_) == (
         "yaw acceleration too small for inertia.zz: sigma 40 % at 0.3 rad/s2 rms"
     )
-    assert describe_missing("inertia.zz", 0.99 * WEAK, 1.0, measured_) is None
-    assert pytest.approx(0.5, rel=1e-4) == 2 * 1.96 * WEAK  # of the value: the whole 95 % interval
+    assert describe_missing("inertia.zz", 0.25 / 1.97, limit, measured_) is None
+    assert describe_missing("inertia.zz", 0.25 / 1.95, limit, measured_) is not None
