@@ -307,7 +307,7 @@ def check_time(
         if name in flight:
             yield from _repeated(flight[name], measures)
     for note in flight.notes:
-        if note.startswith(("clock jump:", "order:", "truncated:", "broken:")):
+        if note.startswith(("clock jump:", "order:", "truncated:", "broken:", "incomplete:")):
             kind, said = note.split(": ", 1)
             yield Finding(
                 kind.replace(" ", "-"), said, "the reader has dealt with it; look at what is missing", True

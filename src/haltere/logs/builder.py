@@ -162,13 +162,17 @@ class Builder:
         settled = settle(np.asarray(time, np.int64))
         if settled.order is not None:
             array = array[settled.order]
-        for note in settled.notes:
-            self.settled.setdefault(note, []).append(name)
+        for kind, said in settled.notes:
+            self.note_of_channel(name, kind, said)
         self.channels[name] = Channel(name, sealed(settled.time), sealed(array), unit, frame, columns)
 
     def note(self, text: str) -> None:
         """Add a line that a reader of the flight should know."""
         self.notes.append(" ".join(text.split()))
+
+    def note_of_channel(self, name: str, kind: str, text: str) -> None:
+        """Add what was done with a channel; channels with which the same was done share a line."""
+        self.settled.setdefault((kind, text), []).append(name)
 
     def flight(self, hint: str) -> Flight:
         """Return the flight; a log without any signal that we know is an error that says what to log."""

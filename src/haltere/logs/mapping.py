@@ -35,6 +35,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from haltere.flight import Channel
+from haltere.flight.resampling import resample
 from haltere.flight.rotations import conjugate, normalize, rotate, wxyz_from_euler
 from haltere.foundation.constants import DEGREE, RPM, STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats, Times
@@ -229,18 +230,21 @@ def specific_force(channels: Lookup[str, Channel], excluded: bool) -> Channel | 
     """Return `imu.accel` for logs that hold an acceleration without gravity, or None where there is nothing to do.
 
     With the attitude R of the body and the acceleration a of the body in world axes, f_B = R^T (a + g e_z); with an
-    accelerometer's reading from which gravity was taken off, f_B = a_B + g R^T e_z.
+    accelerometer's reading from which gravity was taken off, f_B = a_B + g R^T e_z. The attitude is interpolated at the
+    times of the acceleration; samples without an attitude nearby are left out.
     """
     attitude = channels.get("pose.wxyz") or channels.get("estimate.wxyz")
     if attitude is None:
         return None
-    prefix = attitude.name.rsplit(".", 1)[0]
-    up = np.tile([0.0, 0.0, STANDARD_GRAVITY], (len(attitude), 1))
-    world = channels.get(f"{prefix}.acceleration")
-    if "imu.accel" not in channels and world is not None and np.array_equal(world.time, attitude.time):
-        force = rotate(conjugate(attitude.values), world.values + up)
-    elif excluded and "imu.accel" in channels and np.array_equal(channels["imu.accel"].time, attitude.time):
-        force = channels["imu.accel"].values + rotate(conjugate(attitude.values), up)
-    else:
+    world = channels.get(f"{attitude.name.rsplit('.', 1)[0]}.acceleration")
+    accel = channels.get("imu.accel")
+    source = world if accel is None else accel if excluded else None
+    if source is None:
         return None
-    return Channel("imu.accel", attitude.time, force, "m/s2", "imu")
+    wxyz = resample(attitude, source.time)
+    known = wxyz.finite
+    to_body = conjugate(wxyz.values[known])
+    up = np.tile([0.0, 0.0, STANDARD_GRAVITY], (len(to_body), 1))
+    values = source.values[known]
+    force = rotate(to_body, values + up) if accel is None else values + rotate(to_body, up)
+    return Channel("imu.accel", source.time[known], force, "m/s2", "imu")

@@ -268,6 +268,31 @@ def table(flight, path, pose=False):
         writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
+def stream_table(streams, path, joined, empty=""):
+    """Streams, each a list of channels on one clock, in one table with our own names of columns.
+
+    Samples of several streams with the same stamp stand in one row if they are `joined`, else each in a row of its own;
+    cells of other streams are `empty`.
+    """
+    names, rows = ["time"], []
+    for number, stream in enumerate(streams):
+        width = len(names)
+        for channel in stream:
+            labels = channel.columns or ("xyz" if channel.values.ndim == 2 else ("",))
+            names += [f"{channel.name}.{label}".rstrip(".") for label in labels]
+        values = np.column_stack([channel.values for channel in stream])
+        for stamp, sample in zip(stream[0].time.tolist(), values.tolist(), strict=True):
+            rows.append((stamp, 0 if joined else number, width, sample))
+    table = {}
+    for stamp, number, width, sample in sorted(rows, key=lambda row: row[:3]):
+        row = table.setdefault(
+            (stamp, number), [f"{stamp // 10**9}.{stamp % 10**9:09}"] + [empty] * (len(names) - 1)
+        )
+        row[width : width + len(sample)] = map(repr, sample)
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([names, *table.values()])
+
+
 # ---------------------------------------------------------------- ROS bags
 
 

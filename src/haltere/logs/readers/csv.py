@@ -1,6 +1,8 @@
 """CSV tables: the columns of a mapping file, of our own names, or of a table whose header is known.
 
-A channel with a slower clock than the table has empty cells in between.
+The samples of a channel are the rows in which all of its columns are filled; rows in which it is empty belong to
+other channels. A cell that is blank or `nan` is empty. Any other text that is no number makes a sample without value,
+and so does a column that is empty throughout beside columns that are not: the doctor names both as broken.
 
 Without a mapping, a column is taken by its name: `time` (or `timestamp_us` and the like) and the channel's own name
 with its part, as in `imu.gyro.x`, `pose.wxyz.w`, `rotors.speed.m1`. Tables of px4-system-identification are known, too.
@@ -18,7 +20,7 @@ from typing import TextIO
 import numpy as np
 
 from haltere.flight import Flight
-from haltere.foundation.numbers import Floats, Times
+from haltere.foundation.numbers import Bools, Floats, Times
 from haltere.logs.builder import Builder, LogError, from_seconds, reading
 from haltere.logs.mapping import (
     TIMES,
@@ -34,8 +36,6 @@ from haltere.logs.mapping import (
 _TIME = re.compile(r"(time|timestamp|t|stamp)(_?(s|ms|us|ns))?", re.IGNORECASE)
 _PARTS = {"x", "y", "z", "w"}
 _BLOCK = 4096
-SLOW = 0.6
-"""Share of rows below which a channel's empty rows are no samples of it."""
 
 PX4_SYSID = """
 [time]
@@ -99,13 +99,48 @@ def read_table(file: Path, mapping: Mapping | None) -> Flight:
         left.subtract(entry.columns)
         for place, column in enumerate(entry.columns):
             values[:, place] = data[column] if left[column] > 0 else data.pop(column)
-        there = np.isfinite(values).any(axis=1)
-        slow = 0.0 < np.mean(there) < SLOW  # no broken channel: its clock is slower than the table's
-        add_mapped(builder, name, entry, time[there] if slow else time, values[there] if slow else values)
+        samples = _samples(builder, name, entry.columns, values)
+        if samples.any():
+            values = values[samples]
+            values[np.isinf(values)] = np.nan
+            add_mapped(builder, name, entry, time[samples], values)
+    if not builder.channels:
+        _refuse_empty(builder)
     made = specific_force(builder.channels, chosen.gravity == "excluded")
     if made is not None:
         builder.channels["imu.accel"] = made
     return builder.flight("name its columns in a mapping file (--map)")
+
+
+def _samples(builder: Builder, name: str, columns: tuple[str, ...], values: Floats) -> Bools:
+    """Return which rows (T,) of the values (T, k) of a channel are its samples, and note what is left out."""
+    filled = ~np.isnan(values)
+    used = filled.any(axis=0)
+    if not used.any():
+        builder.note(
+            f"incomplete: {name}: no row has a number in {', '.join(columns)}; the channel is left out"
+        )
+        return np.zeros(len(values), bool)
+    some = np.asarray(filled.any(axis=1))
+    complete = np.asarray(filled[:, used].all(axis=1))
+    left_out = int(some.sum() - complete.sum())
+    if left_out:
+        counts = ", ".join(f"{c} {n}" for c, n in zip(columns, filled.sum(axis=0).tolist(), strict=True))
+        builder.note(
+            f"incomplete: {name}: {left_out} of {int(some.sum())} rows have only a part of its columns and are left "
+            f"out (filled: {counts}); write all columns of a channel into the same row"
+        )
+    if not some.all():
+        said = f"filled in {int(some.sum())} of {len(some)} rows; the others are no samples"
+        builder.note_of_channel(name, "rows", said)
+    return complete
+
+
+def _refuse_empty(builder: Builder) -> None:
+    """Raise a `LogError` if no row is a sample of any channel."""
+    for note in builder.notes:
+        if note.startswith("incomplete: "):
+            raise LogError(f"{builder.file}: holds no samples; {note.removeprefix('incomplete: ')}")
 
 
 def _lines(stream: TextIO) -> Iterator[str]:
@@ -144,12 +179,12 @@ def _needed(file: Path, names: list[str], mapping: Mapping) -> list[str]:
 
 
 def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[dict[str, Floats], int]:
-    """Return the needed columns as numbers, and how many entries or rows are none."""
+    """Return the needed columns as numbers (see `_numbers`), and how many entries or rows are none."""
     pick = itemgetter(*(names.index(name) for name in needed)) if len(needed) > 1 else None
     only = names.index(needed[0])
     columns = [array("d") for _ in needed]
     rows: list[Sequence[str]] = []
-    bad = empty = 0
+    bad = 0
 
     def keep() -> None:
         for column, numbers in zip(columns, _numbers(rows).T, strict=True):
@@ -164,7 +199,6 @@ def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[d
                 bad += 1
                 continue
             rows.append(pick(row) if pick else (row[only],))
-            empty += rows[-1].count("")
             if len(rows) == _BLOCK:
                 keep()
     if rows:
@@ -172,14 +206,22 @@ def _load(file: Path, names: list[str], mark: str, needed: list[str]) -> tuple[d
     if not columns[0]:
         raise LogError(f"{file}: has a header but no row of {len(names)} columns; record the flight again")
     data = {name: np.frombuffer(column) for name, column in zip(needed, columns, strict=True)}
-    return data, bad + sum(int(np.isnan(column).sum()) for column in data.values()) - empty
+    return data, bad + sum(int(np.isinf(column).sum()) for column in data.values())
 
 
 def _numbers(rows: list[Sequence[str]]) -> Floats:
+    """Return cells as numbers: NaN for one that is empty, infinity for one that holds something else than a number."""
     try:
         return np.array(rows, np.float64)
     except ValueError:
-        return np.array([[float(word) if _is_number(word) else np.nan for word in row] for row in rows])
+        return np.array([[_number(word) for word in row] for row in rows])
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return np.inf if word.strip() else np.nan
 
 
 def _is_number(word: str) -> bool:
