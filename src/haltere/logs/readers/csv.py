@@ -2,7 +2,7 @@
 
 The samples of a channel are the rows in which all of its columns are filled; rows in which it is empty belong to
 other channels. A cell that is blank or `nan` is empty. Any other text that is no number makes a sample without value,
-and so does a column that is empty throughout beside columns that are not: the doctor names both as broken.
+and so does a column that is empty throughout, alone or beside others: the doctor names both as broken.
 
 Without a mapping, a column is taken by its name: `time` (or `timestamp_us` and the like) and the channel's own name
 with its part, as in `imu.gyro.x`, `pose.wxyz.w`, `rotors.speed.m1`. Tables of px4-system-identification are known, too.
@@ -117,10 +117,7 @@ def _samples(builder: Builder, name: str, columns: tuple[str, ...], values: Floa
     filled = ~np.isnan(values)
     used = filled.any(axis=0)
     if not used.any():
-        builder.note(
-            f"incomplete: {name}: no row has a number in {', '.join(columns)}; the channel is left out"
-        )
-        return np.zeros(len(values), bool)
+        return np.ones(len(values), bool)
     some = np.asarray(filled.any(axis=1))
     complete = np.asarray(filled[:, used].all(axis=1))
     left_out = int(some.sum() - complete.sum())
