@@ -43,7 +43,7 @@ $(LOWEST_READY): pyproject.toml constraints.txt Makefile
 	"$$python" -m venv --clear $(LOWEST_VENV)
 	@grep -vE '^(jax|jaxlib)==' constraints.txt > $(LOWEST_VENV)/constraints.txt
 	@$(LOWEST_VENV)/bin/python $(PIP) install -c $(LOWEST_VENV)/constraints.txt \
-		jax==$(LOWEST_JAX) jaxlib==$(LOWEST_JAX) numpy scipy pydantic tomli-w pytest hypothesis casadi
+		jax==$(LOWEST_JAX) jaxlib==$(LOWEST_JAX) numpy scipy pydantic tomli-w pytest pytest-xdist hypothesis casadi
 	@touch $@
 
 demo: setup  ## simulate an unknown vehicle, identify it, write report.html
@@ -58,7 +58,7 @@ test-fast: setup
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 test-lowest: $(LOWEST_READY)
-	PYTHONPATH=src $(LOWEST_VENV)/bin/python -m pytest tests/unit/algebra tests/unit/dynamics/test_core.py $(PYTEST_ARGS)
+	PYTHONPATH=src $(LOWEST_VENV)/bin/python -m pytest -n $(WORKERS) tests/unit/algebra tests/unit/dynamics/test_core.py $(PYTEST_ARGS)
 
 test-slow: setup  ## run the long tests: many random vehicles, property tests with fresh examples
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "slow or hypothesis" --hypothesis-profile fresh $(PYTEST_ARGS)

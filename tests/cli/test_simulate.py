@@ -9,7 +9,7 @@ from haltere.airframe import catalogue_text
 from haltere.cli.app import main
 from haltere.flight.mcap import read_mcap
 
-HOVER = 'airframe = "hummingbird"\nduration = 0.1\nseed = 3\n'
+HOVER = 'airframe = "hummingbird"\nduration = 1.0\nseed = 3\n'
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_flight_is_written_and_told(simulate):
     flight = read_mcap("flight.mcap")
     assert result["file"] == "flight.mcap"
     assert result["duration"] == flight.duration
-    assert 0.08 < result["duration"] <= 0.1
+    assert 0.98 < result["duration"] <= 1.0
     assert result["samples"] == sum(len(flight[name]) for name in flight.names) > 0
     assert result["notes"] == list(flight.notes) == ["flown with seed 5"]
     assert flight.scenario == HOVER

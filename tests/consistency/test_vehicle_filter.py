@@ -66,7 +66,7 @@ def test_smoothed_start_is_stationary(short) -> None:
     physical = describe_vehicle(HUMMINGBIRD).physical
     noise = VehicleNoise.from_airframe(HUMMINGBIRD, SPEED_SIGMA)._replace(walk=jnp.zeros(6))
     one = jax.tree.map(lambda x: x[0], short)
-    frames = jax.tree.map(lambda x: x[:6], frames_of(one, SHORT))
+    frames = jax.tree.map(lambda x: x[:3], frames_of(one, SHORT))
     moving_sigma, sigma = ten_percent(coordinates, physical, 0.3)
     first = {
         "position": one.state.position[0], "velocity": one.state.twist[0, :3], "attitude": one.state.wxyz[0],

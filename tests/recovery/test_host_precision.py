@@ -11,14 +11,8 @@ import jax
 from haltere.airframe import from_catalogue
 from haltere.identification.pipeline import identify
 from haltere.scenarios.scenario_flight import simulate
-from haltere.simulation.scenario import Scenario
 
-SCENARIO = {
-    "airframe": "hummingbird",
-    "duration": 7.0,
-    "seed": 3,
-    "trajectory": {"kind": "lissajous", "centre": [0, 0, 5.0], "cycles": [3, 4, 5, 3]},
-}
+SCENARIO = Path(__file__).resolve().parents[2] / "examples" / "figure.toml"
 PROGRAM = """
 import json, sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -28,11 +22,10 @@ import jax, jax.numpy as jnp
 from tests.recovery.test_host_precision import SCENARIO, identified
 from haltere.foundation.errors import PrecisionError
 from haltere.scenarios.scenario_flight import simulate
-from haltere.simulation.scenario import Scenario
 
 if __name__ == "__main__":
     with ThreadPoolExecutor(1) as threads, ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
-        flight = processes.submit(simulate, Scenario.model_validate(SCENARIO)).result()
+        flight = processes.submit(simulate, SCENARIO).result()
         found = {"identify": threads.submit(identified, flight).result()}
     try:
         jax.jit(lambda x: (identified(flight), x)[1])(1.0)
@@ -64,4 +57,4 @@ def test_a_host_of_32_bits_gets_the_same_numbers(tmp_path):
     found = json.loads(done.stdout)
     assert found["host"] == "float32"
     assert "32 bits, 64 are expected" in found["inside"]
-    assert found["identify"] == identified(simulate(Scenario.model_validate(SCENARIO)))
+    assert found["identify"] == identified(simulate(SCENARIO))

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import jax
 import pytest
-from tests.recovery.many_vehicles import identified, simulated
+from tests.recovery.many_vehicles import identified
 
+from haltere.airframe import from_catalogue
 from haltere.foundation import memory
 from haltere.foundation.memory import count_maps, release_programs
+from haltere.scenarios.scenario_flight import simulate
 
 ROOT = Path(__file__).resolve().parents[2]
 on_linux = pytest.mark.skipif(not count_maps(), reason="the system does not tell its memory maps")
@@ -31,7 +33,7 @@ def in_a_process(first, last, cache):
 
 
 def test_releasing_programs_changes_no_result(monkeypatch):
-    airframe, flight = simulated(0)
+    airframe, flight = from_catalogue("hummingbird"), simulate(ROOT / "examples" / "figure.toml")
     method, before = identified(airframe, flight)
     released = []
 

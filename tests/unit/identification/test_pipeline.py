@@ -116,7 +116,7 @@ def test_airframe_by_name_known_as_pairs_and_progress():
     mass = result.parameters.get("mass")
     assert (result.source, mass.value, mass.sigma) == ("made.mcap", 0.5, 0.005)
     assert sentences == ["checking made.mcap", "identifying made.mcap: method effectiveness"]
-    assert identify(flight, "x500", known={"mass": 0.5}).nominal.name == "x500"
+    assert identify(flight, "x500", known={"mass": 0.5}, method="effectiveness").nominal.name == "x500"
     for known, message in (
         ({"mass": "heavy"}, "value or"),
         ({"mas": 1.0}, "did you mean"),

@@ -11,16 +11,16 @@ from haltere.scenarios.scenario_flight import simulate
 from haltere.simulation import Command
 from haltere.simulation.scenario import load_scenario, make_scenario
 
-HOVER = {"airframe": "hummingbird", "duration": 0.2, "seed": 3}
+HOVER = {"airframe": "hummingbird", "duration": 1.0, "seed": 3}
 
 
 def test_a_mapping_a_file_and_an_airframe_fly_alike(tmp_path):
     file = tmp_path / "hover.toml"
-    file.write_text('airframe = "hummingbird"\nduration = 0.2\nseed = 3\n', encoding="utf-8")
+    file.write_text('airframe = "hummingbird"\nduration = 1.0\nseed = 3\n', encoding="utf-8")
     said = []
     with jax.enable_x64(False):
         flight = simulate(HOVER, progress=said.append)
-    assert said == ["flying hummingbird for 0.2 s", "reading the sensors"]
+    assert said == ["flying hummingbird for 1 s", "reading the sensors"]
     assert flight.scenario == file.read_text(encoding="utf-8")
     for other in (file, load_scenario(file)[0], HOVER | {"airframe": from_catalogue("hummingbird")}):
         assert simulate(other) == flight
