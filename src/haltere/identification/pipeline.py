@@ -98,7 +98,7 @@ def _identify(
         predictions=tuple(result.predictions),
         fit=to_jsonable({**result.fit, "flown": window.flight_seconds, "curves": result.curves}),
         excitation={k: v for k, v in _excitation(window).items() if np.isfinite(v)},
-        findings=tuple(f.to_dict() for f in diagnosis.findings),
+        findings=tuple(f.to_dict() for f in (*diagnosis.findings, *result.findings)),
         undecided=tuple(u.to_dict() for u in diagnosis.undecided),
         notes=tuple(notes),
         next_steps=_next_steps(result.parameters, notes),

@@ -20,30 +20,40 @@ from scipy import optimize
 
 from haltere.airframe import Airframe
 from haltere.airframe.rigid import RigidAirframe
+from haltere.doctor.payload import check_payload
 from haltere.flight.window import FlightWindow
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
 from haltere.identification.known import Known, of_rotors
+from haltere.identification.methods.base import MethodResult
 from haltere.identification.methods.effectiveness_fit import EffectivenessFit, EffectivenessSettings
 from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law
 
 SETTINGS = EffectivenessSettings()
 EXCITE = "fly roll, pitch and yaw livelier: a chirp of 1 to 8 Hz on each stick"
+CONTRADICTION = (
+    "check the rotor speeds (unit, poles, one rotor's telemetry), the thrust coefficients and the mass that were "
+    "given: they contradict each other"
+)
 K_UNIT = "N/(rad/s)2"
 I_UNIT = "kg m2"
 
 
 def absolute_parameters(
-    parameters: list[Parameter],
-    notes: list[str],
+    result: MethodResult,
     window: FlightWindow,
     rows: EffectivenessFit,
     airframe: Airframe | None,
     known: Mapping[str, Known],
     exact_force: bool,
 ) -> None:
-    """Add mass, thrust coefficients and inertia to `parameters`, with what they need, and sentences to `notes`."""
+    """Add mass, thrust coefficients and inertia to the result, with what they need, notes and findings.
+
+    A vehicle in flight that is lighter than the empty one weighed is an error of the data: neither mass nor payload nor
+    inertia follow from it then.
+    """
+    parameters, notes = result.parameters, result.notes
     names = window.rotor_names
     coefficients = of_rotors(known, names, "thrust_coefficient")
     mass = known.get("mass")
@@ -61,18 +71,27 @@ def absolute_parameters(
         )
         value = 1.0 / gain
         scale = float(np.hypot(given, floor))
-        parameters.append(Parameter.measured("mass", value, relative * value, "kg", "", True))
+        flown = Parameter.measured("mass", value, relative * value, "kg", "", True)
         for path, c in zip(paths, coefficients, strict=True):
             parameters.append(Parameter.given(path, *c, K_UNIT))
         if mass is not None:
             extra, sigma = value - mass.value, float(np.hypot(relative * value, mass.sigma))
-            parameters.append(
-                Parameter.measured("payload.mass", extra, sigma, "kg", "weigh the vehicle without payload")
+            carried = Parameter.measured(
+                "payload.mass", extra, sigma, "kg", "weigh the vehicle without payload"
             )
             if extra > 2.5 * sigma:
                 notes.append(
                     f"the vehicle carries {1e3 * extra:.2g} g (sigma {1e3 * sigma:.2g} g) more than its mass"
                 )
+            if (
+                finding := check_payload(extra, sigma, CONTRADICTION, ("rotors.speed", "imu.accel"))
+            ) is not None:
+                result.findings.append(finding)
+                flown, carried = (
+                    Parameter.unobservable(p.name, p.unit, CONTRADICTION) for p in (flown, carried)
+                )
+            parameters.append(carried)
+        parameters.append(flown)
     elif mass is not None:
         gain = force_law.thrust_gain(rows.signals, np.nan_to_num(upright))[0]
         relative = float(np.sqrt((mass.sigma / mass.value) ** 2 + floor**2))
@@ -96,6 +115,8 @@ def absolute_parameters(
         parameters += [Parameter.combination(path, K_UNIT, ("mass",), fix) for path in paths]
     moment = None if k is None else partial(_moment, rows, k, scale)
     fixes = tuple(EXCITE if x < SETTINGS.smallest_r_squared else "" for x in rows.r_squared[3:6])
+    if result.findings:
+        fixes = (CONTRADICTION,) * 3
     parameters += inertia_parameters(
         names, airframe, known, notes, np.sign(rows.torque), fixes, moment, EXCITE
     )

@@ -11,6 +11,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.airframe.rigid import RigidAirframe
 from haltere.doctor.diagnosis import Diagnosis
+from haltere.doctor.finding import Finding
 from haltere.flight import Flight
 from haltere.flight.filters import low_pass
 from haltere.flight.window import FlightWindow
@@ -71,6 +72,7 @@ class MethodResult:
         airframe: The vehicle as identified, or None if a whole one cannot be described.
         curves: Kind of the curve of commands by rotor, where it is not "kappa" for all.
         covariance: Of the numbers whose errors are known together.
+        findings: Errors of the data that only their result shows.
     """
 
     parameters: list[Parameter] = field(default_factory=list)
@@ -80,6 +82,7 @@ class MethodResult:
     airframe: Airframe | None = None
     curves: dict[str, str] = field(default_factory=dict)
     covariance: Covariance | None = None
+    findings: list[Finding] = field(default_factory=list)
 
 
 def _always(_: MethodInput) -> bool:

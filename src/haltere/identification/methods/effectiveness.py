@@ -61,7 +61,7 @@ def identify_effectiveness(
     result.parameters += motor_parameters(window.rotor_names, rows.motors, window.rate)
     result.parameters += imu_position_parameters(rows)
     result.parameters += [*inertia_ratios(rows), thrust_to_weight(rows)]
-    absolute_parameters(result.parameters, result.notes, window, rows, airframe, known, exact_force)
+    absolute_parameters(result, window, rows, airframe, known, exact_force)
     result.covariance = effectiveness_covariance(window, rows, result.parameters)
     result.predictions += _predictions(window, rows)
     result.fit.update(

@@ -14,6 +14,7 @@ import numpy as np
 from haltere.airframe import Airframe, load_airframe
 from haltere.doctor.arm import payload_faults
 from haltere.doctor.finding import Finding
+from haltere.doctor.payload import check_payload
 from haltere.dynamics.servo import Servos
 from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.events import PayloadHistory, detect_changes
@@ -40,6 +41,10 @@ Effort = Literal["torque", "share"]
 REPORT = "haltere.report.payload"
 FINE = 0.003
 """rad: encoders finer than this count 4096 steps to a revolution, others 1024 over 300 degrees."""
+RECALIBRATE = (
+    "check the signs and the unit of the loads and the masses of the arm in its airframe, and calibrate the servos "
+    "again (haltere calibrate servo)"
+)
 FEWEST = 10
 """Reports."""
 SLOWEST = 20.0
@@ -284,7 +289,14 @@ def estimate_payload(
     )
     signals = filter_.signals(log.record)
     history = detect_changes(filter_, log.record, signals)
-    return PayloadReading(log, filter_, signals, history, payload_faults(belief, log.record))
+    findings = payload_faults(belief, log.record)
+    estimate = filter_.estimate(history.belief)
+    if bool(estimate.observable):
+        negative = check_payload(
+            float(estimate.mass), float(estimate.sigma), RECALIBRATE, ("joints.load", "joints.angle")
+        )
+        findings = findings if negative is None else (*findings, negative)
+    return PayloadReading(log, filter_, signals, history, findings)
 
 
 def estimate_to_dict(estimate: PayloadEstimate, trusted: bool = True) -> dict[str, Any]:

@@ -117,3 +117,28 @@ def test_the_imu_gives_the_base():
     log = arm_log(flight(angle, load, accel), from_catalogue(ARM))
     assert np.allclose(log.record.force, [1.0, 0.0, 9.0])
     assert log.notes == ()
+
+
+@pytest.mark.parametrize(("extra", "is_negative"), [(0.0, False), (0.1, True)])
+def test_less_than_the_empty_arm_is_an_error_of_the_data(extra, is_negative):
+    """An arm that is lighter than its airframe says leaves less than nothing for a payload."""
+    from haltere.identification.payload.reading import estimate_payload
+    from haltere.papers.schmitz import series
+    from haltere.papers.schmitz.bench import draw_arms
+    from haltere.papers.schmitz.runs import run_of
+
+    record = run_of(series.series_record(draw_arms(1, 78), (45.0, 45.0), 0.0), 0)
+    stamps = np.arange(record.samples, dtype=np.int64) * int(1e9 / record.rate) + 1
+    names = ("upper_arm", "forearm")
+    flight = Flight.of(
+        Channel("joints.angle", stamps, record.angle, "rad", "", names),
+        Channel("joints.load", stamps, record.load, "1", "", names),
+    )
+    drawn = from_catalogue(ARM)
+    upper, fore = drawn.links
+    heavier = drawn.model_copy(update={"links": (upper, fore.model_copy(update={"mass": fore.mass + extra}))})
+    reading = estimate_payload(flight, heavier)
+    result = reading.to_dict()
+    assert ("payload-negative" in [finding.kind for finding in reading.findings]) is is_negative
+    assert result["observable"] is not is_negative
+    assert (result["mass"] is None) is is_negative

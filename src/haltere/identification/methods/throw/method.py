@@ -55,7 +55,7 @@ def identify_throw(
     result.parameters += effectiveness_parameters(window, rows)
     result.parameters += _motors(window.rotor_names, motors)
     result.parameters += imu_position_parameters(rows)
-    absolute_parameters(result.parameters, result.notes, window, rows, airframe, known, exact_force=False)
+    absolute_parameters(result, window, rows, airframe, known, exact_force=False)
     result.covariance = effectiveness_covariance(window, rows, result.parameters)
     split = end - HELD_OUT * (end - start)
     if end - split > 1.0:
