@@ -38,13 +38,19 @@ def check_signals(
         if last not in SENSORS or len(channel) < STUCK_SAMPLES or channel.values.ndim != 2:
             continue
         yield from _missing(channel)
-        yield from _stuck(flight, channel)
+        if last != "speed":
+            yield from _stuck(flight, channel)
         if last in {"accel", "gyro"}:
             yield from _clipped(channel)
-        if last == "speed":
-            yield from _dropouts(channel)
     if "imu.accel" in flight:
         yield from _vibration(flight["imu.accel"], measures)
+
+
+def check_speed_samples(flight: Flight, speed: Channel) -> Iterator[Finding]:
+    """Yield what is wrong with single samples of rotor speeds."""
+    if speed.values.ndim == 2 and len(speed) >= STUCK_SAMPLES:
+        yield from _stuck(flight, speed)
+        yield from _dropouts(speed)
 
 
 def _missing(channel: Channel) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from haltere.doctor.channels import check_signals, check_time
 from haltere.doctor.finding import Finding, Undecided
 from haltere.doctor.imu import check_imu
 from haltere.doctor.rotors import check_rotors
+from haltere.doctor.telemetry import check_telemetry
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
 from haltere.foundation.jsonable import to_jsonable
@@ -72,7 +73,7 @@ class Diagnosis:
 
 
 Check = Callable[[Flight, Airframe | None, dict[str, float]], Iterable[Finding | Undecided]]
-CHECKS: tuple[Check, ...] = (check_time, check_signals, check_imu, check_rotors)
+CHECKS: tuple[Check, ...] = (check_time, check_signals, check_telemetry, check_imu, check_rotors)
 
 
 def diagnose(

@@ -24,6 +24,7 @@ class Finding:
         certain: Whether nothing else explains the data.
         channels: Which channels have it.
         mend: The remedy as a function of the flight, where there is one.
+        rotors: Which rotors have it, where it is a fault of single rotors.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Finding:
     certain: bool
     channels: tuple[str, ...] = ()
     mend: Mend | None = field(default=None, compare=False, repr=False)
+    rotors: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""

@@ -25,7 +25,10 @@ def check_count(
             continue
         values = np.nan_to_num(channel.values)
         busy = np.max(np.abs(values), axis=0)
-        dead = [i for i in range(len(busy)) if busy[i] <= 0.02 * np.median(busy)]
+        told = np.atleast_1d(
+            np.isfinite(channel.values).any(axis=0)
+        )  # a rotor that is not used any more was named before
+        dead = [i for i in range(len(busy)) if told[i] and busy[i] <= 0.02 * np.median(busy)]
         twins = [
             (i, j)
             for i in range(len(busy))

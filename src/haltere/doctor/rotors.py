@@ -21,6 +21,7 @@ from haltere.doctor.effect import EffectFit, flying
 from haltere.doctor.finding import Finding, Undecided, reordered, scaled
 from haltere.doctor.motion import SmoothedMotion, finite_rows, in_body, smooth, smoothed_motion
 from haltere.doctor.motors import BOTH, check_count, check_latency, check_pairs, check_signs
+from haltere.doctor.telemetry import FAULTY
 from haltere.flight import Channel, Flight
 from haltere.foundation.numbers import Floats
 
@@ -39,6 +40,8 @@ def check_rotors(
     """Yield what is wrong with the rotors."""
     nominal = RigidAirframe.from_airframe(airframe) if airframe is not None and airframe.rotors else None
     speed, command = (_usable(flight, name) for name in BOTH)
+    if FAULTY in measures and command is not None:
+        speed = None  # speeds of which one rotor's are wrong explain the motion by faults that are none
     if speed is None and command is None:
         yield Undecided("rotors", "there is neither rotor speed nor motor command", "log both")
         return
@@ -92,7 +95,9 @@ def _usable(flight: Flight, name: str) -> Channel | None:
     channel = flight.channels.get(name)
     if channel is None or channel.values.ndim != 2 or len(channel) < 30:
         return None
-    return channel if np.any(np.nan_to_num(np.ptp(channel.values, axis=0)) > 0.0) else None
+    if int(channel.finite.sum()) < 30:
+        return None  # a rotor that is not used leaves no sample of all of them
+    return channel if np.any(np.nan_to_num(np.ptp(channel.values[channel.finite], axis=0)) > 0.0) else None
 
 
 def _scale(

@@ -13,6 +13,8 @@ import numpy as np
 from haltere.airframe import Airframe, load_airframe
 from haltere.airframe.rigid import RigidAirframe
 from haltere.doctor.diagnosis import diagnose
+from haltere.doctor.finding import Finding
+from haltere.doctor.telemetry import TELEMETRY_KINDS
 from haltere.flight import Flight
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.jsonable import to_jsonable
@@ -80,13 +82,17 @@ def _identify(
 ) -> Identification:
     source = flight.source or "flight"
     progress(f"checking {source}")
-    diagnosis = diagnose(flight, airframe, apply=apply)
+    diagnosis = diagnose(flight, airframe, apply=(*apply, *TELEMETRY_KINDS))
+    faulty = [finding for finding in diagnosis.findings if finding.rotors]
+    _refuse_without_rotors(diagnosis.mended, faulty)
     rotor_names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
     window = FlightWindow.from_flight(diagnosis.mended, rotor_names)
     check_rotors(known, window.rotor_names)
     data = MethodInput(diagnosis.mended, window, airframe, known, diagnosis, apply)
     method, result = _run(choose_methods(name, data), data, progress)
     notes = [n for n in flight.notes if n.startswith("settings:")] + result.notes
+    if faulty and window.rotor_speeds is None:
+        notes.append(f"{data.speeds_missing}; all numbers come from the commands")
     return Identification(
         source=source,
         duration=flight.duration,
@@ -101,8 +107,17 @@ def _identify(
         findings=tuple(f.to_dict() for f in (*diagnosis.findings, *result.findings)),
         undecided=tuple(u.to_dict() for u in diagnosis.undecided),
         notes=tuple(notes),
-        next_steps=_next_steps(result.parameters, notes),
+        next_steps=_next_steps([finding.remedy for finding in faulty], result.parameters, notes),
     )
+
+
+def _refuse_without_rotors(flight: Flight, faulty: list[Finding]) -> None:
+    """Raise an error if faults of single rotors leave neither speeds nor commands to go on with."""
+    left = [n for n in ("rotors.speed", "rotors.command") if n in flight and int(flight[n].finite.sum()) > 20]
+    if faulty and not left:
+        raise IdentifyError(
+            f"{'; '.join(finding.evidence for finding in faulty)}; {faulty[0].remedy}, or log the motor commands, too"
+        )
 
 
 def _run(methods: list[Method], data: MethodInput, progress: Progress) -> tuple[Method, MethodResult]:
@@ -150,12 +165,12 @@ def _excitation(window: FlightWindow) -> dict[str, float]:
     return excitation
 
 
-def _next_steps(parameters: list[Parameter], notes: list[str]) -> tuple[str, ...]:
-    """What to do next: the fixes that help most numbers first."""
+def _next_steps(first: list[str], parameters: list[Parameter], notes: list[str]) -> tuple[str, ...]:
+    """What to do next: what comes first, then the fixes that help most numbers first."""
     counts: dict[str, int] = {}
     for each in parameters:
         if each.fix:
             counts[each.fix] = counts.get(each.fix, 0) + 1
-    lines = [fix for fix, _ in sorted(counts.items(), key=lambda item: -item[1])]
+    lines = first + [fix for fix, _ in sorted(counts.items(), key=lambda item: -item[1])]
     lines += [note.removeprefix("settings: ") for note in notes if note.startswith("settings:")]
     return tuple(lines[:LONGEST])

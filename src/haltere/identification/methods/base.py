@@ -53,6 +53,14 @@ class MethodInput:
         """Name of the log."""
         return self.flight.source or "flight"
 
+    @property
+    def speeds_missing(self) -> str:
+        """Why no rotor speeds can be used, where that is so: the log has none, or a rotor's are at fault."""
+        faults = [f"{f.evidence} ({f.kind})" for f in self.diagnosis.findings if f.rotors]
+        return (
+            f"rotor speeds cannot be used: {'; '.join(faults)}" if faults else "the log has no rotor speeds"
+        )
+
     def body_window(self) -> FlightWindow:
         """The window with readings in body axes, as the nominal airframe mounts the IMU."""
         if self.airframe is None or not self.airframe.imu:

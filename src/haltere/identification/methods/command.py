@@ -75,7 +75,7 @@ def identify_commands(
         },
     )
     result.notes.append(
-        "no rotor speeds in this log: the form of the thrust curve is not known, and the intervals admit it"
+        "no rotor speeds are used: the form of the thrust curve is not known, and the intervals admit it"
     )
     return result
 

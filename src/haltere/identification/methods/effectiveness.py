@@ -242,7 +242,7 @@ def _rate_products(rates: Floats) -> Floats:
 
 
 def _needs(data: MethodInput) -> str:
-    return "" if data.window.rotor_speeds is not None else "the log has no rotor speeds; use --method command"
+    return "" if data.window.rotor_speeds is not None else f"{data.speeds_missing}; use --method command"
 
 
 def _run(data: MethodInput) -> MethodResult:

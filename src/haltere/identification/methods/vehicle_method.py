@@ -59,7 +59,7 @@ SLOWEST = 90.0
 
 def _needs(data: MethodInput, name: str) -> str:
     if data.window.rotor_speeds is None:
-        return f"--method {name} needs rotor speeds and a pose; the log has no rotor speeds"
+        return f"--method {name} needs rotor speeds and a pose; {data.speeds_missing}"
     if data.airframe is None:
         return f"--method {name} starts from a nominal vehicle; give --airframe"
     return ""
