@@ -7,9 +7,17 @@ import numpy as np
 from scipy import interpolate, signal
 
 from haltere.airframe.rigid import RigidAirframe
-from haltere.doctor.effect import BAND, flying, rows_of
 from haltere.doctor.finding import Finding, Undecided, mapped, reordered, shifted
-from haltere.doctor.motion import RATE, SmoothedMotion, finite_rows, low_pass_over_gaps, smooth
+from haltere.doctor.motion import (
+    BAND,
+    RATE,
+    SmoothedMotion,
+    finite_rows,
+    flying,
+    low_pass_over_gaps,
+    rows_of,
+    smooth,
+)
 from haltere.flight import Channel
 from haltere.foundation.numbers import Floats
 

@@ -1,4 +1,4 @@
-"""A rotor whose telemetry reads half or double its speed, told from one that really runs so.
+"""A rotor whose telemetry reads half or double its speed, and how it differs from one that really runs so.
 
 The speed of a rotor per command (or, in a log without commands, its usual speed) over that of its siblings makes it a
 candidate if the ratio a is near a half or two and the siblings are alike. What else tells:

@@ -1,6 +1,6 @@
 """Checks of the rotors against the nominal airframe: which is which, which way they spin, in which unit.
 
-With R2(P) the share of the motion that the nominal rotors in the order P explain (`doctor_effect`):
+With R2(P) the share of the motion that the nominal rotors in the order P explain (`haltere.doctor.motion`):
 
     (1)  how well an order fits all rows:  L(P) = -sum log(1 - R2(P))
     (2)  scale of the speeds:  s^2 = m f.n / |sum k n w^2|, median in flight; 1 if unit, poles and coefficient are right
@@ -17,9 +17,16 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.rigid import RigidAirframe
-from haltere.doctor.effect import EffectFit, flying
 from haltere.doctor.finding import Finding, Undecided, reordered, scaled
-from haltere.doctor.motion import SmoothedMotion, finite_rows, in_body, smooth, smoothed_motion
+from haltere.doctor.motion import (
+    EffectFit,
+    SmoothedMotion,
+    finite_rows,
+    flying,
+    in_body,
+    smooth,
+    smoothed_motion,
+)
 from haltere.doctor.motors import BOTH, check_count, check_latency, check_pairs, check_signs
 from haltere.doctor.telemetry import FAULTY
 from haltere.flight import Channel, Flight

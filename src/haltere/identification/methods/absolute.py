@@ -20,7 +20,6 @@ from scipy import optimize
 
 from haltere.airframe import Airframe
 from haltere.airframe.rigid import RigidAirframe
-from haltere.doctor.payload import check_payload
 from haltere.flight.window import FlightWindow
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
@@ -75,6 +74,8 @@ def absolute_parameters(
         for path, c in zip(paths, coefficients, strict=True):
             parameters.append(Parameter.given(path, *c, K_UNIT))
         if mass is not None:
+            from haltere.doctor.payload import check_payload  # noqa: PLC0415 - few logs come with both numbers
+
             extra, sigma = value - mass.value, float(np.hypot(relative * value, mass.sigma))
             carried = Parameter.measured(
                 "payload.mass", extra, sigma, "kg", "weigh the vehicle without payload"
