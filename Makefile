@@ -7,6 +7,7 @@ LOWEST_JAX := $(shell sed -n 's/^ *"jax>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 PEERS_VENV := .venv-peers
 WORKERS ?= 2
 PYTEST_ARGS ?=
+SIZE ?= full
 
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check -qq
@@ -25,7 +26,7 @@ FIND_PYTHON := for p in $(PYTHON) python3.13 python3.12 python3.11 python3 pytho
 	echo 'no Python 3.11 or newer found; install one or call make with PYTHON=/path/to/python' >&2; exit 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test test-fast test-lowest test-slow fuzz lint format bench bench-peers docs clean
+.PHONY: help setup demo quick test test-fast test-lowest test-slow world fuzz lint format bench bench-peers docs clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -62,6 +63,9 @@ test-lowest: $(LOWEST_READY)
 
 test-slow: setup  ## run the long tests: many random vehicles, property tests with fresh examples
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "slow or hypothesis" --hypothesis-profile fresh $(PYTEST_ARGS)
+
+world: setup  ## fly the foreign world and score all estimators: 2.5 hours, SIZE=small 25 minutes; RECORD=1 renews docs/results.md
+	$(BIN)/python -m tests.world --size $(SIZE) --workers $(WORKERS) $(addprefix --seeds ,$(SEEDS)) $(if $(RECORD),--record)
 
 fuzz: setup  ## read logs damaged at random: 20,000 random heads and tails and ten minutes for each reader
 	HALTERE_FUZZ_SECONDS=600 $(BIN)/python -m pytest -n $(WORKERS) -m "slow or hypothesis" --hypothesis-profile fuzz \

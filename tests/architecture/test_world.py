@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 WORLD = ROOT / "tests" / "world"
-JOINING = {"estimators.py", "baseline.py", "test_estimators.py", "test_baseline.py"}
+JOINING = {"__main__.py", "estimators.py", "test_estimators.py"}
 """Files of the world that join it to the package: there, and only there, the package may be imported."""
 
 
