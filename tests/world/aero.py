@@ -27,7 +27,7 @@ The level's factor scales what moving air changes; zero leaves k W^2 and q W^2.
 import numpy as np
 from tests.world.drawings import DENSITY
 from tests.world.levels import Level
-from tests.world.vectors import apply, cross, dot, norm
+from tests.world.vectors import apply, cross, cross_matrix, dot, norm
 from tests.world.vehicles import Vehicle
 
 ROTORS_DRAG = 8.06428e-05  # N/(rad/s)/(m/s), hummingbird.xacro of RotorS
@@ -58,13 +58,29 @@ class Air:
         whole = v.torque_coefficient / (disc * v.radius)
         self.induced = np.minimum(self.hover_inflow * self.static, 0.85 * whole)
         self.profile = whole - self.induced
-        self.torque_scale = disc * v.radius
-        self.hub = 1.5 * v.thrust_coefficient / v.radius
-        self.flapping = 0.30 * v.thrust_coefficient
-        self.rolling = 0.25 * v.thrust_coefficient
+        self.induced_gain = self.induced / (self.static * self.hover_inflow * whole)
+        self.profile_gain = self.profile / whole
+        self._linear_maps()
         self.floor = 0.05 * v.max_speed
         self.disc_radius = np.sqrt((v.radius**2).sum(axis=0))
         self._pair()
+
+    def _linear_maps(self):
+        """(4) and (5) as matrices (3, 3, R, N) per speed on the hub's velocity; moments about the origin."""
+        v = self.vehicle
+        project = np.eye(3)[:, :, None, None] - v.axis[:, None] * v.axis[None, :]
+        lever = cross_matrix(v.position)
+        if self.model == "rotors":
+            hub, rolling, flapping = ROTORS_DRAG, ROTORS_ROLLING, 0.0
+        else:
+            hub = self.factor * 1.5 * v.thrust_coefficient / v.radius
+            rolling = self.factor * 0.25 * v.thrust_coefficient * v.spin
+            flapping = self.factor * 0.30 * v.thrust_coefficient
+        self.velocity_map = -lever  # rate x position
+        self.project = project
+        self.hub_map = -hub * project
+        levered = sum(lever[:, k, None] * project[None, k] for k in range(3))
+        self.moment_map = -hub * levered - rolling * project - flapping * cross_matrix(v.axis)
 
     def _pair(self):
         """Offsets of every rotor from every other, and which stand right below another."""
@@ -88,28 +104,26 @@ class Air:
         if self.factor == 0.0 and self.ground == 0.0 and self.wash == 0.0:
             return (self.force_map * squared).sum(axis=1), (self.torque_map * squared).sum(axis=1)
         v = self.vehicle
-        local = velocity[:, None] + cross(rate[:, None], v.position)
+        local = velocity[:, None] + apply(self.velocity_map, rate[:, None])
         axial = dot(local, v.axis)
-        across = local - axial * v.axis
         tip = np.maximum(speed, self.floor) * v.radius
-        advance_squared = dot(across, across) / tip**2
+        across_squared = dot(local, local) - axial * axial
+        advance_squared = np.maximum(across_squared, 0.0) / (tip * tip)
         climb = axial / tip
         if self.wash:
             climb = climb + self.wash * self._wash(velocity, tip)
         coefficient, inflow = self._inflow(advance_squared, climb)
-        thrust_change = self.factor * (coefficient / self.static - 1)
-        power = coefficient * inflow * (self.induced / (self.static * self.hover_inflow))
-        power = power + self.profile * (1 + 4.65 * advance_squared)
-        torque_change = self.factor * (power / (self.induced + self.profile) - 1)
-        thrust = v.thrust_coefficient * squared * np.clip(1 + thrust_change, 0.0, 2.5)
+        thrust_gain = (1 - self.factor) + self.factor * coefficient / self.static
+        power = coefficient * inflow * self.induced_gain + self.profile_gain * (1 + 4.65 * advance_squared)
+        torque_gain = (1 - self.factor) + self.factor * power
+        thrust = v.thrust_coefficient * squared * np.minimum(np.maximum(thrust_gain, 0.0), 2.5)
         if self.ground:
             thrust = thrust * self._ground_gain(height, attitude)
-        torque = v.torque_coefficient * squared * np.clip(1 + torque_change, 0.2, 3.0)
-        hub = -self.factor * self.hub * speed * across
-        moment = self.rolling * v.spin * across + self.flapping * cross(v.axis, across)
-        force = (thrust * v.axis + hub).sum(axis=1)
-        turning = thrust * self.lever_axis - torque * self.spin_axis + cross(v.position, hub)
-        total = (turning - self.factor * speed * moment).sum(axis=1)
+        torque = v.torque_coefficient * squared * np.minimum(np.maximum(torque_gain, 0.2), 3.0)
+        blown = speed * local
+        force = (thrust * v.axis + apply(self.hub_map, blown)).sum(axis=1)
+        turning = thrust * self.lever_axis - torque * self.spin_axis + apply(self.moment_map, blown)
+        total = turning.sum(axis=1)
         if self.factor:
             drag = self.body_drag(velocity, rate)
             force = force + drag
@@ -123,12 +137,12 @@ class Air:
         return -0.5 * DENSITY * self.factor * v.drag_area * norm(local) * local
 
     def _inflow(self, advance_squared, climb):
-        """Thrust coefficient and total inflow: (1) and (2) by three steps of Newton from the inflow at rest."""
+        """Thrust coefficient and total inflow: (1) and (2) by two steps of Newton from a start near it."""
         lowest = -0.6 * self.hover_inflow  # below it momentum theory ends: vortex ring
         climb = np.maximum(climb, lowest)
         pitch = self.pitch * (1 + 1.5 * advance_squared)
-        inflow = self.hover_inflow + 0.5 * climb
-        for _ in range(3):  # in the total inflow
+        inflow = self.hover_inflow + 0.4 * climb
+        for _ in range(2):  # in the total inflow
             root = np.sqrt(advance_squared + inflow * inflow)
             excess = 2 * (inflow - climb) * root - pitch + self.slope * inflow
             slope = 2 * root + 2 * (inflow - climb) * inflow / root + self.slope
@@ -152,10 +166,7 @@ class Air:
 
     def _rotors_loads(self, speed, squared, velocity, rate):
         """RotorS (Furrer et al. 2016): thrust k W^2, drag -W c_d v_p, rolling moment -W c_r v_p."""
-        v = self.vehicle
-        local = velocity[:, None] + cross(rate[:, None], v.position)
-        across = local - dot(local, v.axis) * v.axis
-        drag = -ROTORS_DRAG * speed * across
-        force = (self.force_map * squared + drag).sum(axis=1)
-        turning = self.torque_map * squared + cross(v.position, drag) - ROTORS_ROLLING * speed * across
-        return force, turning.sum(axis=1)
+        local = velocity[:, None] + apply(self.velocity_map, rate[:, None])
+        blown = speed * local
+        force = (self.force_map * squared + apply(self.hub_map, blown)).sum(axis=1)
+        return force, (self.torque_map * squared + apply(self.moment_map, blown)).sum(axis=1)

@@ -24,6 +24,12 @@ def dot(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
+def cross_matrix(a):
+    """Matrix (3, 3, ...) with which a x b is a product."""
+    zero = np.zeros_like(a[0])
+    return np.array([[zero, -a[2], a[1]], [a[2], zero, -a[0]], [-a[1], a[0], zero]])
+
+
 def norm(a):
     return np.sqrt(dot(a, a))
 
@@ -40,21 +46,19 @@ def apply_transposed(matrix, vector):
 
 def rotation_matrix(wxyz):
     """R_WB (3, 3, ...) of unit quaternions (4, ...)."""
-    w, x, y, z = wxyz
-    x2, y2, z2 = 2 * x, 2 * y, 2 * z
-    xx, yy, zz = x2 * x, y2 * y, z2 * z
-    xy, xz, yz = x2 * y, x2 * z, y2 * z
-    wx, wy, wz = x2 * w, y2 * w, z2 * w
-    out = np.empty((3, 3, *w.shape))
+    wxyz = np.asarray(wxyz)
+    products = (2 * wxyz)[:, None] * wxyz[None]
+    out = np.empty((3, 3, *wxyz.shape[1:]))
+    (_, wx, wy, wz), (_, xx, xy, xz), (_, _, yy, yz), (_, _, _, zz) = products
     out[0, 0] = 1 - yy - zz
-    out[0, 1] = xy - wz
-    out[0, 2] = xz + wy
-    out[1, 0] = xy + wz
     out[1, 1] = 1 - xx - zz
-    out[1, 2] = yz - wx
-    out[2, 0] = xz - wy
-    out[2, 1] = yz + wx
     out[2, 2] = 1 - xx - yy
+    out[0, 1] = xy - wz
+    out[1, 0] = xy + wz
+    out[0, 2] = xz + wy
+    out[2, 0] = xz - wy
+    out[1, 2] = yz - wx
+    out[2, 1] = yz + wx
     return out
 
 
