@@ -13,7 +13,7 @@ import numpy as np
 import scipy.signal
 from tests.world.draws import generator
 from tests.world.levels import Level
-from tests.world.vectors import apply_transposed, rotation_matrix
+from tests.world.vectors import apply_transposed, cross, rotation_matrix
 from tests.world.vehicles import Vehicle
 
 RATE = 1000.0  # Hz
@@ -120,6 +120,30 @@ class Gyro:
         out = b[0] * raw + first
         self.memory = (b[1] * raw - a[1] * out + second, b[2] * raw - a[2] * out)
         return out
+
+
+class Accelerometer:
+    """What the flight controller reads of the accelerometer; the log has samples of its own."""
+
+    def __init__(
+        self, vehicle: Vehicle, errors: ImuErrors, level: Level, seeds, ticks: int, hover_speed: float
+    ):
+        self.rotation, self.lever = rotation_matrix(vehicle.imu_wxyz), vehicle.imu_position
+        self.errors = errors
+        self.noise = np.stack(
+            [
+                level.accel_noise * generator(seed, "accel in the loop").standard_normal((ticks // 2 + 1, 3))
+                for seed in seeds
+            ],
+            axis=-1,
+        )
+
+    def sample(self, tick: int, time: float, plant):
+        """Measured specific force (3, N) of the last step, IMU axes, with bias, scale and noise."""
+        rate = plant.motion.rate
+        force = plant.specific_force + cross(plant.angular, self.lever) + cross(rate, cross(rate, self.lever))
+        bias = self.errors.accel_bias[int(max(time, 0.0) / WALK_GRID)]
+        return self.errors.accel_scale * apply_transposed(self.rotation, force) + bias + self.noise[tick // 2]
 
 
 def measure_acceleration(

@@ -31,13 +31,18 @@ def with_rotors_motors(vehicle: Vehicle) -> Vehicle:
 
 
 def steady_speed(vehicle: Vehicle, command, voltage):
-    """Speed (R, N) rad/s that a command (R, N) from 0 to 1 leads to at a relative voltage (N), (1)."""
-    command = np.clip(command, 0.0, 1.0)
+    """Speed (R, N) rad/s that a command (R, N) from 0 to 1 leads to at a relative voltage (N), (1).
+
+    A motor with a command below 0 stops.
+    """
+    standing = command < 0
+    command = np.minimum(np.maximum(command, 0.0), 1.0)
     root = np.sqrt(command)
     kappa = vehicle.curve * command + (1 - vehicle.curve) * root
     quadratic = root * np.sqrt(vehicle.curve * command + (1 - vehicle.curve))
     fraction = np.where(vehicle.quadratic, quadratic, kappa)
-    return vehicle.idle_speed + (vehicle.max_speed * voltage - vehicle.idle_speed) * fraction
+    speed = vehicle.idle_speed + (vehicle.max_speed * voltage - vehicle.idle_speed) * fraction
+    return np.where(standing, 0.0, speed)
 
 
 class Motors:

@@ -27,10 +27,13 @@ PERIOD = 0.002  # s between two commands
 
 @dataclass(frozen=True)
 class Measured:
-    """What a flight controller has, for N flights: gyro and its estimates of attitude, position, velocity."""
+    """What a flight controller has, for N flights: IMU, rotor speeds, and its estimates of attitude,
+    position and velocity."""
 
     time: float
     gyro: np.ndarray  # (3, N) rad/s, filtered and noisy, IMU axes
+    accel: np.ndarray  # (3, N) m/s2, noisy, IMU axes
+    speed: np.ndarray  # (R, N) rad/s
     wxyz: np.ndarray  # (4, N) body to world
     position: np.ndarray  # (3, N) m, world
     velocity: np.ndarray  # (3, N) m/s, world

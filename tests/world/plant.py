@@ -6,7 +6,8 @@ with the wrench at the start and at the middle. The tests show that half the ste
 twentieth of the noise.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from tests.world.aero import Air
@@ -22,8 +23,8 @@ from tests.world.wind import Wind
 class Plant:
     """State and constants of a batch of N flights.
 
-    `extra(time, motion, attitude)` gives a further force and torque about the origin (3, N), body axes: a hand, the
-    ground. `masses(time)` gives mass properties where they change in flight.
+    Each of `contacts` is called with (time, motion, attitude) and gives a further force and torque about the origin
+    (3, N), body axes: a hand, the ground. `masses(time)` gives mass properties where they change in flight.
     """
 
     vehicle: Vehicle
@@ -33,13 +34,14 @@ class Plant:
     speed: np.ndarray  # (R, N)
     substeps: int = 1
     air_model: str = "blade"
-    extra: object = None
-    masses: object = None
+    contacts: tuple = ()
+    masses: Callable | None = None
 
     def __post_init__(self):
         self.step = TICK / self.substeps
         self.motors = Motors(self.vehicle, self.step)
-        self.air = Air(self.vehicle, self.level, self.air_model)
+        blown = self.level.aero == 0.0 and not self.wind.calm
+        self.air = Air(self.vehicle, replace(self.level, aero=1.0) if blown else self.level, self.air_model)
         self.body: MassProperties = self.vehicle.mass_properties
         self.angle = np.zeros_like(self.speed)
         self.specific_force = np.zeros((3, self.speed.shape[1]))
@@ -58,10 +60,12 @@ class Plant:
     def wrench(self, time: float, motion: Motion, speed, acceleration, attitude) -> Wrench:
         """All forces at a state."""
         wind, rotation = self.wind.at(max(time, 0.0))
-        velocity = apply_transposed(attitude, motion.velocity - wind)
-        force, torque = self.air.loads(speed, velocity, motion.rate - rotation, motion.position[2], attitude)
-        if self.extra is not None:
-            more_force, more_torque = self.extra(time, motion, attitude)
+        moving = self.level.aero > 0  # without it only the wind is air that moves
+        velocity = apply_transposed(attitude, motion.velocity - wind if moving else -wind)
+        rate = motion.rate - rotation if moving else -rotation
+        force, torque = self.air.loads(speed, velocity, rate, motion.position[2], attitude)
+        for contact in self.contacts:
+            more_force, more_torque = contact(time, motion, attitude)
             force, torque = force + more_force, torque + more_torque
         spin = (self.air.spin_map * speed).sum(axis=1)
         spin_rate = (self.air.spin_map * acceleration).sum(axis=1)
@@ -87,3 +91,7 @@ class Plant:
             self.motion = motion.along(slope, self.step).normalized()
             self.angle = self.motors.advance_angle(self.angle, speed, target)
             self.speed = self.motors.respond(speed, target)
+            self.after_step()
+
+    def after_step(self) -> None:
+        """What a plant with more states does at the end of each step; here nothing."""

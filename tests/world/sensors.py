@@ -37,6 +37,7 @@ class Record:
     command: np.ndarray  # (T, R) as the controller gives it
     gyro: np.ndarray  # (T, 3) as the flight controller reads it
     voltage: np.ndarray  # (T,) of the full one
+    arm: dict[str, np.ndarray] | None = None  # (T, J) each: angle, rate, goal, duty, torque
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ ROLL, PITCH, YAW, CLIMB = range(4)
 
 
 def draw_sticks(profile: str, seeds, duration: float):
-    """Sticks (K, 4, N) of flights: 1.5 s of hover, manoeuvres, at least 1 s of hover."""
+    """Sticks (K, 4, N) of flights: 1.5 s of hover, manoeuvres, at least 1 s of hover; a tenth of a short flight."""
     if profile not in PROFILES:
         raise ValueError(f"no stick profile {profile!r}; there are {PROFILES}")
     drawn = [_manoeuvres(profile, seed, duration) for seed in seeds]
@@ -30,8 +30,8 @@ def _manoeuvres(profile, seed, duration):
     gentle = profile == "gentle"
     rate = rng.uniform(0.4, 0.8) if gentle else rng.uniform(2.0, 3.0)
     kinds = {"full": KINDS, "gentle": KINDS, "hover": ()}.get(profile, (profile,))
-    end = count - round(1.0 / STEP)
-    start = min(round(1.5 / STEP), end)
+    end = count - round(min(1.0, 0.1 * duration) / STEP)
+    start = round(min(1.5, 0.1 * duration) / STEP)
     while kinds and start < end:
         for kind in rng.permutation(kinds):
             piece = _PIECES[str(kind)](rng, gentle)
