@@ -38,7 +38,7 @@ from haltere.campaign.executors import (
 )
 from haltere.campaign.store import CampaignPlan, Store, as_json
 from haltere.foundation.numbers import Numbers
-from haltere.foundation.tables import TextTable, html_lines, make_dataframe
+from haltere.foundation.tables import TextTable, html_lines, make_dataframe, text_lines
 
 __all__ = [
     "CampaignCase",
@@ -118,7 +118,7 @@ class CampaignResult:
         return [*shown, *([f"and {more} more; `failures` (--json) lists all"] if more > 0 else [])]
 
     def __repr__(self) -> str:
-        return "\n".join([self.table.text(), *self.remarks])
+        return text_lines([self.table, *self.remarks])
 
     def _repr_html_(self) -> str:
         return self.table.html() + html_lines(self.remarks)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from haltere.cli.options import OverwriteFlag
-from haltere.cli.output import JsonFlag, emit_json, emit_table
+from haltere.cli.output import JsonFlag, emit_document, emit_json, emit_line, emit_table
 
 app = typer.Typer(
     help="List, show, check and import descriptions of vehicles.",
@@ -44,7 +44,7 @@ def show(
     if json:
         emit_json({**airframe.summary(), "airframe": airframe.model_dump(exclude_none=True)})
     else:
-        typer.echo(catalogue_text(name) if name in catalogue_names() else dumps(airframe), nl=False)
+        emit_document(catalogue_text(name) if name in catalogue_names() else dumps(airframe))
 
 
 @app.command("check", epilog="Example: haltere airframe check my_vehicle.toml")
@@ -65,7 +65,7 @@ def check(
         f"{len(vehicle[kind])} {kind if len(vehicle[kind]) != 1 else kind[:-1]}"
         for kind in ("rotors", "links", "sensors")
     )
-    typer.echo(f"{vehicle['name']}: sound; {vehicle['mass']:.4g} kg, {counts}")
+    emit_line(f"{vehicle['name']}: sound; {vehicle['mass']:.4g} kg, {counts}")
 
 
 @app.command("import", epilog="Example: haltere airframe import model.sdf --out my_vehicle.toml")
@@ -111,8 +111,8 @@ def import_(
         emit_json({**airframe.summary(), "notes": notes, "file": out, "airframe": content})
         return
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
+        emit_line(f"note: {note}", err=True)
     if out is None:
-        typer.echo(dumps(airframe), nl=False)
+        emit_document(dumps(airframe))
     else:
-        typer.echo(f"wrote {out}: {airframe.total_mass:.4g} kg, {len(airframe.rotors)} rotors")
+        emit_line(f"wrote {out}: {airframe.total_mass:.4g} kg, {len(airframe.rotors)} rotors")

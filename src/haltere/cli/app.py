@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from haltere.cli.output import emit_line
 from haltere.foundation import HaltereError
 
 DEBUG = "--debug"
@@ -65,7 +66,7 @@ def show_version(wanted: bool) -> None:
     if wanted:
         from haltere import __version__
 
-        typer.echo(f"haltere {__version__}")
+        emit_line(f"haltere {__version__}")
         raise typer.Exit
 
 
@@ -93,7 +94,7 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:
         if debug:
             raise
-        typer.echo(f"haltere: {sentence(error)}", err=True)
+        emit_line(f"haltere: {sentence(error)}", err=True)
         sys.exit(1)
 
 

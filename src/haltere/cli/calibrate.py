@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from haltere.cli.options import ArmOption, MapOption, OverwriteFlag
-from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
+from haltere.cli.output import JsonFlag, emit_json, emit_line, emit_table, prepare_jax, progress
 
 EXAMPLE = "Example: haltere calibrate servo weights.csv --airframe quad-arm --out servos.json"
 
@@ -61,6 +61,6 @@ def servo(
     rows = [(p["name"], p["unit"], p["value"], p["sigma"], p["verdict"]) for p in result["parameters"]]
     emit_table(f"Servo constants from {data}", ("parameter", "unit", "value", "sigma", "verdict"), rows)
     masses = ", ".join(f"{1000.0 * mass:g} g" for mass in calibration.masses)
-    typer.echo(f"weights: {masses}; mean misfit {max(result['residual']):.2g} N m")
+    emit_line(f"weights: {masses}; mean misfit {max(result['residual']):.2g} N m")
     for note in calibration.notes:
-        typer.echo(f"note: {note}")
+        emit_line(f"note: {note}")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
+from haltere.cli.output import JsonFlag, emit_json, emit_line, emit_table, prepare_jax, progress
 
 EXAMPLE = "Example: haltere compare x500 identified/result.json"
 _HELP = "An airframe file or name of the catalogue, or the result.json of identify."
@@ -32,4 +32,4 @@ def compare(
     table = comparison.table(everything)
     if table.rows:
         emit_table(table.title, table.columns, table.rows)
-    typer.echo(comparison.sentence)
+    emit_line(comparison.sentence)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli.output import JsonFlag, emit_json, prepare_jax, progress
+from haltere.cli.output import JsonFlag, emit_json, emit_line, prepare_jax, progress
 
 EXAMPLE = "Example: haltere demo --out report.html"
 
@@ -31,5 +31,5 @@ def demo(
     parameters = [p for p in result["parameters"] if p["name"] in result["truth"]]
     known = [p for p in parameters if p["verdict"] in ("identified", "weak") and p["sigma"]]
     inside = sum(abs(p["value"] - result["truth"][p["name"]]) <= 1.96 * p["sigma"] for p in known)
-    typer.echo(f"{len(known)} numbers identified; {inside} intervals of 95 % hold the truth")
-    typer.echo(f"wrote {out}; open it in a browser")
+    emit_line(f"{len(known)} numbers identified; {inside} intervals of 95 % hold the truth")
+    emit_line(f"wrote {out}; open it in a browser")

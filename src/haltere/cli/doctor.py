@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from haltere.cli.options import AirframeOption, ApplyOption, FlightArgument, MapOption, OverwriteFlag
-from haltere.cli.output import JsonFlag, emit_json, emit_table, progress
+from haltere.cli.output import JsonFlag, emit_json, emit_line, emit_table, progress
 
 EXAMPLE = "Example: haltere doctor flight.ulg --airframe x500 --json"
 
@@ -45,6 +45,6 @@ def doctor(
         if table.rows:
             emit_table(table.title, table.columns, table.rows)
         else:
-            typer.echo(f"{flight}: nothing found that is wrong")
+            emit_line(f"{flight}: nothing found that is wrong")
     for note in record.notes:
-        typer.echo(f"note: {note}")
+        emit_line(f"note: {note}")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli.output import JsonFlag, prepare_jax, progress, show
+from haltere.cli.output import JsonFlag, emit_line, prepare_jax, progress, show
 
 EXAMPLE = "Example: haltere dynamics hummingbird --state state.json --json"
 
@@ -34,4 +34,4 @@ def dynamics(
         result = evaluate_state(airframe, sys.stdin if state == "-" else state)
     show(result.to_dict(), result.tables, json=json)
     for warning in () if json else result.warnings:
-        typer.echo(f"warning: {warning}", err=True)
+        emit_line(f"warning: {warning}", err=True)

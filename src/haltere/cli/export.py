@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from haltere.cli.options import OverwriteFlag, VehicleArgument
-from haltere.cli.output import JsonFlag, emit_json, prepare_jax, progress
+from haltere.cli.output import JsonFlag, emit_json, emit_line, prepare_jax, progress
 
 EXAMPLE = "Example: haltere export result.json --to px4 --out vehicle.params"
 
@@ -52,6 +52,6 @@ def export(
         emit_json(exported.to_dict())
         return
     for note in exported.notes:
-        typer.echo(f"note: {note}")
+        emit_line(f"note: {note}")
     for file in exported.files:
-        typer.echo(f"wrote {file}")
+        emit_line(f"wrote {file}")

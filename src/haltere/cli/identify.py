@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haltere.cli.options import AirframeOption, ApplyOption, FlightsArgument, MapOption, OverwriteFlag
-from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
+from haltere.cli.output import JsonFlag, emit_json, emit_line, emit_table, prepare_jax, progress
 
 if TYPE_CHECKING:
     from haltere.identification.result import Identification
@@ -86,7 +86,7 @@ def _one(
         emit_json({**result.to_dict(), **written})
         return
     _show(result)
-    typer.echo(f"written: {', '.join(str(path) for path in written.values() if path)}")
+    emit_line(f"written: {', '.join(str(path) for path in written.values() if path)}")
 
 
 def _show(result: "Identification") -> None:
@@ -96,7 +96,7 @@ def _show(result: "Identification") -> None:
     for table in result_tables(result):
         emit_table(table.title, table.columns, table.rows)
     for line in result_lines(result):
-        typer.echo(line)
+        emit_line(line)
 
 
 def _fleet(
@@ -124,6 +124,6 @@ def _fleet(
     else:
         table = fleet.table()
         emit_table(table.title, table.columns, table.rows)
-        typer.echo(f"written: {folder}")
+        emit_line(f"written: {folder}")
     for path, error in fleet.failures.items():
-        typer.echo(f"haltere: {path}: {error}", err=True)
+        emit_line(f"haltere: {path}: {error}", err=True)

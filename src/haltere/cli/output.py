@@ -1,6 +1,7 @@
-"""What commands write: one JSON object or text on stdout, progress on stderr.
+"""What commands write: one JSON object or text on stdout, progress and errors on stderr.
 
-Numbers in JSON are plain: arrays become lists, NaN and infinity become null.
+Numbers in JSON are plain: arrays become lists, NaN and infinity become null. Everything that a command prints passes
+through here, so that text from a log or result can neither end a line nor steer the terminal.
 """
 
 import os
@@ -16,6 +17,7 @@ import typer
 
 from haltere.foundation.jsonable import to_jsonable
 from haltere.foundation.tables import TextTable, format_cell
+from haltere.foundation.text import one_line, toml_document
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +33,17 @@ QUIET_SECONDS = 2.0
 
 def emit_json(content: Mapping[str, Any]) -> None:
     """Print `content` as the one JSON object of this command."""
-    sys.stdout.write(dumps(to_jsonable(content), allow_nan=False, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(dumps(to_jsonable(content), allow_nan=False, indent=2) + "\n")
+
+
+def emit_line(text: str, *, err: bool = False) -> None:
+    """Print one line on stdout, or on stderr."""
+    typer.echo(one_line(text), err=err)
+
+
+def emit_document(text: str) -> None:
+    """Print a document in TOML on stdout as it is."""
+    typer.echo(toml_document(text), nl=False)
 
 
 def show(content: Mapping[str, Any], texts: Iterable[str | TextTable], *, json: bool) -> None:
@@ -43,20 +55,21 @@ def show(content: Mapping[str, Any], texts: Iterable[str | TextTable], *, json: 
         if isinstance(text, TextTable):
             emit_table(text.title, text.columns, text.rows)
         else:
-            sys.stdout.write(f"{text}\n")
+            emit_line(text)
 
 
 def emit_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print rows of cells as a table on stdout; numbers are set to the right with four digits."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     numeric = [any(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
-    table = Table(title=title, title_justify="left")
+    table = Table(title=Text(one_line(title), "table.title"), title_justify="left")
     for column, is_number in zip(columns, numeric, strict=True):
-        table.add_column(column, justify="right" if is_number else "left", overflow="fold")
+        table.add_column(Text(one_line(column)), justify="right" if is_number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(format_cell(item) for item in row))
+        table.add_row(*(Text(format_cell(item)) for item in row))
     # A pipe has no width of its own: do not break lines that another program will read.
     Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
 
@@ -85,13 +98,15 @@ def progress(first: str) -> Iterator[Callable[[str], None]]:
         nonlocal shown
         with lock:
             shown = True
-            stderr.print(latest, style="dim", highlight=False, markup=False)
+            stderr.print(Text(one_line(latest)), style="dim")
 
     def report(message: str) -> None:
         nonlocal latest
         latest = message
         if shown:
             show()
+
+    from rich.text import Text
 
     stderr = console()
     timer = threading.Timer(QUIET_SECONDS, show)

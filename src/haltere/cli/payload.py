@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from haltere.cli.options import ArmOption, MapOption
-from haltere.cli.output import JsonFlag, emit_json, emit_table, prepare_jax, progress
+from haltere.cli.output import JsonFlag, emit_json, emit_line, emit_table, prepare_jax, progress
 
 EXAMPLE = "Example: haltere payload --simulate --mass 0.273 --pose 45,45 --json"
 
@@ -140,23 +140,23 @@ def _show(result: dict[str, Any]) -> None:
             "Payload" + (", held" if result["held"] else ""), ("quantity", "unit", "value", "sigma"), rows
         )
     else:
-        typer.echo("the payload is not observable here: its weight has no lever, or no joint slid")
+        emit_line("the payload is not observable here: its weight has no lever, or no joint slid")
     if result["observable"] and not result["place_observable"]:
-        typer.echo("where the weight acts is not measured: it is taken to be near the gripper")
+        emit_line("where the weight acts is not measured: it is taken to be near the gripper")
     if result["strain"] > 4.0:
-        typer.echo(
+        emit_line(
             f"the servos changed more than budgeted (strain {result['strain']:.1f}): calibrate them again"
         )
     for event in result["events"]:
         after = "not measured" if event["after"] is None else f"{event['after']:.4g} kg"
-        typer.echo(f"{event['kind']} at {event['time']:.2f} s, confidence {event['confidence']:.4f}: {after}")
+        emit_line(f"{event['kind']} at {event['time']:.2f} s, confidence {event['confidence']:.4f}: {after}")
     for finding in result["findings"]:
-        typer.echo(f"{finding['kind']}: {finding['evidence']}; {finding['remedy']}")
+        emit_line(f"{finding['kind']}: {finding['evidence']}; {finding['remedy']}")
     if "truth" in result:
-        typer.echo(
+        emit_line(
             f"truth: {result['truth']['mass']:g} kg; the paper's estimator reads {result['paper_mass']:.4g} kg"
         )
     if "report" in result:
-        typer.echo(f"pictures: {result['report']}")
+        emit_line(f"pictures: {result['report']}")
     for note in result["notes"]:
-        typer.echo(f"note: {note}")
+        emit_line(f"note: {note}")

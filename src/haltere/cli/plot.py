@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from haltere.cli.options import FlightArgument, MapOption
-from haltere.cli.output import JsonFlag, emit_json, progress
+from haltere.cli.output import JsonFlag, emit_json, emit_line, progress
 
 EXAMPLE = "Example: haltere plot flight.ulg --out plot.html"
 
@@ -32,4 +32,4 @@ def plot(
             {"file": out, "channels": {n: len(c) for n, c in record.channels.items()}, "notes": record.notes}
         )
     else:
-        typer.echo(f"wrote {out}; open it in a browser")
+        emit_line(f"wrote {out}; open it in a browser")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from haltere.cli.output import JsonFlag, prepare_jax, progress, show
+from haltere.cli.output import JsonFlag, emit_line, prepare_jax, progress, show
 from haltere.foundation import HaltereError
 
 EXAMPLE = "Example: haltere simulate scenario.toml --out flight.mcap"
@@ -107,7 +107,7 @@ def fly_once(scenario: str, out: Path, seed: int | None, overwrite: bool, *, jso
     line = f"wrote {out}: {flight.duration:.4g} s, {samples} samples in {len(channels)} channels"
     show(content, [line], json=json)
     for note in () if json else flight.notes:
-        typer.echo(f"note: {note}", err=True)
+        emit_line(f"note: {note}", err=True)
 
 
 def fly_many_times(
@@ -128,7 +128,7 @@ def fly_many_times(
         raise NotFlownError(f"none of {runs} flights succeeded: {first}; mend the cause, then try --retry")
     show(result.to_dict(), [result.table, f"kept in {out}"], json=json)
     for remark in () if json else result.remarks:
-        typer.echo(remark, err=True)
+        emit_line(remark, err=True)
 
 
 def now_and_then(report: Callable[[str], None]) -> Callable[[str], None]:

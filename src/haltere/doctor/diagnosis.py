@@ -22,7 +22,7 @@ from haltere.doctor.telemetry import check_telemetry
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
 from haltere.foundation.jsonable import to_jsonable
-from haltere.foundation.tables import TextTable
+from haltere.foundation.tables import TextTable, text_lines
 
 __all__ = ["Diagnosis", "Finding", "Undecided", "diagnose"]
 
@@ -56,7 +56,7 @@ class Diagnosis:
         }
 
     def __repr__(self) -> str:
-        return "\n".join(table.text() for table in self.tables())
+        return text_lines(self.tables())
 
     def _repr_html_(self) -> str:
         return "".join(table.html() for table in self.tables())

@@ -17,7 +17,7 @@ from haltere.dynamics.wing import rate_warnings
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.jsonable import fields_to_jsonable
-from haltere.foundation.tables import TextTable, html_lines
+from haltere.foundation.tables import TextTable, html_lines, text_lines
 
 
 class NotFiniteError(HaltereError):
@@ -65,7 +65,7 @@ class VehicleAcceleration:
         )
 
     def __repr__(self) -> str:
-        return "\n".join([*(table.text() for table in self.tables), *self.warnings])
+        return text_lines([*self.tables, *self.warnings])
 
     def _repr_html_(self) -> str:
         return "".join(table.html() for table in self.tables) + html_lines(self.warnings)

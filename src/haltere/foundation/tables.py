@@ -3,10 +3,10 @@
 import importlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from haltere.foundation.errors import HaltereError
+from haltere.foundation.text import html_text, one_line
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,11 @@ class TextTable:
     def text(self) -> str:
         """Lines of equal columns; the last one may be of any length."""
         if not self.columns:
-            return self.title
-        lines = [tuple(self.columns), *(tuple(format_cell(item) for item in row) for row in self.rows)]
+            return one_line(self.title)
+        lines = [
+            tuple(map(one_line, self.columns)),
+            *(tuple(format_cell(item) for item in row) for row in self.rows),
+        ]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
         body = [
             "  ".join(
@@ -35,31 +38,36 @@ class TextTable:
             ).rstrip()
             for line in lines
         ]
-        return "\n".join([self.title, *body] if self.title else body)
+        return "\n".join([one_line(self.title), *body] if self.title else body)
 
     def html(self) -> str:
         """A `table` element; every text in it is escaped."""
         if not self.columns:
             return html_lines([self.title])
-        title = f"<caption>{escape(self.title)}</caption>" if self.title else ""
-        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
+        title = f"<caption>{html_text(self.title)}</caption>" if self.title else ""
+        head = "".join(f"<th>{html_text(column)}</th>" for column in self.columns)
         rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(format_cell(item))}</td>" for item in row) + "</tr>"
+            "<tr>" + "".join(f"<td>{html_text(format_cell(item))}</td>" for item in row) + "</tr>"
             for row in self.rows
         )
         return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def format_cell(item: Any) -> str:
-    """One cell as text: numbers with four digits, a dash for None."""
+    """One cell as text on one line: numbers with four digits, a dash for None."""
     if item is None:
         return "-"
-    return f"{item:.4g}" if isinstance(item, float) else str(item)
+    return f"{item:.4g}" if isinstance(item, float) else one_line(item)
+
+
+def text_lines(items: Iterable[str | TextTable]) -> str:
+    """Lines and tables as text for a terminal, one below the other."""
+    return "\n".join(item.text() if isinstance(item, TextTable) else one_line(item) for item in items)
 
 
 def html_lines(lines: Iterable[str]) -> str:
     """A paragraph for each line, escaped."""
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return "".join(f"<p>{html_text(line)}</p>" for line in lines)
 
 
 def make_dataframe(columns: Sequence[str], rows: Iterable[Sequence[Any]], index: str) -> Any:

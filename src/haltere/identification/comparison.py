@@ -15,7 +15,7 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.foundation.jsonable import fields_to_jsonable
-from haltere.foundation.tables import TextTable, make_dataframe
+from haltere.foundation.tables import TextTable, make_dataframe, text_lines
 from haltere.identification.result import Identification
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Comparison:
         return tuple(row for row in self.rows if row.differs)
 
     def __repr__(self) -> str:
-        return f"{self.table().text()}\n{self.sentence}" if self.different else self.sentence
+        return text_lines([self.table(), self.sentence] if self.different else [self.sentence])
 
     def _repr_html_(self) -> str:
         return self.table().html()

@@ -16,6 +16,7 @@ from haltere.flight import Channel, Flight, FlightError
 from haltere.flight.channel import sealed
 from haltere.foundation import HaltereError
 from haltere.foundation.numbers import Floats, Times
+from haltere.foundation.text import one_line
 
 REORDER = 1_000_000_000
 """Stamps that go back by less than this, ns, are out of order; by more, the clock was set."""
@@ -114,7 +115,7 @@ class LogError(FlightError):
     """A log that cannot be read as it stands; its message is one line, whatever the log holds."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join("".join(c if c.isprintable() else " " for c in message).split()))
+        super().__init__(one_line(message))
 
 
 @contextmanager
@@ -146,7 +147,7 @@ class Builder:
     def __init__(self, file: Path, origin: str) -> None:
         self.file = file
         self.channels: dict[str, Channel] = {}
-        self.notes: list[str] = [" ".join(f"source: {origin}".split())]
+        self.notes: list[str] = [one_line(f"source: {origin}")]
         self.settled: dict[tuple[str, str], list[str]] = {}
 
     def add(
@@ -168,7 +169,7 @@ class Builder:
 
     def note(self, text: str) -> None:
         """Add a line that a reader of the flight should know."""
-        self.notes.append(" ".join(text.split()))
+        self.notes.append(one_line(text))
 
     def note_of_channel(self, name: str, kind: str, text: str) -> None:
         """Add what was done with a channel; channels with which the same was done share a line."""

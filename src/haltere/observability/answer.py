@@ -10,7 +10,7 @@ import numpy as np
 from haltere.airframe import Airframe, load_airframe
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
-from haltere.foundation.tables import TextTable, html_lines
+from haltere.foundation.tables import TextTable, html_lines, text_lines
 from haltere.observability.rank.directions import Direction, named_directions, restrict_to_known
 from haltere.observability.rank.parameters import (
     HandMeasurementChoices,
@@ -177,9 +177,7 @@ class Observability:
 
     def __repr__(self) -> str:
         lines = [self.heading, *(f"note: {note}" for note in self.notes)]
-        return "\n".join(
-            [*lines, *(table.text() for table in self.tables), *([self.advice] if self.advice else [])]
-        )
+        return text_lines([*lines, *self.tables, *([self.advice] if self.advice else [])])
 
     def _repr_html_(self) -> str:
         tables = "".join(table.html() for table in self.tables)

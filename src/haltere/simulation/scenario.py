@@ -32,6 +32,7 @@ from haltere.airframe.fields import (
     number,
 )
 from haltere.foundation import HaltereError
+from haltere.foundation.text import toml_document
 
 Four = tuple[Number, Number, Number, Number]
 
@@ -221,7 +222,7 @@ def scenario_text(scenario: Scenario) -> str:
     content = scenario.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     if scenario.ground is None:
         content["ground"] = False
-    return tomli_w.dumps(content)
+    return toml_document(tomli_w.dumps(content))
 
 
 def load_scenario(path: str | PathLike[str]) -> tuple[Scenario, str]:

@@ -33,7 +33,7 @@ from haltere.flight.resampling import interpolate_columns
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.foundation.numbers import Numbers
-from haltere.foundation.tables import TextTable, html_lines
+from haltere.foundation.tables import TextTable, html_lines, text_lines
 from haltere.observability.answer import Observability, analyse
 from haltere.observability.information.excitation import UNITS, describe_missing, measure_excitation
 from haltere.observability.information.filter_flight import FilterFlight, prepare_flight
@@ -121,7 +121,7 @@ class FlightInformation:
 
     def __repr__(self) -> str:
         lines = [self.heading, *(f"note: {note}" for note in self.notes)]
-        return "\n".join([*lines, *(table.text() for table in self.tables)])
+        return text_lines([*lines, *self.tables])
 
     def _repr_html_(self) -> str:
         return html_lines([self.heading, *self.notes]) + "".join(table.html() for table in self.tables)

@@ -27,7 +27,7 @@ from haltere.dynamics import Model, State
 from haltere.dynamics.regressor import compute_regressor, regressor_names
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
-from haltere.foundation.tables import TextTable, html_lines
+from haltere.foundation.tables import TextTable, html_lines, text_lines
 from haltere.observability.rank.rational_vehicle import ObservabilityError
 
 NAMES = ("payload.mass", "payload.first_moment.x", "payload.first_moment.y", "payload.first_moment.z")
@@ -141,7 +141,7 @@ class ArmPosePlan:
         return [*self.unobservable, *(f"blind: {sentence}" for sentence in self.blind)]
 
     def __repr__(self) -> str:
-        return "\n".join([self.sigma_table.text(), *self.remarks])
+        return text_lines([self.sigma_table, *self.remarks])
 
     def _repr_html_(self) -> str:
         return self.sigma_table.html() + html_lines(self.remarks)

@@ -16,7 +16,8 @@ from haltere.foundation.arrays import double_precision, to_numpy
 from haltere.foundation.files import check_free, write_text
 from haltere.foundation.memory import bound_programs
 from haltere.foundation.numbers import Numbers
-from haltere.foundation.tables import TextTable, html_lines
+from haltere.foundation.tables import TextTable, html_lines, text_lines
+from haltere.foundation.text import toml_document
 from haltere.observability.answer import analyse
 from haltere.observability.information.excitation import UNITS, describe_missing
 from haltere.observability.information.fisher import Information, ReadingNoise
@@ -122,7 +123,7 @@ class ManoeuvrePlan:
         if isinstance(self.airframe, Airframe):
             texts[described] = dumps(self.airframe)
             scenario["airframe"] = described.name
-        texts[file] = tomli_w.dumps(scenario)
+        texts[file] = toml_document(tomli_w.dumps(scenario))
         for path in texts:
             check_free(path, overwrite, ObservabilityError)
         for path, text in texts.items():
@@ -192,7 +193,7 @@ class ManoeuvrePlan:
         return [f"measure by hand: {', '.join(self.assumed)}"] if self.assumed else []
 
     def __repr__(self) -> str:
-        return "\n".join([self.heading, *self.advice, self.sigma_table.text(), *self.remarks])
+        return text_lines([self.heading, *self.advice, self.sigma_table, *self.remarks])
 
     def _repr_html_(self) -> str:
         return html_lines([self.heading, *self.advice]) + self.sigma_table.html() + html_lines(self.remarks)

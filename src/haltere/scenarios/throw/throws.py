@@ -23,7 +23,7 @@ from haltere.estimation.throw.excitation import excitation_time
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.constants import GRAVITY
-from haltere.foundation.tables import TextTable
+from haltere.foundation.tables import TextTable, text_lines
 from haltere.lie import so3
 from haltere.scenarios.throw.case import NOISES, RATE, TICK, Fixes, Launch, SensorNoise, ThrowCase
 from haltere.scenarios.throw.chain import (
@@ -149,7 +149,7 @@ class ThrowResults:
         return (found, TextTable("Failures", ("throw", "cause"), failures)) if failures else (found,)
 
     def __repr__(self) -> str:
-        return "\n".join(table.text() for table in self.tables)
+        return text_lines(self.tables)
 
     def _repr_html_(self) -> str:
         return "".join(table.html() for table in self.tables)
