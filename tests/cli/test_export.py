@@ -3,12 +3,14 @@
 import importlib.util
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from haltere.cli.app import main
 from haltere.foundation.jsonable import to_jsonable
+from haltere.gate.checked_export import export
 
 
 @pytest.fixture
@@ -105,3 +107,48 @@ def test_faults_are_one_line(folder, capsys, words, said):
     assert code == 1
     assert said in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        ("px4", "param set CA_ROTOR_COUNT 0"),
+        ("indiflight", "set indi_act_num = 0"),
+        ("ardupilot", "FRAME_CLASS,99"),
+        ("ardupilot", "os.execute('x')"),
+    ],
+)
+def test_a_crafted_result_writes_no_line_of_its_own(folder, capsys, target, line):
+    content = to_jsonable(results().ratios().to_dict())
+    content["file"] = content["method"] = f"log\n{line}\n"
+    for entry in content["parameters"]:
+        entry["fix"] = f"weigh it\u2028{line}\r{line}"
+    Path("crafted.json").write_text(json.dumps(content), encoding="utf-8")
+    code, out, _ = run(capsys, "export", "crafted.json", "--to", target, "--unchecked", "--json")
+    assert not code
+    for file in json.loads(out)["files"]:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        assert not [found for found in lines if found.startswith(line)]
+        assert any(line in found for found in lines if found.startswith(("# ", "-- ")))
+    names = {p["name"] for p in content["parameters"]}
+    for change, said in (
+        ({"name": f"rotors.m1\n{line}\n.curve"}, "a parameter is called"),
+        ({"value": f"1\n{line}"}, "expected a finite number"),
+        ({"value": float("nan")}, "expected a finite number"),
+        ({"value": True}, "expected a finite number"),
+        ({"unit": ["m"]}, "expected a text"),
+        ({"partners": [f"{min(names)}\n{line}"]}, "a parameter is called"),
+    ):
+        wrong = {**content, "parameters": [content["parameters"][0] | change, *content["parameters"][1:]]}
+        Path("wrong.json").write_text(json.dumps(wrong), encoding="utf-8")
+        code, _, err = run(capsys, "export", "wrong.json", "--to", target, "--unchecked", "--overwrite")
+        assert code == 1
+        assert said in err
+        assert err.count("\n") == 1
+    assert not list(folder.glob("wrong.*.p*"))
+
+
+def test_a_file_is_never_named_out_of_its_folder(folder):
+    module = results()
+    written = export(replace(module.ratios(), source="../../etc/\x1bx.ulg"), "px4", check=False)
+    assert [str(file) for file in written.files] == ["x.px4.params"]

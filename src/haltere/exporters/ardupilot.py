@@ -18,6 +18,7 @@ from haltere.exporters.document import (
     ExportError,
     Rendering,
     comment_on,
+    comments,
     describe_omissions,
     make_heading,
     require,
@@ -78,7 +79,7 @@ def setting_formulas(vehicle: DescribedVehicle) -> list[SettingFormula]:
 
 
 def _parameters(vehicle: DescribedVehicle, sheet: Sheet, head: list[str]) -> str:
-    text = [f"# {line}" for line in head]
+    text = comments(head)
     if sheet.of(MATRIX):
         text += [f"{name},{value}" for name, value in FIXED]
     for line in sheet.settings:
@@ -89,13 +90,13 @@ def _parameters(vehicle: DescribedVehicle, sheet: Sheet, head: list[str]) -> str
 
 def _script(vehicle: DescribedVehicle, sheet: Sheet, head: list[str]) -> str:
     factors = {line.name: line for line in sheet.of(MATRIX)}
-    text = [f"-- {line}" for line in head]
-    text += ["-- put this file into APM/scripts; roll, pitch and yaw factor and testing order of each motor"]
+    use = "put this file into APM/scripts; roll, pitch and yaw factor and testing order of each motor"
+    text = comments([*head, use], "--")
     for j, rotor in enumerate(vehicle.rotors):
         lines = [factors[f"{demand}[{rotor}]"] for demand in DEMANDS]
         roll, pitch, yaw, throttle = (f"{line.value + 0.0:.5f}" for line in lines)
         text += [
-            f"-- motor {j + 1} is {rotor}",
+            *comments([f"motor {j + 1} is {rotor}"], "--"),
             *comment_on(vehicle, rotor, lines, sign="--"),
             f"MotorsMatrix:add_motor_raw({j}, {roll}, {pitch}, {yaw}, {j + 1})",
             f"MotorsMatrix:set_throttle_factor({j}, {throttle})",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from haltere import __version__
 from haltere.exporters.sheet import KnownSetting, Omission, Sheet
 from haltere.foundation import HaltereError
+from haltere.foundation.text import comment_lines, one_line
 from haltere.identification.described import DescribedVehicle
 
 
@@ -54,7 +55,7 @@ class Rendering:
 
 
 def make_heading(vehicle: DescribedVehicle, what: str, certificate: Certificate | None) -> list[str]:
-    """Lines for the top of a file, without comment signs."""
+    """Texts for the top of a file, not yet comments."""
     lines = [f"{what} of {vehicle.name}, written by haltere {__version__}"]
     if vehicle.result is not None:
         r = vehicle.result
@@ -63,7 +64,7 @@ def make_heading(vehicle: DescribedVehicle, what: str, certificate: Certificate 
         lines.append(certificate.sentence)
     elif vehicle.result is not None:
         lines.append("not flown in simulation before export")
-    return [" ".join(line.split()) for line in lines]
+    return lines
 
 
 def describe_sigma(settings: Sequence[KnownSetting], unit: str = "") -> str:
@@ -79,13 +80,18 @@ def describe_sigma(settings: Sequence[KnownSetting], unit: str = "") -> str:
 def comment_on(
     vehicle: DescribedVehicle, name: str, settings: Sequence[KnownSetting], unit: str = "", sign: str = "#"
 ) -> list[str]:
-    """The comment line above a setting of a result; an airframe file needs none."""
-    return [] if vehicle.result is None else [f"{sign} {name}: {describe_sigma(settings, unit)}"]
+    """The comment above a setting of a result; an airframe file needs none."""
+    return [] if vehicle.result is None else comment_lines(f"{name}: {describe_sigma(settings, unit)}", sign)
+
+
+def comments(texts: Iterable[str], sign: str = "#") -> list[str]:
+    """All texts as comment lines."""
+    return [line for text in texts for line in comment_lines(text, sign)]
 
 
 def describe_omissions(omissions: Iterable[Omission]) -> list[str]:
     """A line for each family that is left out."""
-    return [" ".join(omission.sentence.split()) for omission in omissions]
+    return [one_line(omission.sentence) for omission in omissions]
 
 
 def require(vehicle: DescribedVehicle, sheet: Sheet, target: str, *families: str) -> None:

@@ -24,6 +24,7 @@ from haltere.exporters.document import (
     ExportError,
     Rendering,
     comment_on,
+    comments,
     describe_omissions,
     make_heading,
     require,
@@ -58,12 +59,9 @@ def render(vehicle: DescribedVehicle, certificate: Certificate | None) -> Render
     sheet = gather(vehicle, setting_formulas(vehicle))
     require(vehicle, sheet, "indiflight", *NEEDED)
     notes = describe_omissions(sheet.omissions)
-    text = [f"# {line}" for line in make_heading(vehicle, "INDIflight actuators", certificate)]
-    text += [
-        "# axes x forward, y right, z down; one number for each motor, in this order: "
-        + ", ".join(vehicle.rotors)
-    ]
-    text += [f"# {note}" for note in notes]
+    order = f"one number for each motor, in this order: {', '.join(vehicle.rotors)}"
+    head = make_heading(vehicle, "INDIflight actuators", certificate)
+    text = comments([*head, f"axes x forward, y right, z down; {order}", *notes])
     text += [f"set indi_act_num = {len(vehicle.rotors)}"]
     for family in dict.fromkeys(setting.family for setting in sheet.settings):
         lines = sheet.of(family)

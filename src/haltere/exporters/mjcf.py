@@ -5,8 +5,6 @@ force k n and torque -q k e n per squared speed on its link: the reaction at ste
 body on a hinge beside it; its rate is a state of its own.
 """
 
-from xml.sax.saxutils import quoteattr
-
 import numpy as np
 
 from haltere.airframe import Airframe, Body, Link, Rotor
@@ -23,6 +21,7 @@ from haltere.exporters.tree import (
     xml_comments,
 )
 from haltere.foundation.constants import GRAVITY
+from haltere.foundation.text import xml_attribute
 from haltere.identification.described import DescribedVehicle
 
 STEP = 0.001
@@ -36,7 +35,7 @@ def render(vehicle: DescribedVehicle, certificate: Certificate | None) -> Render
     head = xml_comments([*make_heading(vehicle, "MuJoCo model", certificate), *notes])
     body = _body(airframe, BODY)
     text = (
-        f"{head}<mujoco model={quoteattr(airframe.name)}>\n"
+        f"{head}<mujoco model={xml_attribute(airframe.name)}>\n"
         '  <compiler angle="radian" inertiafromgeom="false" autolimits="true"/>\n'
         f'  <option timestep="{STEP}" integrator="RK4" gravity="0 0 {-GRAVITY!r}" density="0" viscosity="0"/>\n'
         f"  <worldbody>\n{_indented(body, 4)}\n  </worldbody>\n"
@@ -55,7 +54,10 @@ def _body(airframe: Airframe, name: str) -> list[str]:
     opening = [f'<body name="{BODY}">', "  <freejoint/>"]
     if name != BODY:
         part = link = airframe.link(name)
-        opening = [f'<body name={quoteattr(name)} pos="{format_numbers(link.joint.origin)}">', *_hinge(link)]
+        opening = [
+            f'<body name={xml_attribute(name)} pos="{format_numbers(link.joint.origin)}">',
+            *_hinge(link),
+        ]
     lines = [*opening, *_inertial(name, part.mass, part.com, part.inertia)]
     for rotor in airframe.rotors:
         if rotor.link == name:
@@ -64,7 +66,7 @@ def _body(airframe: Airframe, name: str) -> list[str]:
         if sensor.link == name:
             quat = format_numbers(getattr(sensor, "wxyz", (1.0, 0.0, 0.0, 0.0)))
             lines.append(
-                f'  <site name={quoteattr(sensor.name)} pos="{format_numbers(sensor.position)}" quat="{quat}"/>'
+                f'  <site name={xml_attribute(sensor.name)} pos="{format_numbers(sensor.position)}" quat="{quat}"/>'
             )
     for child in airframe.links:
         if child.parent == name:
@@ -77,7 +79,9 @@ def _hinge(link: Link) -> list[str]:
     if joint.fixed or joint.axis is None:
         return []
     limits = f' range="{format_numbers(joint.limits)}"' if joint.limits else ""
-    return [f'  <joint name={quoteattr(link.name + "_joint")} axis="{format_numbers(joint.axis)}"{limits}/>']
+    return [
+        f'  <joint name={xml_attribute(link.name + "_joint")} axis="{format_numbers(joint.axis)}"{limits}/>'
+    ]
 
 
 def _inertial(name: str, mass: float, com: tuple[float, float, float], inertia: Six) -> list[str]:
@@ -96,13 +100,15 @@ def _inertial(name: str, mass: float, com: tuple[float, float, float], inertia: 
 
 
 def _rotor(rotor: Rotor) -> list[str]:
-    mark = [f'<site name={quoteattr(rotor.name)} pos="{format_numbers(rotor.position)}"/>']
+    mark = [f'<site name={xml_attribute(rotor.name)} pos="{format_numbers(rotor.position)}"/>']
     if rotor.mass == 0.0:
         return mark
-    hinge = f'  <joint name={quoteattr(rotor.name + "_joint")} axis="{format_numbers(spin_axis(rotor))}"/>'
+    hinge = (
+        f'  <joint name={xml_attribute(rotor.name + "_joint")} axis="{format_numbers(spin_axis(rotor))}"/>'
+    )
     return [
         *mark,
-        f'<body name={quoteattr(rotor.name)} pos="{format_numbers(rotor.position)}">',
+        f'<body name={xml_attribute(rotor.name)} pos="{format_numbers(rotor.position)}">',
         *([hinge] if is_spinning_body(rotor) else []),
         *_inertial(rotor.name, rotor.mass, rotor.com, rotor.inertia),
         "</body>",
@@ -114,7 +120,7 @@ def _actuator(rotor: Rotor) -> str:
     e = rotor.spin_sign
     gear = format_numbers((*(k * n), *(-rotor.torque_ratio * k * e * n)))
     most = f' ctrlrange="0 {rotor.speed_limits[1] ** 2!r}"' if rotor.speed_limits else ""
-    return f'<general name={quoteattr(rotor.name)} site={quoteattr(rotor.name)} gear="{gear}"{most}/>'
+    return f'<general name={xml_attribute(rotor.name)} site={xml_attribute(rotor.name)} gear="{gear}"{most}/>'
 
 
 def _quaternion(R: np.ndarray) -> tuple[float, ...]:

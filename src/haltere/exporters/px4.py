@@ -22,6 +22,7 @@ from haltere.exporters.document import (
     ExportError,
     Rendering,
     comment_on,
+    comments,
     describe_omissions,
     make_heading,
     require,
@@ -52,10 +53,10 @@ def render(vehicle: DescribedVehicle, certificate: Certificate | None) -> Render
     sheet = gather(vehicle, setting_formulas(vehicle))
     require(vehicle, sheet, "px4")
     notes = [*describe_omissions(sheet.omissions), *_warnings(sheet.of("hover thrust"))]
-    text = [f"# {setting}" for setting in make_heading(vehicle, "PX4 parameters", certificate)]
-    text += ["# axes x forward, y right, z down; origin at the centre of gravity"]
-    text += [f"# rotor {i} is {name}" for i, name in enumerate(vehicle.rotors)]
-    text += [f"# {note}" for note in notes]
+    head = make_heading(vehicle, "PX4 parameters", certificate)
+    head += ["axes x forward, y right, z down; origin at the centre of gravity"]
+    head += [f"rotor {i} is {name}" for i, name in enumerate(vehicle.rotors)]
+    text = comments([*head, *notes])
     text += [f"param set CA_ROTOR_COUNT {len(vehicle.rotors)}"]
     for setting in sorted(sheet.settings, key=lambda setting: _rotor_of(setting.name)):
         text += comment_on(vehicle, setting.name, (setting,), UNITS.get(setting.family, ""))

@@ -11,6 +11,7 @@ from haltere.airframe import Airframe, Body, Imu, Link, PoseSensor, PositionSens
 from haltere.airframe.fields import Six, tensor
 from haltere.exporters.document import ExportError, describe_omissions, require
 from haltere.exporters.sheet import SettingFormula, Sheet, gather
+from haltere.foundation.text import xml_comment
 from haltere.identification.described import SIX, XYZ, DescribedVehicle, Numbers
 
 BODY = "body"
@@ -53,7 +54,7 @@ def describe_deviations(airframe: Airframe, sheet: Sheet) -> list[str]:
         lines.append("wings cannot be written in this format and are left out")
     if any(part.drag for part in carriers) or any(rotor.inflow for rotor in airframe.rotors):
         lines.append("drag and the effect of moving air are left out")
-    return [" ".join(line.split()) for line in lines]
+    return lines
 
 
 def all_sensors(airframe: Airframe) -> tuple[Imu | PoseSensor | PositionSensor, ...]:
@@ -82,4 +83,4 @@ def format_numbers(values: tuple[float, ...] | Six) -> str:
 
 def xml_comments(lines: list[str]) -> str:
     """Lines as XML comments."""
-    return "".join(f"<!-- {line.replace('--', '- -').rstrip('-')} -->\n" for line in lines)
+    return "".join(f"{xml_comment(line)}\n" for line in lines)

@@ -4,8 +4,6 @@ Links keep their frames; rotors with inertia spin on continuous joints about the
 and so are sensors. URDF cannot express thrust; coefficients stand in comments beside each rotor.
 """
 
-from xml.sax.saxutils import quoteattr
-
 import numpy as np
 
 from haltere.airframe import Rotor
@@ -22,6 +20,7 @@ from haltere.exporters.tree import (
     xml_comments,
 )
 from haltere.flight.rotations import euler_from_wxyz
+from haltere.foundation.text import xml_attribute
 from haltere.identification.described import DescribedVehicle
 
 FASTEST = 6.0
@@ -58,16 +57,16 @@ def render(vehicle: DescribedVehicle, certificate: Certificate | None) -> Render
         parts.append(_joint(name, "fixed", sensor.link, sensor.position, rpy=euler_from_wxyz(wxyz)))
     inner = "\n".join("  " + line for part in parts for line in part.splitlines())
     head = xml_comments([*make_heading(vehicle, "URDF model", certificate), *notes])
-    text = f'<?xml version="1.0"?>\n{head}<robot name={quoteattr(airframe.name)}>\n{inner}\n</robot>\n'
+    text = f'<?xml version="1.0"?>\n{head}<robot name={xml_attribute(airframe.name)}>\n{inner}\n</robot>\n'
     return Rendering((Document(".urdf", text),), tuple(notes))
 
 
 def _link(name: str, mass: float, com: tuple[float, float, float], inertia: Six | tuple[float, ...]) -> str:
     if mass == 0.0:
-        return f"<link name={quoteattr(name)}/>"
+        return f"<link name={xml_attribute(name)}/>"
     xx, yy, zz, xy, xz, yz = (repr(float(value)) for value in inertia)
     return (
-        f"<link name={quoteattr(name)}>\n  <inertial>\n"
+        f"<link name={xml_attribute(name)}>\n  <inertial>\n"
         f'    <origin xyz="{format_numbers(com)}" rpy="0 0 0"/>\n    <mass value="{mass!r}"/>\n'
         f'    <inertia ixx="{xx}" iyy="{yy}" izz="{zz}" ixy="{xy}" ixz="{xz}" iyz="{yz}"/>\n'
         "  </inertial>\n</link>"
@@ -86,8 +85,8 @@ def _joint(
     turning = f'\n  <axis xyz="{format_numbers(axis)}"/>' if axis is not None else ""
     bound = f"\n  {limit}" if limit else ""
     return (
-        f'<joint name={quoteattr(name + "_joint")} type="{kind}">\n'
-        f"  <parent link={quoteattr(parent)}/>\n  <child link={quoteattr(name)}/>\n"
+        f'<joint name={xml_attribute(name + "_joint")} type="{kind}">\n'
+        f"  <parent link={xml_attribute(parent)}/>\n  <child link={xml_attribute(name)}/>\n"
         f'  <origin xyz="{format_numbers(origin)}" rpy="{format_numbers(rpy)}"/>{turning}{bound}\n</joint>'
     )
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from haltere.airframe import Airframe
 from haltere.exporters import TARGETS, Certificate, ExportError, render, save
-from haltere.foundation.tables import TextTable, html_lines
+from haltere.foundation.tables import TextTable, html_lines, text_lines
+from haltere.foundation.text import safe_name
 from haltere.gate.hover_test import certify
 from haltere.identification.described import DescribedVehicle, describe
 from haltere.identification.result import Identification
@@ -33,7 +34,7 @@ class Exported:
     certificate: Certificate | None = None
 
     def __repr__(self) -> str:
-        return "\n".join([self._table().text(), *self._lines()])
+        return text_lines([self._table(), *self._lines()])
 
     def _repr_html_(self) -> str:
         return self._table().html() + html_lines(self._lines())
@@ -104,4 +105,4 @@ def _stem(vehicle: Exportable, described: DescribedVehicle) -> Path:
     """What the files are named after: the file that was given, the log of a result, or the airframe."""
     if isinstance(vehicle, str | PathLike) and Path(vehicle).is_file():
         return Path(Path(vehicle).stem)
-    return Path(described.name if described.airframe is not None else Path(described.name).stem)
+    return Path(safe_name(described.name if described.airframe is not None else Path(described.name).stem))

@@ -34,7 +34,7 @@ from haltere.dynamics.rigid import at_rest
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.numbers import Floats
-from haltere.identification.parameters import Parameter, ResultError
+from haltere.identification.parameters import Parameter, ResultError, check_parameters
 from haltere.identification.result import Identification, read_result
 
 SIX = ("xx", "yy", "zz", "xy", "xz", "yz")
@@ -82,8 +82,10 @@ class DescribedVehicle:
     def from_result(cls, result: Identification) -> Self:
         """What was identified; numbers of its airframe that are no parameters count as exact.
 
-        Where there is a whole airframe its numbers are taken: it is the vehicle as identified, in its own frame.
+        Where there is a whole airframe its numbers are taken: it is the vehicle as identified, in its own frame. Names
+        and numbers are checked, because flight stacks and simulators read what is written of them.
         """
+        check_parameters(result.parameters)
         airframe = result.airframe
         numbers = {} if airframe is None else _numbers(airframe)
         curves = {} if airframe is None else _curves(airframe)

@@ -9,6 +9,7 @@ from typing import Any, Self
 from haltere.foundation import HaltereError
 from haltere.foundation.jsonable import fields_to_jsonable
 from haltere.foundation.tables import TextTable, make_dataframe
+from haltere.foundation.text import NAME_RULE, is_path, one_line
 from haltere.foundation.verdict import KNOWN, NORMAL, Source, Verdict, judge, limits
 from haltere.identification.summary import COLUMNS, format_interval
 
@@ -101,9 +102,8 @@ class Parameter:
         known = "-" if self.value is None else f"{self.value:.6g}"
         known += "" if self.sigma is None else f" +- {self.sigma:.2g}"
         fix = f"; {self.fix}" if self.fix else ""
-        return (
-            f"{self.name} = {known} {self.unit}, 95 % {format_interval(self.interval)}, {self.verdict}{fix}"
-        )
+        interval = format_interval(self.interval)
+        return one_line(f"{self.name} = {known} {self.unit}, 95 % {interval}, {self.verdict}{fix}")
 
     @classmethod
     def given(cls, name: str, value: float, sigma: float, unit: str) -> Self:
@@ -124,6 +124,26 @@ class Parameter:
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         return fields_to_jsonable(self)
+
+
+def check_parameters(parameters: Iterable[Parameter]) -> None:
+    """Refuse a parameter whose name is no path of names, or one of whose numbers is not finite.
+
+    Raises:
+        ResultError: with the first that is at fault.
+    """
+    for p in parameters:
+        for name in (p.name, *p.partners):
+            if not is_path(name) or (name.startswith("rotors.") and name.count(".") < 2):
+                raise ResultError(
+                    f"a parameter is called {str(name)[:80]!r}; expected names joined by dots ({NAME_RULE}), such as "
+                    "rotors.m1.curve; identify the log again"
+                )
+        for number in (p.value, p.sigma, *p.interval, p.scale):
+            if number is not None and not math.isfinite(number):
+                raise ResultError(
+                    f"parameter {p.name}: got {number}, expected a finite number; identify the log again"
+                )
 
 
 def judge_parameters(parameters: Iterable[Parameter], arm: float | None = None) -> list[Parameter]:

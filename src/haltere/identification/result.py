@@ -6,6 +6,7 @@ so that export and report need no flight.
 
 import importlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -18,9 +19,9 @@ from haltere.airframe import Airframe, AirframeError, dumps
 from haltere.foundation.files import check_folder, write_folder
 from haltere.foundation.jsonable import fields_to_jsonable, to_jsonable
 from haltere.foundation.numbers import Floats
-from haltere.foundation.tables import html_lines
+from haltere.foundation.tables import html_lines, text_lines
 from haltere.foundation.verdict import SOURCES, VERDICTS
-from haltere.identification.parameters import Parameter, Parameters, ResultError
+from haltere.identification.parameters import Parameter, Parameters, ResultError, check_parameters
 from haltere.identification.summary import result_lines, result_tables
 
 FORMAT = "haltere-result-1"
@@ -132,7 +133,7 @@ class Identification:
         object.__setattr__(self, "parameters", Parameters(self.parameters))
 
     def __repr__(self) -> str:
-        return "\n".join([*(table.text() for table in result_tables(self)), *result_lines(self)])
+        return text_lines([*result_tables(self), *result_lines(self)])
 
     def _repr_html_(self) -> str:
         return "".join(table.html() for table in result_tables(self)) + html_lines(result_lines(self))
@@ -204,19 +205,19 @@ class Identification:
             if data["format"] != FORMAT:
                 raise ResultError(f"format is {data['format']!r}; {FORMAT!r} is understood here")
             return cls(
-                source=str(data["file"]),
-                duration=float(data["duration"]),
-                method=str(data["method"]),
-                parameters=Parameters(_parameter(entry) for entry in data["parameters"]),
+                source=_text(data["file"], "file"),
+                duration=_number(data["duration"], "duration"),
+                method=_text(data["method"], "method"),
+                parameters=_parameters(data["parameters"]),
                 airframe=_airframe(data["airframe"]),
                 covariance=_covariance(data.get("covariance")),
                 nominal=_airframe(data["nominal"]),
                 fit={k: v for k, v in data["fit"].items() if k != "residuals"},
-                excitation=dict(data["excitation"]),
-                findings=tuple(data["findings"]),
-                undecided=tuple(data["unknown"]),
-                notes=tuple(data["notes"]),
-                next_steps=tuple(data["steps"]),
+                excitation={name: _number(value, "excitation") for name, value in data["excitation"].items()},
+                findings=_entries(data["findings"], "finding", "kind", "evidence", "remedy"),
+                undecided=_entries(data["unknown"], "unknown", "kind", "reason", "remedy"),
+                notes=tuple(_text(note, "note") for note in data["notes"]),
+                next_steps=tuple(_text(step, "step") for step in data["steps"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError, AirframeError) as error:
             raise ResultError(
@@ -239,25 +240,53 @@ def read_result(path: Path) -> Identification:
         raise ResultError(f"{path}: {error}") from None
 
 
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise ResultError(f"{what} is {str(value)[:80]!r}, expected a text; identify the log again")
+    return value
+
+
+def _number(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, float | int) or not math.isfinite(value):
+        raise ResultError(f"{what} is {str(value)[:80]!r}, expected a finite number; identify the log again")
+    return float(value)
+
+
+def _entries(entries: Sequence[Mapping[str, Any]], what: str, *keys: str) -> tuple[Mapping[str, Any], ...]:
+    """Findings and the like, in which what stands under `keys` is text."""
+    for entry in entries:
+        for key in keys:
+            _text(entry.get(key, ""), f"{what}: {key}")
+    return tuple(entries)
+
+
+def _parameters(entries: Sequence[Mapping[str, Any]]) -> Parameters:
+    parameters = Parameters(map(_parameter, entries))
+    check_parameters(parameters)
+    return parameters
+
+
 def _parameter(entry: Mapping[str, Any]) -> Parameter:
+    name = _text(entry["name"], "the name of a parameter")
+    what = f"parameter {name[:80]!r}"
     verdict = entry["verdict"]
     if verdict not in VERDICTS:
         raise ResultError(f"verdict is {verdict!r}; expected one of {', '.join(VERDICTS)}")
     source = entry.get("source", "data")
     if source not in SOURCES:
         raise ResultError(f"source is {source!r}; expected one of {', '.join(SOURCES)}")
-    low, high = (None if side is None else float(side) for side in entry["interval"])
-    value, sigma = (None if entry[key] is None else float(entry[key]) for key in ("value", "sigma"))
+    given = (entry["value"], entry["sigma"], *entry["interval"], entry.get("scale"))
+    value, sigma, low, high, scale = (None if x is None else _number(x, what) for x in given)
     return Parameter(
-        str(entry["name"]),
+        name,
         value,
         sigma,
         (low, high),
-        str(entry["unit"]),
+        _text(entry["unit"], f"{what}: unit"),
         verdict,
-        tuple(entry.get("partners", ())),
-        str(entry.get("fix", "")),
-        None if entry.get("scale") is None else float(entry["scale"]),
+        tuple(_text(partner, f"{what}: partner") for partner in entry.get("partners", ())),
+        _text(entry.get("fix", ""), f"{what}: fix"),
+        scale,
         source,
     )
 
