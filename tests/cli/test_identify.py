@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.unit.identification.made_vehicle import draw, record
+from tests.unit.logs import writers
 
 from haltere.cli.app import main
 from haltere.flight.mcap import write_mcap
@@ -68,6 +70,38 @@ def test_table_and_the_next_free_folder(folder, capsys, tmp_path, monkeypatch):
     assert call(capsys, "identify", folder / "two.mcap", "--json")[0] == 0
     assert (tmp_path / "two-identified" / "result.json").exists()
     assert (tmp_path / "two-identified-2" / "result.json").exists()
+
+
+def test_a_name_in_a_log_is_no_markup_and_no_command_of_the_terminal(folder, capsys, tmp_path):
+    """Rotors are called by the columns of a table: `[/b]` would end a style that was never begun."""
+    rng = np.random.default_rng(11)
+    flight = record(rng, draw(rng), 4.0)
+    names = ("[/b]", "[red]", "m 3", "é<b>")
+    channels = [
+        replace(c, columns=names) if c.name.startswith("rotors.") else c for c in flight.channels.values()
+    ]
+    writers.stream_table([channels], tmp_path / "log.csv", joined=True)
+    code, text, _ = call(capsys, "identify", tmp_path / "log.csv", "--out", tmp_path / "found")
+    assert code == 0
+    assert "rotors of the log have names that were changed" in text
+    assert "'[/b]' is b" in text
+    assert all(line.isprintable() for line in text.split("\n"))
+    rotors = {
+        p.name.split(".")[1]
+        for p in read_result(tmp_path / "found" / "result.json").parameters
+        if "." in p.name
+    }
+    assert {"b", "red", "m_3", "e_b"} <= rotors
+    code, text, _ = call(capsys, "doctor", tmp_path / "log.csv")
+    assert code == 0
+    log = tmp_path / "log.csv"
+    log.write_text(
+        log.read_text(encoding="utf-8").replace("imu.gyro.x", "imu.\x1b[2J.gyro.x"), encoding="utf-8"
+    )
+    code, _, err = call(capsys, "identify", log, "--out", tmp_path / "other")
+    assert code == 1
+    assert err.count("\n") == 1
+    assert "\x1b" not in err
 
 
 @pytest.mark.parametrize(

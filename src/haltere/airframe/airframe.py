@@ -22,7 +22,7 @@ from haltere.airframe.fields import (
     Name,
     NonNegative,
     Positive,
-    Title,
+    Text,
     Vector,
     check_has_mass,
     principal_moments,
@@ -232,8 +232,8 @@ _Entry = TypeVar("_Entry", bound=Named)
 class Airframe(AirframePart):
     """The description of a vehicle in body axes: x forward, y left, z up; the file chooses the origin."""
 
-    name: Title = Field(description="the name of the vehicle", examples=['name = "hummingbird"'])
-    description: str = Field("", description="what it is, in a sentence")
+    name: Name = Field(description="the name of the vehicle", examples=['name = "hummingbird"'])
+    description: Text = Field("", description="what it is, in a sentence")
     body: Body = Field(
         description="the base link",
         examples=["[body] with mass = 0.7 and inertia = [7e-3, 7e-3, 1.2e-2, 0, 0, 0]"],

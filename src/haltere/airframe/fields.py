@@ -23,6 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
 from haltere.airframe.errors import AirframeError, describe, fault, format_value
+from haltere.foundation.text import NAME_RULE, is_name, safe_name
 
 _UNIT_TOLERANCE = 1e-6
 _ROUNDING = 1e-14
@@ -168,16 +169,14 @@ def say_list(low: float, high: float) -> str:
 def _name(value: Any) -> str:
     if not isinstance(value, str):
         raise fault(f"got {format_value(value)}; give a name in quotation marks")
-    if not re.fullmatch(r"[\w-]+", value):
-        raise fault(
-            f"got {format_value(value)}; give letters, digits, _ and - only, as in paths like rotors.front.axis"
-        )
+    if not is_name(value):
+        raise fault(f"got {format_value(value)}; give {NAME_RULE}, such as {safe_name(value)[:24]!r}")
     return value
 
 
-def _title(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise fault(f"got {format_value(value)}; give a name of one line in quotation marks")
+def _text(value: Any) -> Any:
+    if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+        raise fault(f"got {format_value(value)}, which holds half a character; give text in UTF-8")
     return value
 
 
@@ -192,7 +191,7 @@ Rotation = Annotated[tuple[float, float, float, float], BeforeValidator(_rotatio
 Interval = Annotated[tuple[float, float], BeforeValidator(_interval)]
 Speeds = Annotated[tuple[float, float], BeforeValidator(_speeds)]
 Name = Annotated[str, BeforeValidator(_name)]
-Title = Annotated[str, BeforeValidator(_title)]
+Text = Annotated[str, BeforeValidator(_text)]
 
 
 _TOLERANCE = 1e-9

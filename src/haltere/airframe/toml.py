@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError, describe
 from haltere.foundation.files import check_free, write_text
+from haltere.foundation.text import toml_document
 
 
 def load(path: str | PathLike[str]) -> Airframe:
@@ -69,7 +70,7 @@ def dumps(airframe: Airframe) -> str:
     for key in _SENSORS:
         if len(data.get(key, ())) == 1:
             data[key] = data[key][0]
-    text = tomli_w.dumps(_as_lists(data))
+    text = toml_document(tomli_w.dumps(_as_lists(data)))
     return _ROWS.sub(_on_one_line, _NUMBERS.sub(_on_one_line, text))
 
 

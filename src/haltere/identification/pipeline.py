@@ -6,6 +6,7 @@ speeds (effectiveness); commands alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from haltere.doctor.telemetry import TELEMETRY_KINDS
 from haltere.flight import Flight
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.jsonable import to_jsonable
+from haltere.foundation.text import renamed_note, safe_names
 from haltere.foundation.verdict import arm_length
 from haltere.identification.known import Known, check_known, check_rotors
 from haltere.identification.methods.base import Method, MethodInput, MethodResult
@@ -82,6 +84,7 @@ def _identify(
 ) -> Identification:
     source = flight.source or "flight"
     progress(f"checking {source}")
+    flight, renamed = _with_rotor_names(flight)
     diagnosis = diagnose(flight, airframe, apply=(*apply, *TELEMETRY_KINDS))
     faulty = [finding for finding in diagnosis.findings if finding.rotors]
     _refuse_without_rotors(diagnosis.mended, faulty)
@@ -90,7 +93,7 @@ def _identify(
     check_rotors(known, window.rotor_names)
     data = MethodInput(diagnosis.mended, window, airframe, known, diagnosis, apply)
     method, result = _run(choose_methods(name, data), data, progress)
-    notes = [n for n in flight.notes if n.startswith("settings:")] + result.notes
+    notes = [n for n in flight.notes if n.startswith("settings:")] + renamed + result.notes
     if faulty and window.rotor_speeds is None:
         notes.append(f"{data.speeds_missing}; all numbers come from the commands")
     return Identification(
@@ -118,6 +121,18 @@ def _refuse_without_rotors(flight: Flight, faulty: list[Finding]) -> None:
         raise IdentifyError(
             f"{'; '.join(finding.evidence for finding in faulty)}; {faulty[0].remedy}, or log the motor commands, too"
         )
+
+
+def _with_rotor_names(flight: Flight) -> tuple[Flight, list[str]]:
+    """The flight with names of rotors that parameters and airframe files can hold, and a note if they were changed."""
+    channels = [
+        c for name in ("rotors.speed", "rotors.command") if (c := flight.channels.get(name)) is not None
+    ]
+    names = safe_names((column for channel in channels for column in channel.columns), otherwise="rotor")
+    note = renamed_note(names, "rotors of the log")
+    for channel in channels if note else ():
+        flight = flight.with_channel(replace(channel, columns=tuple(names[c] for c in channel.columns)))
+    return flight, note
 
 
 def _run(methods: list[Method], data: MethodInput, progress: Progress) -> tuple[Method, MethodResult]:

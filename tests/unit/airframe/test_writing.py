@@ -29,8 +29,8 @@ WING = Wing(
     ),
 )
 AIRFRAME = Airframe(
-    name='the "best" \\ one',
-    description="ä, tab\t and\nline",
+    name="the-best_1",
+    description='the "best" \\ one: ä, tab\t and\nline \x9b \u2028 \u202e',
     body=BODY,
     links=(Link(name="wing", joint=Joint(fixed=True), mass=0.1, wing=WING),),
     pose=(PoseSensor(name="camera", position=(0, 0, 0.1)),),

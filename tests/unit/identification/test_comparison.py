@@ -24,7 +24,7 @@ def test_airframes_names_and_files_are_compared(heavier, tmp_path):
     assert "&lt;heavier&gt;" in comparison._repr_html_()
     assert comparison.to_dict()["different"] == len(comparison.different)
     assert list(comparison.to_dict()) == ["a", "b", "rows", "different"]
-    save(heavier, tmp_path / "heavier.toml")
+    save(heavier.model_copy(update={"name": "heavier"}), tmp_path / "heavier.toml")
     assert not compare(heavier, tmp_path / "heavier.toml").different
     assert compare(heavier, heavier).table(everything=True).rows
 

@@ -14,6 +14,7 @@ import numpy as np
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
 from haltere.airframe.foreign.options import ImportOptions
+from haltere.foundation.text import safe_name
 
 MOST = 12
 """Rotors that PX4 knows."""
@@ -84,7 +85,7 @@ def read_px4(path: Path, text: str, options: ImportOptions, notes: list[str]) ->
             rotors[-1]["curve"] = {"kind": "quadratic", "value": min(max(share, 0.0), 1.0)}
     imu = tuple(float(x) + 0.0 for x in FLIP * [table.get(f"EKF2_IMU_POS_{x}", 0.0) for x in "XYZ"])
     data = {
-        "name": path.name.split(".")[0],
+        "name": safe_name(path.name.split(".")[0]),
         "body": {"mass": options.mass, "inertia": (*options.inertia, 0.0, 0.0, 0.0)},
         "rotors": rotors,
         "imu": {"position": imu},

@@ -5,7 +5,8 @@ body frame at angle zero, mass m, centre of mass c and inertia J in its own axes
 
     com = R_i c,   inertia = R_i J R_i^T,   joint axis = R_i a,   origin = p_i - p_parent                 (1)
 
-Parts on fixed joints are merged into what carries them, by the parallel-axis theorem.
+Parts on fixed joints are merged into what carries them, by the parallel-axis theorem. Names that an airframe file
+cannot hold are changed, and a note says so.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from haltere.airframe.errors import AirframeError
 from haltere.airframe.foreign.options import ImportOptions
 from haltere.airframe.rigid import combine_bodies
 from haltere.foundation.numbers import Floats
+from haltere.foundation.text import renamed_note, safe_names
 
 BODY = "body"
 
@@ -83,8 +85,12 @@ def airframe_of(
     groups: dict[str, list[Piece]] = {}
     for piece in pieces:
         groups.setdefault(keeper(piece).name, []).append(piece)
-    called = {root.name: BODY}
-    data: dict[str, Any] = {"name": name, "body": _mass(groups[root.name], root.position)}
+    title = safe_names([name])
+    parts = safe_names([*(p.name for p in moving), *propellers], (BODY,))
+    mounted = safe_names(sensors)
+    notes += renamed_note({**title, **parts, **mounted}, "parts of the file")
+    called = {**parts, root.name: BODY}
+    data: dict[str, Any] = {"name": title[name], "body": _mass(groups[root.name], root.position)}
     data["links"] = []
     for piece in moving:
         parent = keeper(by_name[piece.parent or root.name])
@@ -95,14 +101,13 @@ def airframe_of(
         }
         if piece.limits is not None:
             joint["limits"] = piece.limits
-        called[piece.name] = piece.name
-        parts = _mass(groups[piece.name], piece.position)
-        data["links"].append({"name": piece.name, "parent": called[parent.name], "joint": joint, **parts})
+        link = {"name": called[piece.name], "parent": called[parent.name], "joint": joint}
+        data["links"].append({**link, **_mass(groups[piece.name], piece.position)})
     data["rotors"] = [
         _rotor(by_name.get(n), n, p, by_name, keeper, called, groups, options, notes)
         for n, p in propellers.items()
     ]
-    data["imu"] = [{"name": n, "position": _floats(at - root.position)} for n, at in sensors.items()]
+    data["imu"] = [{"name": mounted[n], "position": _floats(at - root.position)} for n, at in sensors.items()]
     try:
         return Airframe.model_validate(data)
     except ValueError as error:
@@ -149,7 +154,7 @@ def _rotor(
         raise AirframeError(f"rotor {name!r}: the file says nothing of its {wanted[2:]}; give {wanted}")
     assert position is not None
     data: dict[str, Any] = {
-        "name": name,
+        "name": called[name],
         "link": called[carrier.name],
         "position": _floats(position - carrier.position),
         "axis": _floats(axis),

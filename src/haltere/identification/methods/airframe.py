@@ -12,6 +12,7 @@ rotor sits has no effect and is taken as level with it.
 """
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from haltere.airframe import Airframe, AirframeError, Body, Curve, Imu, Rotor
 from haltere.airframe.fields import Six, tensor
 from haltere.foundation.numbers import Floats
+from haltere.foundation.text import safe_name
 from haltere.identification.methods.base import MethodInput, MethodResult
 from haltere.identification.parameters import Parameter
 
@@ -109,7 +111,9 @@ def airframe_from_parameters(
 def with_airframe(result: MethodResult, data: MethodInput) -> MethodResult:
     """The result with the airframe that its parameters make: the nominal one changed, or a new one."""
     if data.airframe is None:
-        result.airframe = airframe_from_parameters(data.source, result.parameters, result.curves)
+        result.airframe = airframe_from_parameters(
+            safe_name(Path(data.source).stem), result.parameters, result.curves
+        )
     else:
         result.airframe = with_identified_numbers(
             data.airframe, result.parameters, result.curves, result.notes
