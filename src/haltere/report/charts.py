@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
+from haltere.foundation.text import figure_label
 from haltere.report import theme
 
 _DIVERGING = [(0.0, "#d9822b"), (0.25, "#efc391"), (0.5, "#f7f8f9"), (0.75, "#9cbbe0"), (1.0, "#2f6db5")]
@@ -29,12 +30,17 @@ def time_chart(
         }
         figure.add_trace(
             go.Scatter(
-                x=_single(times), y=_single(values), name=name, mode="lines", line=line, showlegend=True
+                x=_single(times),
+                y=_single(values),
+                name=figure_label(name),
+                mode="lines",
+                line=line,
+                showlegend=True,
             )
         )
     theme.apply(figure, height)
     figure.update_xaxes(title_text="time, s", hoverformat=".2f")
-    figure.update_yaxes(title_text=unit, hoverformat=".3~g")
+    figure.update_yaxes(title_text=figure_label(unit), hoverformat=".3~g")
     return figure
 
 

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from haltere.foundation.numbers import Floats
+from haltere.foundation.text import figure_label
 from haltere.identification.result import Prediction
 from haltere.report import theme
 
@@ -44,7 +45,7 @@ def prediction_chart(prediction: Prediction, height: int = 250) -> go.Figure:
         traces,
         height,
         xaxis={"title": {"text": "time, s"}, "hoverformat": ".2f"},
-        yaxis={"title": {"text": prediction.unit}, "hoverformat": ".3~g"},
+        yaxis={"title": {"text": figure_label(prediction.unit)}, "hoverformat": ".3~g"},
     )
 
 
@@ -84,7 +85,7 @@ def whiteness_chart(predictions: Sequence[Prediction], height: int = 270) -> go.
             go.Scatter(
                 x=lags.astype(np.float32),
                 y=rho.astype(np.float32),
-                name=prediction.name,
+                name=figure_label(prediction.name),
                 mode="lines",
                 line=line,
                 showlegend=True,
@@ -107,18 +108,18 @@ def bars(values: Mapping[str, float], unit: str, sigmas: Mapping[str, float] | N
         errors = {"type": "data", "array": [1.96 * sigmas.get(n, 0.0) for n in names], "color": theme.MUTED}
     drawn = go.Bar(
         x=[float(values[n]) for n in names],
-        y=names,
+        y=[figure_label(name) for name in names],
         orientation="h",
         marker={"color": PREDICTED},
         error_x=errors,
-        hovertemplate="%{y}: %{x:.3~g} " + unit + "<extra></extra>",
+        hovertemplate="%{y}: %{x:.3~g} " + figure_label(unit) + "<extra></extra>",
     )
     return theme.figure(
         [drawn],
         86 + 30 * len(names),
         hovermode="closest",
         bargap=0.35,
-        xaxis={"title": {"text": unit}},
+        xaxis={"title": {"text": figure_label(unit)}},
         yaxis={"autorange": "reversed", "showgrid": False, "ticklabelstandoff": 6},
     )
 
@@ -166,7 +167,7 @@ def interval_chart(
     """Dots with 95 % intervals about zero, one for each name, from top to bottom."""
     drawn = go.Scatter(
         x=[float(c) for c in centres],
-        y=list(names),
+        y=[figure_label(name) for name in names],
         mode="markers",
         marker={"size": 8, "color": list(colours)},
         error_x={"type": "data", "array": [float(h) for h in halves], "color": "#9aa5ae", "thickness": 1.4},
@@ -176,6 +177,6 @@ def interval_chart(
         [drawn],
         70 + 16 * len(names),
         hovermode="closest",
-        xaxis={"title": {"text": title}, "zeroline": True},
+        xaxis={"title": {"text": figure_label(title)}, "zeroline": True},
         yaxis={"autorange": "reversed", "showgrid": True, "ticklabelstandoff": 6, "tickfont": {"size": 10}},
     )

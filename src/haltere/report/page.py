@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -13,6 +14,7 @@ from plotly.offline import get_plotlyjs
 from haltere import __version__
 from haltere.foundation import HaltereError
 from haltere.foundation.files import write_text
+from haltere.foundation.text import one_line, script_json
 
 GENERATOR = "haltere"
 _MARK = f'<meta name="generator" content="{GENERATOR}'
@@ -43,7 +45,7 @@ class Picture:
     @property
     def json(self) -> Markup:
         """Data and layout, safe inside a script element."""
-        return Markup(str(self.figure.to_json()).replace("</", "<\\/"))
+        return Markup(script_json(str(self.figure.to_json())))
 
     @property
     def height(self) -> int:
@@ -129,5 +131,15 @@ def check_replaceable(path: Path) -> None:
 def _templates() -> Environment:
     loader = PackageLoader("haltere.report", "templates")
     return Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=loader,
+        autoescape=True,
+        finalize=_on_one_line,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
+
+
+def _on_one_line(value: Any) -> Any:
+    """Texts on one line, before they are escaped; what is markup already stays."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else one_line(value)

@@ -18,6 +18,7 @@ from haltere.estimation.payload.state import PayloadEstimate
 from haltere.flight.resampling import runs_of_true
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.numbers import Numbers
+from haltere.foundation.text import figure_label
 from haltere.identification.payload.reading import PayloadReading
 from haltere.report import charts, theme
 from haltere.report.page import Fact, Page, Picture, Section, Table
@@ -146,7 +147,7 @@ def arm_chart(content: PayloadPage, height: int = 320) -> go.Figure:
             mode="lines+markers",
             line={"color": theme.MUTED, "width": 5},
             marker={"size": [12] * (len(line) - 1) + [7], "color": theme.INK},
-            hovertext=[*arm.model.topology.joint_names, "gripper"],
+            hovertext=[figure_label(name) for name in (*arm.model.topology.joint_names, "gripper")],
         )
     )
     if estimate.observable:

@@ -6,6 +6,7 @@ With angular acceleration p about x and q about y, a rotor pulls at (-q, p), in 
 import numpy as np
 import plotly.graph_objects as go
 
+from haltere.foundation.text import figure_label
 from haltere.identification.result import Identification
 from haltere.report import theme
 from haltere.report.page import Picture
@@ -21,7 +22,7 @@ def from_above(result: Identification) -> Picture | None:
     share = table / np.where(scale > 0.0, scale, 1.0)
     figure = go.Figure()
     reach = 1.45
-    for (name, _), (q, p, r, fz) in zip(rotors.items(), share, strict=True):
+    for name, (q, p, r, fz) in zip(map(figure_label, rotors), share, strict=True):
         colour = theme.SPIN["ccw" if r < 0.0 else "cw"]  # a ccw rotor turns the body clockwise
         figure.add_trace(
             go.Scatter(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from haltere.airframe import Airframe
 from haltere.foundation.numbers import Floats
+from haltere.foundation.text import figure_label
 from haltere.report import theme
 from haltere.report.drawing.shapes import Mesh
 from haltere.report.drawing.vehicle import Drawing, DrawingPart, Label, draw
@@ -119,7 +120,7 @@ def _solid(parts: Sequence[DrawingPart], kind: str, name: str, opacity: float) -
         flatshading=False,
         lighting=_LIGHT,
         lightposition=_LIGHT_FROM,
-        name=name,
+        name=figure_label(name),
         meta=kind,
         hoverinfo="name" if kind in {"rotor", "wing", "hull", "sensor", "com", "doubt", "ghost"} else "skip",
     )
@@ -181,7 +182,7 @@ def _labels(labels: Sequence[Label]) -> go.Scatter3d:
         y=y,
         z=z,
         mode="text",
-        text=[label.text for label in labels],
+        text=[figure_label(label.text) for label in labels],
         textfont={"family": theme.FONT, "size": 12, "color": [label.colour for label in labels]},
         name="labels",
         meta="labels",
