@@ -7,6 +7,13 @@ With quaternion q of a body in the world and q* its conjugate,
     (3)  the angular velocity in body axes:  w = 2 vec(q* dq/dt)
     (4)  the acceleration of a point at r from the centre of mass, less that of the centre, in body axes:
          X r,  X = [w']x + [w]x [w]x
+
+Flight controllers log in world NED and body FRD; ours are ENU and FLU. With D = diag(1, -1, -1) and T the exchange of
+north and east with z reversed (both are their own inverse):
+
+    (5)  v_FLU = D v_FRD
+    (6)  p_ENU = T p_NED
+    (7)  R_(ENU <- FLU) = T R_(NED <- FRD) D
 """
 
 import numpy as np
@@ -14,6 +21,10 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from haltere.foundation.numbers import Floats
+
+HALF = np.sqrt(0.5)
+Q_WORLD = np.array([0.0, HALF, HALF, 0.0])
+"""T as a quaternion wxyz: a rotation by pi about the bisector of x and y."""
 
 
 def multiply(p: Floats, q: Floats) -> Floats:
@@ -120,3 +131,18 @@ def lever_matrices(rates: Floats, angular_acceleration: Floats) -> Floats:
     """Return X of eq. (4), (N, 3, 3), from w (N, 3) in rad/s and w' (N, 3) in rad/s2."""
     W = cross_matrices(rates)
     return np.asarray(cross_matrices(angular_acceleration) + W @ W)
+
+
+def flu_from_frd(vectors: Floats, out: Floats | None = None) -> Floats:
+    """Return vectors (T, 3) in body axes, eq. (5); in `out`, if that is given, which may be the same array."""
+    return np.asarray(np.multiply(vectors, np.array([1.0, -1.0, -1.0]), out=out))
+
+
+def enu_from_ned(vectors: Floats) -> Floats:
+    """Return vectors (T, 3) in world axes, eq. (6)."""
+    return np.asarray(vectors[:, [1, 0, 2]] * np.array([1.0, 1.0, -1.0]))
+
+
+def enu_flu_from_ned_frd(wxyz: Floats) -> Floats:
+    """Return attitudes (T, 4), quaternions wxyz, eq. (7)."""
+    return multiply(multiply(Q_WORLD, wxyz), np.array([0.0, 1.0, 0.0, 0.0]))

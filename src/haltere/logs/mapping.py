@@ -36,11 +36,18 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from haltere.flight import Channel
 from haltere.flight.resampling import resample
-from haltere.flight.rotations import conjugate, normalize, rotate, wxyz_from_euler
+from haltere.flight.rotations import (
+    conjugate,
+    enu_flu_from_ned_frd,
+    enu_from_ned,
+    flu_from_frd,
+    normalize,
+    rotate,
+    wxyz_from_euler,
+)
 from haltere.foundation.constants import DEGREE, RPM, STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats, Times
 from haltere.logs.builder import GAUSS, Builder, LogError
-from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd
 
 #: For each name the SI unit and the factor to it.
 UNITS: dict[str, tuple[str, float]] = {

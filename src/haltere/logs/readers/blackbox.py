@@ -20,11 +20,10 @@ import numpy as np
 from orangebox import Parser
 
 from haltere.flight import Flight
-from haltere.flight.rotations import normalize, wxyz_from_euler
+from haltere.flight.rotations import enu_flu_from_ned_frd, enu_from_ned, normalize, wxyz_from_euler
 from haltere.foundation.constants import DEGREE, RPM, STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats, Times
 from haltere.logs.builder import Builder, LogError, reading, rotor_names, unwrapped
-from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned
 
 _QUATERNION = 8127.0
 _COUNTS = 32768.0 / 2000.0  # a deg/s of a sensor that is not scaled

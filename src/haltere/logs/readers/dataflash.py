@@ -17,11 +17,16 @@ from numpy.typing import NDArray
 from pymavlink.DFReader import FORMAT_TO_STRUCT
 
 from haltere.flight import Flight
-from haltere.flight.rotations import normalize, wxyz_from_euler
+from haltere.flight.rotations import (
+    enu_flu_from_ned_frd,
+    enu_from_ned,
+    flu_from_frd,
+    normalize,
+    wxyz_from_euler,
+)
 from haltere.foundation.constants import DEGREE, RPM
 from haltere.foundation.numbers import Bools, Floats, Times
 from haltere.logs.builder import GAUSS, Builder, LogError, local, reading, rotor_names
-from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd
 
 _HEAD, _FMT = b"\xa3\x95", 0x80
 _WANTED = {"IMU", "ACC", "GYR", "RCOU", "ESC", "ATT", "XKQ", "NKQ", "XKF1", "NKF1", "BAT", "BARO", "MAG", "GPS",

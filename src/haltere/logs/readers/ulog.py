@@ -15,11 +15,10 @@ import numpy as np
 from pyulog import ULog
 
 from haltere.flight import Flight
-from haltere.flight.rotations import normalize
+from haltere.flight.rotations import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd, normalize
 from haltere.foundation.constants import DEGREE, RPM
 from haltere.foundation.numbers import Floats, Times
 from haltere.logs.builder import GAUSS, Builder, LogError, local, reading, rotor_names
-from haltere.logs.frames import enu_flu_from_ned_frd, enu_from_ned, flu_from_frd
 
 TOPICS = [
     "sensor_combined", "vehicle_imu", "vehicle_angular_velocity", "vehicle_acceleration", "actuator_motors",
