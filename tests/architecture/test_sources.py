@@ -88,6 +88,27 @@ def test_randomness_is_passed_in(trees):
     assert faults(unseeded, trees) == {}
 
 
+PRINTING = {"print", "typer.echo", "typer.secho", "sys.stdout.write", "sys.stderr.write"}
+ESCAPING = {"escape", "html.escape", "quoteattr", "rich.markup.escape", "saxutils.escape"}
+
+
+def calls_of(names):
+    """A check for calls of functions by these names."""
+
+    def found(tree):
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        return [call.lineno for call in calls if ast.unparse(call.func) in names]
+
+    return found
+
+
+def test_commands_print_in_one_place_and_text_is_escaped_in_one(trees):
+    """The bench's own processes write one line of JSON to the process that started them."""
+    printing = set(faults(calls_of(PRINTING), of_source(trees)))
+    assert {name for name in printing if "/bench/" not in name} == {"src/haltere/cli/output.py"}
+    assert set(faults(calls_of(ESCAPING), of_source(trees))) == {"src/haltere/foundation/text.py"}
+
+
 def own_examples(tree):
     """Lines where a test sets its own number or choice of examples, over the profile that the run has chosen."""
     imported = {
