@@ -45,6 +45,7 @@ class Size:
 SIZES = {
     "full": Size(25, 24, "table"),
     "small": Size(5, 2, "development"),
+    "look": Size(3, 0, "development"),
     "test": Size(1, 0, "test", levels=("ideal",), vehicles=("quadrotor-x",), duration=10.0),
 }
 

@@ -25,7 +25,7 @@ def page(result: Score, command: str, not_scored: dict[str, str]) -> str:
         f"`{command}`: the coverage rule of `tests/world/scoring.py` {verdict}.",
         markdown(result.vehicles, "vehicle"),
         "By group of parameters:",
-        markdown(result.groups, "group"),
+        markdown([row for row in result.groups if row.claimed], "group"),
     ]
     if result.effects:
         parts += ["One effect at a time, everything else as in the ideal level:"]
