@@ -36,10 +36,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     keys = {name: estimator_hash(estimators.ESTIMATORS[name].modules) for name in names}
     store = Store(default_root(), keys, world_hash())
     size = plan.SIZES[options.size]
-    batches = list(plan.batches(size, estimators.EFFECTS, options.seeds))
-    if not options.stored:
-        run(batches, names, store, Door(estimators.fly, estimators.attempt), options.workers)
-    result = score(collect(batches, names, store))
+    attempts = []
+    for scenario in plan.SCENARIOS:
+        own = [name for name in names if estimators.ESTIMATORS[name].scenario == scenario]
+        effects = estimators.EFFECTS if scenario == "flight" else ()
+        batches = list(plan.batches(size, effects, options.seeds, scenario))
+        if own and not options.stored:
+            run(batches, own, store, Door(estimators.fly, estimators.attempt), options.workers)
+        attempts += collect(batches, own, store)
+    result = score(attempts)
     seeds = options.seeds or size.seeds
     command = f"make world SIZE={options.size}" + (f" SEEDS={seeds}" if seeds != size.seeds else "")
     text = results.page(result, command, estimators.NOT_SCORED)

@@ -14,8 +14,9 @@ import jax
 import numpy as np
 from tests.world import flights as world
 from tests.world.attempts import Attempt, Claim
-from tests.world.drawings import DRAWINGS
+from tests.world.drawings import DRAWINGS, Drawing
 from tests.world.frames import Truth, group_of, in_frame
+from tests.world.hand import Unarmed, UnarmedMixer, draw_throws
 from tests.world.levels import EFFECTS as GROUPS_OF_EFFECTS
 from tests.world.levels import IDEAL, LEVELS, NASTY, REALISTIC, Level
 from tests.world.plan import Batch
@@ -27,15 +28,18 @@ from haltere.dynamics.motors import Motors
 from haltere.flight import Channel, nanoseconds
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.verdict import NORMAL, arm_length, judge, limits
+from haltere.identification.tumble.imu_position import locate_imu
+from haltere.identification.tumble.tumble import find_tumbles
 
 PROFILE = "full"
+HAND_HEIGHT = 1.3
+"""m above the ground, of the hand that throws."""
 SCALE_SIGMA = 0.005
 """Relative deviation of the scale."""
 EFFECTS = tuple(GROUPS_OF_EFFECTS)
 NOT_SCORED = {
-    "payload on the arm": "the world has no arm yet",
-    "throw": "the world has no hand yet",
-    "tumble": "the world has no hand yet",
+    "payload on the arm": "its readings are not yet taken from the world",
+    "throw to hover": "its pilot does not yet fly in the world",
 }
 
 
@@ -59,18 +63,41 @@ class Estimator:
         frame: that its numbers refer to, see `tests.world.frames`.
         channels: first words of the channels that it gets.
         run: a flight and its nominal airframe to what it states.
+        scenario: that it is for, one of `tests.world.plan.SCENARIOS`.
     """
 
     modules: tuple[str, ...]
     frame: str
     channels: tuple[str, ...]
     run: Callable[[ht.Flight, Airframe], Iterable[Stated]]
+    scenario: str = "flight"
 
 
 def fly(batch: Batch) -> list[world.Flight]:
     """The flights of a batch."""
     level = level_of(batch.level, batch.effect)
-    return world.fly(DRAWINGS[batch.vehicle], level, PROFILE, batch.seeds, batch.duration)
+    drawing = DRAWINGS[batch.vehicle]
+    if batch.scenario == "throws":
+        return _fly_throws(drawing, level, batch.seeds)
+    return world.fly(drawing, level, PROFILE, batch.seeds, batch.duration)
+
+
+def _fly_throws(drawing: Drawing, level: Level, seeds: Sequence[int]) -> list[world.Flight]:
+    """Two throws each with the motors at rest, recorded for a whole number of tenths of a second."""
+    plans = [draw_throws(seed) for seed in seeds]
+    longest = max(float(plan.starts[-2]) for plan in plans)
+    return world.fly(
+        drawing,
+        level,
+        "hover",
+        seeds,
+        np.ceil(10.0 * (longest + 1.0)) / 10.0,
+        height=HAND_HEIGHT,
+        throws=plans,
+        settle=0.0,
+        controller=Unarmed,
+        mixer=UnarmedMixer,
+    )
 
 
 def level_of(name: str, effect: str = "") -> Level:
@@ -117,7 +144,7 @@ def to_flight(flight: world.Flight, channels: Sequence[str]) -> ht.Flight:
 def true_numbers(truth: dict[str, Truth], frame: str) -> dict[str, Truth]:
     """The truth in a frame, with the numbers that follow from others: ratios of inertia, authority at full command."""
     found = in_frame({name: _sorted(value) for name, value in truth.items()}, frame)
-    for axis in "yz":
+    for axis in "yz" if "inertia.xx" in found else "":
         found[f"inertia.{axis}{axis}/inertia.xx"] = found[f"inertia.{axis}{axis}"] / found["inertia.xx"]
     for name in [n for n in found if ".effectiveness." in n and not n.endswith("_dot")]:
         head, _, row = name.partition(".effectiveness.")
@@ -146,6 +173,29 @@ def _identify(method: str) -> Callable[[ht.Flight, Airframe], Iterable[Stated]]:
     return run
 
 
+def _locate_imu(flight: ht.Flight, airframe: Airframe) -> list[Stated]:
+    """The position of the IMU from the free falls of a log, in its own axes."""
+    found = locate_imu(find_tumbles(flight))
+    values = {f"imu.position.{axis}": float(x) for axis, x in zip("xyz", found.position, strict=True)}
+    sigmas = np.sqrt(np.diagonal(found.cov))
+    return _judged(values, sigmas, airframe, (True, True, True))
+
+
+def _judged(
+    values: dict[str, float], sigmas: np.ndarray, airframe: Airframe, seen: Sequence[bool]
+) -> list[Stated]:
+    """Positions with the verdicts that `identify` gives such numbers; what was not seen is unobservable."""
+    arm = arm_length(RigidAirframe.from_airframe(airframe).positions)
+    stated = []
+    for (name, limit), sigma, shown in zip(limits(values, arm).items(), sigmas, seen, strict=True):
+        half = NORMAL * float(sigma)
+        verdict = judge(half, limit) if shown else "unobservable"
+        stated.append(
+            Stated(name, values[name], (values[name] - half, values[name] + half), verdict, limit.scale)
+        )
+    return stated
+
+
 @double_precision()
 def _estimate_cog(flight: ht.Flight, airframe: Airframe) -> list[Stated]:
     """The centre of gravity at the end of the flight, every reading taken as it comes."""
@@ -153,18 +203,10 @@ def _estimate_cog(flight: ht.Flight, airframe: Airframe) -> list[Stated]:
     belief = cog.core.begin(None)
     belief, _ = _run_cog(cog.core, Motors.from_airframe(airframe), belief, _cog_readings(flight))
     estimate = cog.estimate(belief)
-    arm = arm_length(RigidAirframe.from_airframe(airframe).positions)
     values = {f"com.{axis}": float(x) for axis, x in zip("xyz", estimate.com, strict=True)}
-    sigmas = dict(zip(values, np.asarray(estimate.sigma, float).tolist(), strict=True))
     upright = int(np.argmax(np.abs(np.asarray(estimate.axis))))
-    stated = []
-    for k, (name, limit) in enumerate(limits(values, arm).items()):
-        half = NORMAL * sigmas[name]
-        seen = k != upright or bool(estimate.observable)
-        verdict = judge(half, limit) if seen else "unobservable"
-        interval = (values[name] - half, values[name] + half)
-        stated.append(Stated(name, values[name], interval, verdict, limit.scale))
-    return stated
+    seen = [k != upright or bool(estimate.observable) for k in range(3)]
+    return _judged(values, np.asarray(estimate.sigma), airframe, seen)
 
 
 PADDED = 2000
@@ -213,5 +255,12 @@ ESTIMATORS = {
     ),
     "centre-of-gravity filter": Estimator(
         ("haltere.estimation.cog.filter",), "airframe", ("imu.", "rotors."), _estimate_cog
+    ),
+    "tumble": Estimator(
+        ("haltere.identification.tumble.imu_position", "haltere.identification.tumble.tumble"),
+        "imu",
+        ("imu.",),
+        _locate_imu,
+        "throws",
     ),
 }

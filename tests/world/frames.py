@@ -5,6 +5,7 @@
 | `airframe` | from the airframe's origin | body axes |
 | `com` | from the centre of mass | body axes |
 | `principal` | from the centre of mass | principal axes of the inertia |
+| `imu` | from the centre of mass | axes of the IMU; inertia is left out |
 
 Principal axes M are the eigenvectors of the inertia in the order and with the signs that are nearest to the body axes.
 With R = R_BM (columns) and the centre of mass c
@@ -22,7 +23,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 Truth = float | tuple[float, float]
-FRAMES = ("airframe", "com", "principal")
+FRAMES = ("airframe", "com", "principal", "imu")
 GROUPS = {
     "mass": "mass",
     "com": "centre of mass",
@@ -37,6 +38,7 @@ GROUPS = {
     "idle_speed": "motor curve",
     "curve": "motor curve",
     "axis": "rotor axis",
+    "spin_inertia": "rotor inertia",
 }
 
 
@@ -89,6 +91,9 @@ def in_frame(truth: Mapping[str, Truth], frame: str) -> dict[str, Truth]:
         result |= {f"inertia.{axis}{axis}": float(x) for axis, x in zip("xyz", moments, strict=True)}
         for product_ in ("xy", "xz", "yz"):
             result.pop(f"inertia.{product_}", None)
+    elif frame == "imu":
+        R = _mounting(truth, "imu").as_matrix()
+        result = {name: value for name, value in result.items() if not name.startswith("inertia.")}
     heads = {name.removesuffix(".x") for name in truth if name.endswith(".x")}
     for head in heads:
         kind = head.rpartition(".")[2]
@@ -98,8 +103,9 @@ def in_frame(truth: Mapping[str, Truth], frame: str) -> dict[str, Truth]:
         elif kind == "axis":
             vector = R.T @ vector
         elif kind == "rotation":
-            mounted = Rotation.from_quat([*vector, float(truth[f"{head}.w"])])
-            vector = (Rotation.from_matrix(R.T) * mounted).as_rotvec()
+            vector = (
+                Rotation.from_matrix(R.T) * _mounting(truth, head.removesuffix(".rotation"))
+            ).as_rotvec()
         else:
             continue
         result |= {f"{head}.{axis}": float(x) for axis, x in zip("xyz", vector, strict=True)}
@@ -108,6 +114,10 @@ def in_frame(truth: Mapping[str, Truth], frame: str) -> dict[str, Truth]:
 
 def _vector(truth: Mapping[str, Truth], head: str) -> np.ndarray:
     return np.array([truth[f"{head}.{axis}"] for axis in "xyz"], dtype=float)
+
+
+def _mounting(truth: Mapping[str, Truth], sensor: str) -> Rotation:
+    return Rotation.from_quat([*_vector(truth, f"{sensor}.rotation"), truth[f"{sensor}.rotation.w"]])
 
 
 def _inertia(truth: Mapping[str, Truth]) -> np.ndarray:

@@ -17,6 +17,8 @@ SEEDS = {
     "baseline": range(20_000, 30_000),
     "table": range(30_000, 40_000),
 }
+SCENARIOS = ("flight", "throws")
+"""A flight by sticks; or two throws by hand with the motors at rest."""
 BATCH = 25
 """Flights that are flown together, at most: what is lost when a run is stopped."""
 
@@ -52,29 +54,42 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Batch:
-    """Flights of one kind: a vehicle at a level, with one effect alone if `effect` is not empty; `duration` in s."""
+    """Flights of one kind.
+
+    Attributes:
+        level: of the world.
+        vehicle: by its name.
+        effect: the only one that is taken from a harder level, or empty.
+        seeds: one for each flight.
+        duration: s, where the scenario leaves it open.
+        scenario: what happens, one of `SCENARIOS`.
+    """
 
     level: str
     vehicle: str
     effect: str
     seeds: tuple[int, ...]
     duration: float = 24.0
+    scenario: str = "flight"
 
 
-def batches(size: Size, effects: tuple[str, ...] = (), seeds: str = "") -> Iterator[Batch]:
+def batches(
+    size: Size, effects: tuple[str, ...] = (), seeds: str = "", scenario: str = "flight"
+) -> Iterator[Batch]:
     """All flights of a size, vehicle after vehicle so that every part of the table fills at the same pace.
 
     Args:
         size: how much.
         effects: names of the single effects of the world.
         seeds: which of `SEEDS`; those of the size if empty.
+        scenario: what happens in each of them.
     """
     start = SEEDS[seeds or size.seeds].start
     for first in range(0, size.flights, BATCH):
         own = tuple(range(start + first, start + min(first + BATCH, size.flights)))
         for vehicle in size.vehicles:
             for level in size.levels:
-                yield Batch(level, vehicle, "", own, size.duration)
+                yield Batch(level, vehicle, "", own, size.duration, scenario)
     own = tuple(range(start + size.flights, start + size.flights + size.effect_flights))
     for effect in effects if own else ():
-        yield Batch("ideal", size.vehicles[0], effect, own, size.duration)
+        yield Batch("ideal", size.vehicles[0], effect, own, size.duration, scenario)

@@ -38,6 +38,15 @@ def test_claims_stand_beside_the_truth(flown):
     assert lift.value == pytest.approx(lift.truth, rel=0.1)
 
 
+def test_a_throw_tells_where_the_imu_is():
+    batch = Batch("ideal", "quadrotor-x", "", (10_200,), scenario="throws")
+    (flight,) = estimators.fly(batch)
+    found = estimators.attempt("tumble", batch, 10_200, flight)
+    assert found.refusal == ""
+    assert {claim.name for claim in found.claims} == {f"imu.position.{axis}" for axis in "xyz"}
+    assert max(abs(claim.value - claim.truth) for claim in found.claims) < 3e-3
+
+
 def test_a_flight_has_the_streams_that_an_estimator_asks_for():
     flight = estimators.fly(Batch("realistic", "quadrotor-x", "", (10_100,), 2.0))[0]
     record = estimators.to_flight(flight, ("imu.", "rotors.command"))

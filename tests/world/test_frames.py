@@ -61,8 +61,16 @@ def test_the_principal_frame_keeps_distances_and_energy():
     assert "inertia.xy" not in found
 
 
+def test_positions_in_the_axes_of_the_imu():
+    found = in_frame(TRUTH, "imu")
+    arm = vector(TRUTH, "rotors.a.position") - vector(TRUTH, "com")
+    assert MOUNTED.apply(vector(found, "rotors.a.position")) == pytest.approx(arm)
+    assert vector(found, "imu.rotation") == pytest.approx(np.zeros(3), abs=1e-12)
+    assert "inertia.xx" not in found
+
+
 def test_a_frame_has_a_name():
-    with pytest.raises(ValueError, match="expected airframe, com, principal"):
+    with pytest.raises(ValueError, match="expected airframe, com, principal, imu"):
         in_frame(TRUTH, "world")
 
 
