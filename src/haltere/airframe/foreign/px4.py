@@ -14,7 +14,7 @@ import numpy as np
 from haltere.airframe.airframe import Airframe
 from haltere.airframe.errors import AirframeError
 from haltere.airframe.foreign.options import ImportOptions
-from haltere.foundation.text import safe_name
+from haltere.foundation.text import renamed_note, safe_names
 
 MOST = 12
 """Rotors that PX4 knows."""
@@ -83,9 +83,12 @@ def read_px4(path: Path, text: str, options: ImportOptions, notes: list[str]) ->
         share = table.get("THR_MDL_FAC")
         if share is not None:
             rotors[-1]["curve"] = {"kind": "quadratic", "value": min(max(share, 0.0), 1.0)}
+    stem = path.name.split(".")[0]
+    title = safe_names([stem])
+    notes += renamed_note(title, "parts of the file")
     imu = tuple(float(x) + 0.0 for x in FLIP * [table.get(f"EKF2_IMU_POS_{x}", 0.0) for x in "XYZ"])
     data = {
-        "name": safe_name(path.name.split(".")[0]),
+        "name": title[stem],
         "body": {"mass": options.mass, "inertia": (*options.inertia, 0.0, 0.0, 0.0)},
         "rotors": rotors,
         "imu": {"position": imu},
