@@ -29,6 +29,8 @@ from haltere.foundation.numbers import Bools, Floats, Times
 
 RATE = 100.0
 """Of the common clock, Hz."""
+OUTLIER = 8.0
+"""Usual rotation between two samples of an attitude beyond which one may be an outlier."""
 CUTOFF = 12.0
 """Of the low-pass, Hz, where the sampling of a channel allows it."""
 
@@ -78,7 +80,7 @@ def smoothed_motion(flight: Flight, delay: float = 0.0) -> SmoothedMotion | None
     wxyz = None
     position = None
     if attitude is not None:
-        wxyz = unwrap(resample(clean(attitude), clock, max_gap=0.25).values)
+        wxyz = unwrap(resample(without_outliers(clean(attitude)), clock, max_gap=0.25).values)
         place = f"{attitude.name.rsplit('.', 1)[0]}.position"
         if place in flight and len(flight[place]) > 20:
             position = resample(flight[place], clock, max_gap=0.25).values
@@ -91,6 +93,28 @@ def clean(channel: Channel) -> Channel:
     """Return the samples of a channel that are finite."""
     good = channel.finite
     return channel if np.all(good) else replace(channel, time=channel.time[good], values=channel.values[good])
+
+
+def without_outliers(attitude: Channel) -> Channel:
+    """Return quaternions (T, 4) without one or two far from those before and after them, which are near each other."""
+    values = attitude.values / np.maximum(np.linalg.norm(attitude.values, axis=1, keepdims=True), 1e-12)
+    if len(values) < 8:
+        return attitude
+    apart = {step: _angles(values, step) for step in (1, 2, 3)}
+    limit = max(OUTLIER * float(np.median(apart[1])), 0.05)
+    keep = np.ones(len(values), bool)
+    for width in (1, 2):
+        count = len(values) - width - 1
+        jumps = np.minimum(apart[1][:count], apart[1][width : width + count])
+        for k in np.flatnonzero((jumps > limit) & (apart[width + 1] < 0.5 * jumps)).tolist():
+            keep[k + 1 : k + 1 + width] = False
+    return replace(attitude, time=attitude.time[keep], values=attitude.values[keep])
+
+
+def _angles(wxyz: Floats, step: int) -> Floats:
+    """(T - step,) angles between quaternions (T, 4) so many samples apart, rad."""
+    dots = np.abs(np.sum(wxyz[step:] * wxyz[:-step], axis=1))
+    return np.asarray(2.0 * np.arccos(np.clip(dots, 0.0, 1.0)))
 
 
 def smooth(channel: Channel, clock: Times, cutoff: float = CUTOFF) -> Floats:

@@ -23,11 +23,13 @@ from haltere.airframe.rigid import RigidAirframe
 from haltere.doctor.telemetry_record import TelemetryRecord
 from haltere.foundation.numbers import Floats
 
-NEAR, NEAR_UNCOMMANDED = 0.14, 0.2
-"""Octaves by which the ratio of speeds per command, or of usual speeds, may differ from one octave: motors and
-propellers spread, and rotors carry different loads."""
-SPREAD, SPREAD_UNCOMMANDED = 0.6, 0.3
-"""Octaves over which the ratios of the siblings may spread."""
+NEAR, SPREAD = 0.14, 0.6
+"""Octaves by which the ratio of speeds per command may differ from one octave, and over which the ratios of the
+siblings may spread: motors and propellers do."""
+NEAR_ALONE, SPREAD_ALONE = 0.2, 0.3
+"""The same for usual speeds: of four rotors that carry different loads, three do not agree so well."""
+NEAR_OPEN, SPREAD_OPEN = 0.45, 0.8
+"""The same where it remains open without an airframe, and the balance decides with one."""
 OVERLAP = 0.5
 """Fraction of a rotor's commands that must be near those of the others for commands to be compared."""
 ALIKE = 1.5
@@ -48,6 +50,7 @@ class WrongFactor:
         ratio: Of its speed to that of its siblings, as measured.
         by_command: Whether speeds per command were compared.
         certain: Whether nothing else explains it: the rotors are drawn alike, and it balances the vehicle.
+        is_open: Whether a centre of gravity far off explains it as well.
     """
 
     rotor: int
@@ -55,6 +58,7 @@ class WrongFactor:
     ratio: float
     by_command: bool
     certain: bool
+    is_open: bool = False
 
 
 def wrong_factors(
@@ -73,14 +77,15 @@ def wrong_factors(
         if not by_command:
             levels = levels + 0.5 * np.log2(strengths)
         octaves = float(levels[i] - np.median(levels[siblings]))
-        near, spread = (NEAR, SPREAD) if by_command else (NEAR_UNCOMMANDED, SPREAD_UNCOMMANDED)
-        if not abs(abs(octaves) - 1.0) < near or float(np.ptp(levels[siblings])) > spread:
+        off, spread = abs(abs(octaves) - 1.0), float(np.ptp(levels[siblings]))
+        if not (off < NEAR and spread < SPREAD if by_command else off < NEAR_OPEN and spread < SPREAD_OPEN):
             continue
         factor = 0.5 if octaves < 0.0 else 2.0
         likelihood = 0.0 if drawn is None else _balance(record, drawn, i, factor)
         if likelihood > -DECISIVE:
             is_certain = is_alike and likelihood > DECISIVE
-            found.append(WrongFactor(i, factor, 2.0**octaves, by_command, is_certain))
+            is_near = by_command or likelihood > DECISIVE or (off < NEAR_ALONE and spread < SPREAD_ALONE)
+            found.append(WrongFactor(i, factor, 2.0**octaves, by_command, is_certain, not is_near))
     return found
 
 

@@ -37,8 +37,8 @@ CLEAR = 0.85
 """Share of yaw that other spin directions must explain to be a finding."""
 GAIN = 0.7
 """Least advantage in L, eq. (1), of another order: a residual halved in one row."""
-SCALE = 1.10
-"""Ratio of speeds beyond which the scale is a finding: coefficients are known to some 20 %, speeds then to 10 %."""
+SCALE = 1.12
+"""Ratio of speeds beyond which the scale is a finding: coefficients are known to some 25 %, speeds then to 12 %."""
 
 
 def check_rotors(

@@ -34,9 +34,11 @@ if TYPE_CHECKING:
 DEAD, STUTTER, FROZEN, HALF, DOUBLE = (
     f"rotor-{last}" for last in ("dead", "stutter", "frozen", "half", "double")
 )
+FACTOR = "rotor-factor"
+"""What stays open: whether a rotor is read at half or double."""
 COUNT = "motor-count"
 """Of a rotor that never runs: which of the two is wrong, telemetry or the number of columns, the user knows."""
-TELEMETRY_KINDS = (DEAD, STUTTER, FROZEN, HALF, DOUBLE)
+TELEMETRY_KINDS = (COUNT, DEAD, STUTTER, FROZEN, HALF, DOUBLE)
 """Kinds of findings on one rotor's telemetry; those that are not certain count as well when a log is identified."""
 FAULTY = "rotors.faulty"
 """Measure: how many rotors have one."""
@@ -51,7 +53,7 @@ JUMPS = (8, 0.005)
 FROZEN_SECONDS = 0.3
 STRAYING = (0.3, 0.02)
 """Least time away from what the command asks for, s, and least fraction of the flight."""
-MOMENT = 0.12
+MOMENT = 0.25
 """Length of a frozen run up to which it is a stutter, s."""
 OFTENER = 5.0
 """Than any other rotor."""
@@ -59,6 +61,8 @@ AROUND = 0.1
 """s, left out before and after samples that are wrong."""
 GOOD_SECONDS = 5.0
 """Time in flight with good samples for which the others are left out alone, s."""
+LEAP, AFTER = 0.35, 10
+"""Octaves by which a sudden change may differ from one, and samples before and after it that are compared."""
 DISTINCT = 1.6
 """Ratio of speeds from which on it may be half or double."""
 OCTAVE = 0.15
@@ -89,8 +93,8 @@ OFTEN = 0.12
 """Fraction of repeated samples beyond that of any other rotor that is no chance."""
 MOVING = 8.0
 """Change of the others in a frozen run, in steps of their resolution, where there are no commands."""
-CLEAR_CHANGE = 6.0
-"""Change that the command asks for, in deviations of the siblings beyond the resolution, in a frozen run."""
+QUANTA, CLEAR_CHANGE = 1.5, 4.0
+"""Change that the command asks for in a frozen run: so many steps of the resolution and deviations of the siblings."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,15 @@ def check_telemetry(
     record = TelemetryRecord.from_flight(flight)
     if record is not None:
         nominal = RigidAirframe.from_airframe(airframe) if airframe is not None and airframe.rotors else None
-        faults = _faults(record, nominal)
+        every = _faults(record, nominal)
+        faults = [fault for fault in every if fault.kind != FACTOR]
+        for fault in [] if faults else every[:1]:
+            name = record.names[fault.rotor]
+            yield Undecided(
+                FACTOR,
+                f"{name} {fault.evidence}: it is read wrongly, or the centre of gravity is far off",
+                "log the motor commands, or give the airframe",
+            )
         if record.response is not None and np.isfinite(record.response.gains).any():
             relative = np.exp(record.response.gains - np.nanmedian(record.response.gains))
             for name, gain in zip(record.names, relative, strict=True):
@@ -128,17 +140,21 @@ def check_telemetry(
 
 def _faults(record: TelemetryRecord, nominal: RigidAirframe | None) -> list[RotorFault]:
     is_rotor = nominal is not None and len(nominal.names) == record.count
-    dead = dead_samples(record, is_rotor)
-    faults = list(_dead(record, dead))
-    for check in (_jumping, _frozen, _straying):
+    # Three, five or seven rotors are rare: with one column more, that one is a rotor, too, and its telemetry is dead.
+    is_odd = record.count % 2 == 0 and int(np.sum(np.nanmax(record.speeds, axis=0, initial=0.0) <= 0.0)) == 1
+    dead = dead_samples(record, is_rotor or is_odd)
+    lost = list(_dead(record, dead, is_rotor or record.response is not None))
+    faults = list(lost)
+    for check in (_jumping, _frozen, _straying, _leaping):
         faults += check(record, _unlabelled(record, faults), dead)
     for wrong in _wrong_factors(record, _unlabelled(record, faults), nominal):
         per = " per command" if wrong.by_command else ""
         said = f"runs at {wrong.ratio:.3f} times the speed{per} of the others"
         shown = ", and read so the vehicle would not be balanced" if wrong.certain else ""
         kind = HALF if wrong.factor < 1.0 else DOUBLE
-        faults.append(RotorFault(wrong.rotor, kind, said + shown, wrong.certain))
-    return faults if 2 * len(faults) < record.count or len(faults) == 1 else []
+        faults.append(RotorFault(wrong.rotor, FACTOR if wrong.is_open else kind, said + shown, wrong.certain))
+    # What many rotors have is no fault of one; that they are dead needs no comparison.
+    return faults if 2 * len(faults) < record.count or len(faults) == 1 else lost
 
 
 def _wrong_factors(
@@ -157,16 +173,15 @@ def _unlabelled(record: TelemetryRecord, faults: list[RotorFault]) -> list[int]:
     return record.without({fault.rotor for fault in faults})
 
 
-def _dead(record: TelemetryRecord, dead: Bools) -> Iterator[RotorFault]:
+def _dead(record: TelemetryRecord, dead: Bools, is_certain: bool) -> Iterator[RotorFault]:
     flown = record.duration(record.flying)
     for i in range(record.count):
         lost = record.duration(dead[:, i])
         longest = max((record.duration(_span(dead, run)) for run in runs_of_true(dead[:, i])), default=0.0)
         said = f"reads nothing for {lost:.2f} of {flown:.2f} s in flight while the others run"
         if lost > ALWAYS * flown:
-            yield RotorFault(
-                i, "motor-count", "never runs while the others do and it is asked to: it is dead"
-            )
+            often = "never runs while the others do, though it must: its telemetry is dead"
+            yield RotorFault(i, COUNT, often, is_certain)
         elif longest > DEAD_SECONDS:
             yield RotorFault(i, DEAD, said, wrong=dead[:, i])
         elif lost > ZERO_FRACTION * flown:
@@ -232,6 +247,24 @@ def _straying(record: TelemetryRecord, rotors: list[int], dead: Bools) -> list[R
         else:
             often = f"is away from the speed that its command asks for in {said}, the others {most:.2f} s"
             found.append(RotorFault(i, STUTTER, often, certain=False))
+    return found
+
+
+def _leaping(record: TelemetryRecord, rotors: list[int], dead: Bools) -> list[RotorFault]:
+    """Speeds that change by an octave from one sample to the next and stay there, while the others go on."""
+    octaves = np.where(dead, np.nan, np.log2(np.maximum(np.nan_to_num(record.speeds), 1e-3)))
+    found = []
+    for i in rotors if len(rotors) > 2 else ():
+        relative = octaves[:, i] - np.median(octaves[:, [j for j in rotors if j != i]], axis=1)
+        steps = np.abs(np.abs(np.diff(relative)) - 1.0) < LEAP
+        for k in np.flatnonzero(steps & record.flying[1:] & record.flying[:-1]).tolist():
+            sides = (relative[max(k + 1 - AFTER, 0) : k + 1], relative[k + 1 : k + 1 + AFTER])
+            before, after = (float(np.median(side)) for side in sides)
+            if len(sides[0]) == len(sides[1]) and abs(abs(after - before) - 1.0) < OCTAVE:
+                kind = HALF if abs(max(before, after)) < abs(min(before, after)) else DOUBLE
+                said = f"changes by a factor of {2.0 ** (after - before):.3f} from one sample to the next"
+                found.append(RotorFault(i, kind, f"{said} at {record.seconds[k]:.2f} s and stays there"))
+                break
     return found
 
 
@@ -385,7 +418,7 @@ def _asked_to_change(
         abs(float(np.median(expected[:third]) - np.median(expected[-third:]))),
         float(np.percentile(expected, 90) - np.percentile(expected, 10)),
     )
-    return change > 2.0 * quantum + CLEAR_CHANGE * noise
+    return change > QUANTA * quantum + CLEAR_CHANGE * noise
 
 
 def _quantum(record: TelemetryRecord, rotors: list[int]) -> float:

@@ -14,8 +14,8 @@ import numpy as np
 from haltere.airframe import Airframe, load_airframe
 from haltere.airframe.rigid import RigidAirframe
 from haltere.doctor.diagnosis import diagnose
-from haltere.doctor.finding import Finding
-from haltere.doctor.telemetry import TELEMETRY_KINDS
+from haltere.doctor.finding import Finding, Undecided
+from haltere.doctor.telemetry import FACTOR, TELEMETRY_KINDS
 from haltere.flight import Flight
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.jsonable import to_jsonable
@@ -29,6 +29,8 @@ from haltere.identification.result import Identification
 
 ORDER = ("mass", "payload", "com", "inertia", "thrust_to_weight", "imu", "pose", "gravity")
 """First words of parameter names, in the order of the result; all others come last."""
+ABSOLUTE = ("mass", "payload", "inertia")
+"""First words of parameters whose scale is that of the rotor speeds."""
 LONGEST = 8
 """Next steps at most."""
 Progress = Callable[[str], None]
@@ -93,6 +95,8 @@ def _identify(
     check_rotors(known, window.rotor_names)
     data = MethodInput(diagnosis.mended, window, airframe, known, diagnosis, apply)
     method, result = _run(choose_methods(name, data), data, progress)
+    if not faulty and window.rotor_speeds is not None:
+        _remove_scale(result, diagnosis.undecided)
     notes = [n for n in flight.notes if n.startswith("settings:")] + renamed + result.notes
     if faulty and window.rotor_speeds is None:
         notes.append(f"{data.speeds_missing}; all numbers come from the commands")
@@ -112,6 +116,20 @@ def _identify(
         notes=tuple(notes),
         next_steps=_next_steps([finding.remedy for finding in faulty], result.parameters, notes),
     )
+
+
+def _remove_scale(result: MethodResult, undecided: Iterable[Undecided]) -> None:
+    """Remove mass, payload and inertia from a result, and the airframe, if a rotor may be read at half or double."""
+    fixes = [each.remedy for each in undecided if each.kind == FACTOR]
+    if not fixes:
+        return
+    result.airframe = None
+    result.parameters = [
+        Parameter.unobservable(p.name, p.unit, fixes[0])
+        if p.name.split(".")[0] in ABSOLUTE and p.source == "data" and p.value is not None
+        else p
+        for p in result.parameters
+    ]
 
 
 def _refuse_without_rotors(flight: Flight, faulty: list[Finding]) -> None:

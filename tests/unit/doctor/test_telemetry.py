@@ -91,7 +91,7 @@ def test_a_fault_is_found_and_its_rotor_named(fault, rotor):
 
 
 @pytest.mark.parametrize(
-    "fault", [dying, zeros, jumps, holds, frozen, half, double], ids=lambda f: f.__name__
+    "fault", [dead, dying, zeros, jumps, holds, frozen, half, double, halved_later], ids=lambda f: f.__name__
 )
 def test_it_is_found_without_commands(fault):
     flight = flown(5, pose=False).without("rotors.command")
@@ -171,3 +171,24 @@ def test_identify_refuses_a_log_without_commands(fault):
     flight = altered(flown(1, pose=False), 2, fault).without("rotors.command")
     with pytest.raises(IdentifyError, match=f"{NAMES[2]}.*log the motor commands"):
         identify(flight)
+
+
+def test_columns_that_are_no_rotors_are_not_named():
+    channel = flown(5, pose=False)["rotors.speed"]
+    wide = np.hstack([channel.values, np.zeros((len(channel), 2))])
+    more = replace(channel, values=wide, columns=(*channel.columns, "m5", "m6"))
+    found = diagnose(flown(5, pose=False).without("rotors.command").with_channel(more))
+    assert found.kinds() == ("motor-count",)
+    assert found.findings[0].rotors == ()
+
+
+def test_what_a_log_without_commands_leaves_open_gives_no_mass():
+    """One rotor at 0.42 of the others: read at half, or little loaded."""
+    flight = altered(flown(5, pose=False), 2, lambda values, _: 0.42 * values).without("rotors.command")
+    found = diagnose(flight)
+    assert [f for f in found.findings if f.rotors] == []
+    [undecided] = [each for each in found.undecided if each.kind == "rotor-factor"]
+    assert NAMES[2] in undecided.reason
+    result = identify(flight, known={"rotors.*.thrust_coefficient": K})
+    assert result.parameters["mass"].verdict == "unobservable"
+    assert "airframe" in result.parameters["mass"].fix
