@@ -8,7 +8,7 @@ import numpy as np
 
 from haltere.flight import Channel, Flight
 from haltere.foundation.jsonable import fields_to_jsonable
-from haltere.foundation.numbers import Floats
+from haltere.foundation.numbers import Bools, Floats
 
 Mend = Callable[[Flight], Flight]
 
@@ -96,5 +96,17 @@ def reordered(names: tuple[str, ...], order: tuple[int, ...]) -> Mend:
                 channel: Channel = flight[name]
                 flight = flight.with_channel(replace(channel, values=channel.values[:, list(order)]))
         return flight
+
+    return mend
+
+
+def blanked_rotor(rotor: int, wrong: Bools | None) -> Mend:
+    """Return the remedy that leaves out the samples (T,) of one rotor, or all of them."""
+
+    def mend(flight: Flight) -> Flight:
+        channel = flight["rotors.speed"]
+        values = np.array(channel.values)
+        values[:, rotor] = np.nan if wrong is None else np.where(wrong, np.nan, values[:, rotor])
+        return flight.with_channel(replace(channel, values=values))
 
     return mend

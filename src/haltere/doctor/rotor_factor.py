@@ -23,9 +23,9 @@ from haltere.airframe.rigid import RigidAirframe
 from haltere.doctor.telemetry_record import TelemetryRecord
 from haltere.foundation.numbers import Floats
 
-NEAR, SPREAD = 0.14, 0.6
-"""Octaves by which the ratio of speeds per command may differ from one octave, and over which the ratios of the
-siblings may spread: motors and propellers do."""
+NEAR, FARTHEST, SPREAD = 0.14, 0.22, 0.6
+"""Octaves by which the ratio of speeds per command may differ from one octave where the siblings are equal, where they
+spread, and over which they may spread: motors and propellers do."""
 NEAR_ALONE, SPREAD_ALONE = 0.2, 0.3
 """The same for usual speeds: of four rotors that carry different loads, three do not agree so well."""
 NEAR_OPEN, SPREAD_OPEN = 0.45, 0.8
@@ -78,7 +78,8 @@ def wrong_factors(
             levels = levels + 0.5 * np.log2(strengths)
         octaves = float(levels[i] - np.median(levels[siblings]))
         off, spread = abs(abs(octaves) - 1.0), float(np.ptp(levels[siblings]))
-        if not (off < NEAR and spread < SPREAD if by_command else off < NEAR_OPEN and spread < SPREAD_OPEN):
+        near = min(NEAR + 0.5 * spread, FARTHEST) if by_command else NEAR_OPEN
+        if not off < near or not spread < (SPREAD if by_command else SPREAD_OPEN):
             continue
         factor = 0.5 if octaves < 0.0 else 2.0
         likelihood = 0.0 if drawn is None else _balance(record, drawn, i, factor)

@@ -12,7 +12,7 @@ make up most of the flight and are sure to be good. A few samples at zero (`drop
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,7 @@ from scipy import ndimage, signal, special
 from haltere.airframe import Airframe
 from haltere.airframe.rigid import RigidAirframe
 from haltere.doctor.channels import check_speed_samples
-from haltere.doctor.finding import Finding, Mend, Undecided
+from haltere.doctor.finding import Finding, Undecided, blanked_rotor
 from haltere.doctor.telemetry_record import TelemetryRecord
 from haltere.flight import Flight
 from haltere.flight.filters import white_noise
@@ -61,8 +61,8 @@ AROUND = 0.1
 """s, left out before and after samples that are wrong."""
 GOOD_SECONDS = 5.0
 """Time in flight with good samples for which the others are left out alone, s."""
-LEAP, AFTER = 0.35, 10
-"""Octaves by which a sudden change may differ from one, and samples before and after it that are compared."""
+LEAP, AFTER = 0.25, 0.4
+"""Octaves by which a sudden change may differ from one, and time in flight before and after it, s."""
 DISTINCT = 1.6
 """Ratio of speeds from which on it may be half or double."""
 OCTAVE = 0.15
@@ -154,7 +154,10 @@ def _faults(record: TelemetryRecord, nominal: RigidAirframe | None) -> list[Roto
         kind = HALF if wrong.factor < 1.0 else DOUBLE
         faults.append(RotorFault(wrong.rotor, FACTOR if wrong.is_open else kind, said + shown, wrong.certain))
     # What many rotors have is no fault of one; that they are dead needs no comparison.
-    return faults if 2 * len(faults) < record.count or len(faults) == 1 else lost
+    for chosen in (faults, [fault for fault in faults if fault.certain]):
+        if 2 * len(chosen) < record.count or len(chosen) == 1:
+            return chosen
+    return lost
 
 
 def _wrong_factors(
@@ -251,19 +254,29 @@ def _straying(record: TelemetryRecord, rotors: list[int], dead: Bools) -> list[R
 
 
 def _leaping(record: TelemetryRecord, rotors: list[int], dead: Bools) -> list[RotorFault]:
-    """Speeds that change by an octave from one sample to the next and stay there, while the others go on."""
+    """Speeds that change by an octave from one sample to the next and stay there, in a log without commands."""
+    if record.response is not None:
+        return []
+    size = max(int(AFTER / float(np.median(record.intervals))), 10)
     octaves = np.where(dead, np.nan, np.log2(np.maximum(np.nan_to_num(record.speeds), 1e-3)))
     found = []
     for i in rotors if len(rotors) > 2 else ():
         relative = octaves[:, i] - np.median(octaves[:, [j for j in rotors if j != i]], axis=1)
         steps = np.abs(np.abs(np.diff(relative)) - 1.0) < LEAP
         for k in np.flatnonzero(steps & record.flying[1:] & record.flying[:-1]).tolist():
-            sides = (relative[max(k + 1 - AFTER, 0) : k + 1], relative[k + 1 : k + 1 + AFTER])
-            before, after = (float(np.median(side)) for side in sides)
-            if len(sides[0]) == len(sides[1]) and abs(abs(after - before) - 1.0) < OCTAVE:
+            sides = (slice(max(k + 1 - size, 0), k + 1), slice(k + 1, k + 1 + size))
+            if not record.flying[sides[0].start : sides[1].stop].all() or k + 1 < size:
+                continue
+            part = max(size // 4, 5)
+            before, after = (
+                float(np.median(x)) for x in (relative[sides[0]][-part:], relative[sides[1]][:part])
+            )
+            if abs(abs(after - before) - 1.0) < OCTAVE:
                 kind = HALF if abs(max(before, after)) < abs(min(before, after)) else DOUBLE
                 said = f"changes by a factor of {2.0 ** (after - before):.3f} from one sample to the next"
-                found.append(RotorFault(i, kind, f"{said} at {record.seconds[k]:.2f} s and stays there"))
+                found.append(
+                    RotorFault(i, kind, f"{said} at {record.seconds[k]:.2f} s and stays there", False)
+                )
                 break
     return found
 
@@ -296,18 +309,6 @@ def _finding(record: TelemetryRecord, fault: RotorFault) -> Finding:
         blanked_rotor(fault.rotor, wrong),
         (name,),
     )
-
-
-def blanked_rotor(rotor: int, wrong: Bools | None) -> Mend:
-    """Return the remedy that leaves out the samples (T,) of one rotor, or all of them."""
-
-    def mend(flight: Flight) -> Flight:
-        channel = flight["rotors.speed"]
-        values = np.array(channel.values)
-        values[:, rotor] = np.nan if wrong is None else np.where(wrong, np.nan, values[:, rotor])
-        return flight.with_channel(replace(channel, values=values))
-
-    return mend
 
 
 def dead_samples(record: TelemetryRecord, is_rotor: bool) -> Bools:
