@@ -15,6 +15,7 @@ from tests.world.draws import clipped_normal, generator
 from tests.world.ground import take_off_and_land
 from tests.world.hand import Throws, Unarmed, UnarmedMixer, draw_throws
 from tests.world.levels import Level
+from tests.world.motors import with_rotors_motors
 from tests.world.payload import Payload
 from tests.world.pilot import Mixer, Pilot
 from tests.world.sensors import Lateness, Record, sample
@@ -71,7 +72,8 @@ def fly(
     controller and mixer of a batch: they are called as `controller(drawing, count, height)` and
     `mixer(drawing, mass (N))`, by default `Pilot` and `Mixer`. The vehicle hovers for `settle` s before the log begins.
     `payloads` and `throws` have one entry per flight; with `throws` a hand begins. With `ground` the vehicle stands on
-    it at first (see `fly_from_ground`).
+    it at first (see `fly_from_ground`). `air_model` "rotors" flies the rotors of RotorS: its lags up and down, rotor
+    drag and rolling moment, and nothing else of moving air.
     """
     seeds = [int(seed) for seed in seeds]
     vehicles = list(vehicles or _draw(drawing, level, vehicle_seeds or seeds, damage))
@@ -82,6 +84,8 @@ def fly(
         with_battery_moved(vehicle, battery_shift * clipped_normal(generator(seed, "battery position"), 3))
         for vehicle, seed in zip(vehicles, seeds, strict=True)
     ]
+    if air_model == "rotors":
+        vehicles = [with_rotors_motors(vehicle) for vehicle in vehicles]
     height = default_height(level) if height is None else height
     flights = []
     for start in range(0, len(seeds), BATCH):

@@ -57,13 +57,13 @@ def test_plans_differ_by_seed_and_alternate():
 
 
 def test_take_off_flight_and_landing():
-    flight = fly_from_ground(HEXAROTOR, IDEAL, "gentle", (3,), 12.0, keep_record=True)[0]
+    flight = fly_from_ground(HEXAROTOR, IDEAL, "gentle", (3,), 10.0, keep_record=True)[0]
     record = flight.record
     standing = between(record, 0.5, 0.9)
     np.testing.assert_allclose(record.velocity[standing], 0, atol=0.02)
     np.testing.assert_allclose(record.specific_force[standing].mean(axis=0), [0, 0, GRAVITY], atol=0.2)
     assert record.position[:, 2].max() > 1.5
-    end = between(record, 11.5, 12.0)
+    end = between(record, 9.6, 10.0)
     assert np.abs(record.velocity[end]).max() < 0.05
     assert record.position[end, 2].max() < 0.2
 
