@@ -83,7 +83,7 @@ def draws(fields):
         for field in fields:
             true = getattr(flight.vehicle, field)
             drawn = getattr(flight.drawing, field)
-            parts.append(np.ravel(true - drawn) / np.abs(drawn).max().clip(1e-3))
+            parts.append(np.ravel(true - drawn) / (np.abs(drawn).max() or flight.drawing.arm))
         values = np.concatenate(parts)
         return Signal(np.arange(len(values), dtype=float), values)
 

@@ -171,10 +171,10 @@ def finish(batch: Batch, index: int, keep_record: bool) -> Flight:
 
 
 def has_crashed(record: Record, free: bool = True) -> bool:
-    """Whether the state is no number or out of range; if `free`, also whether it touched the ground or fell over."""
+    """Whether the state is no number or out of range; if `free`, also if it touched the ground or lay on its back."""
     if not np.isfinite(record.position).all() or not np.isfinite(record.rate).all():
         return True
     if np.abs(record.position).max() > 300.0:
         return True
     upright = 1 - 2 * (record.wxyz[:, 1] ** 2 + record.wxyz[:, 2] ** 2)
-    return bool(free and (record.position[:, 2].min() < 0.02 or upright.min() < 0.1))
+    return bool(free and (record.position[:, 2].min() < 0.02 or upright.min() < 0.0))

@@ -23,6 +23,8 @@ from tests.world.vectors import (
 )
 
 PERIOD = 0.002  # s between two commands
+MOST_TILT = 0.6  # rad, sticks and position hold together
+MOST_RATE = 2.5  # rad/s, of what an error of attitude asks for
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,9 @@ class Pilot:
 
     def __init__(self, drawing: Drawing, count: int, height: float):
         lag = 1.3 * float(drawing.time_constant.mean()) + 0.012
-        self.rate_gain = np.array([0.45, 0.45, 0.30])[:, None] / lag
+        self.rate_gain = np.array([0.52, 0.52, 0.30])[:, None] / lag
         self.attitude_gain = self.rate_gain / 2.5
-        self.rate_integral_gain = self.rate_gain * 1.5
+        self.rate_integral_gain = self.rate_gain * 3.0
         self.damping = 0.06
         self.height = np.full(count, float(height))
         self.yaw = np.zeros(count)
@@ -65,7 +67,8 @@ class Pilot:
         heading = yaw_of(measured.wxyz)
         ahead = np.remainder(self.yaw + sticks[2] * PERIOD - heading + np.pi, 2 * np.pi) - np.pi
         self.yaw = heading + np.clip(ahead, -0.6, 0.6)  # a reference that runs away is not followed
-        return self._lift(measured, sticks[3]), self._angular(measured, sticks, turn)
+        lift = self._lift(measured, sticks[3])
+        return lift, self._angular(measured, sticks, turn, lift / GRAVITY)
 
     def _lift(self, measured, climb):
         self.height = np.maximum(self.height + climb * PERIOD, self.lowest)
@@ -73,25 +76,30 @@ class Pilot:
         error = wanted - measured.velocity[2]
         self.lift_integral = np.clip(self.lift_integral + 1.5 * error * PERIOD, -5.0, 5.0)
         upright = rotation_matrix(measured.wxyz)[2, 2]
-        return (GRAVITY + 3.5 * error + self.lift_integral) / np.clip(upright, 0.5, 1.0)
+        return (GRAVITY + 3.5 * error + self.lift_integral) / np.clip(upright, 0.6, 1.0)
 
-    def _angular(self, measured, sticks, turn):
+    def _angular(self, measured, sticks, turn, thrust):
         away = np.clip(measured.position[:2], -5.0, 5.0)
-        hold = np.clip(-0.3 * away - 1.0 * measured.velocity[:2], -4.5, 4.5) / GRAVITY
+        hold = np.clip(-0.3 * away - 1.0 * measured.velocity[:2], -6.0, 6.0) / GRAVITY
         heading = yaw_of(measured.wxyz)
         c, s = np.cos(heading), np.sin(heading)
         pitch = sticks[1] + c * hold[0] + s * hold[1]  # positive pitch tips the nose down: forward
         roll = sticks[0] + s * hold[0] - c * hold[1]
-        wanted = quaternion_of_euler(np.clip(roll, -0.65, 0.65), np.clip(pitch, -0.65, 0.65), self.yaw)
+        shrink = MOST_TILT / np.maximum(np.sqrt(roll * roll + pitch * pitch), MOST_TILT)
+        wanted = quaternion_of_euler(shrink * roll, shrink * pitch, self.yaw)
         error = vector_of_quaternion(multiply(conjugate(measured.wxyz), wanted))
         forward = np.stack([0.4 * turn[0], 0.4 * turn[1], sticks[2]])
-        rate_error = self.attitude_gain * error + forward - measured.gyro
+        asked = np.clip(self.attitude_gain * error, -MOST_RATE, MOST_RATE)
+        rate_error = asked + forward - measured.gyro
         self.rate_integral = np.clip(
-            self.rate_integral + self.rate_integral_gain * rate_error * PERIOD, -20.0, 20.0
+            self.rate_integral + self.rate_integral_gain * rate_error * PERIOD,
+            -300.0,
+            300.0,
         )
         change = (measured.gyro - self.gyro_low) * (2 * np.pi * 30.0)  # derivative through a 30 Hz low-pass
         self.gyro_low = self.gyro_low + change * PERIOD
-        return self.rate_gain * rate_error + self.rate_integral - self.damping * change
+        # What is off centre turns the vehicle in proportion to the thrust, so the integral counts per thrust.
+        return self.rate_gain * rate_error + thrust * self.rate_integral - self.damping * change
 
 
 class Mixer:

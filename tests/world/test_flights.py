@@ -40,7 +40,7 @@ def test_half_the_step_changes_less_than_a_twentieth_of_the_noise():
     """The ideal level has the smallest noise; nasty effects are the quickest."""
     level = IDEAL.with_effects("motors", "aero", "wind", "ground", source=NASTY)
     coarse, fine = (
-        fly(QUADROTOR, level, "full", (3, 4, 5), 2.0, settle=0.5, substeps=n, keep_record=True)
+        fly(QUADROTOR, level, "full", (3, 4, 5), 1.5, settle=0.3, substeps=n, keep_record=True)
         for n in (1, 2)
     )
     for one, two in zip(coarse, fine, strict=True):
@@ -53,7 +53,7 @@ def test_half_the_step_changes_less_than_a_twentieth_of_the_noise():
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_vehicles_stay_in_the_air(name):
-    flights = fly(DRAWINGS[name], NASTY, "full", (1, 2), 2.0, settle=0.5)
+    flights = fly(DRAWINGS[name], NASTY, "full", (1, 2), 1.5, settle=0.3)
     assert not any(flight.crashed for flight in flights)
 
 
