@@ -267,11 +267,11 @@ def _leaping(record: TelemetryRecord, rotors: list[int], dead: Bools) -> list[Ro
             sides = (slice(max(k + 1 - size, 0), k + 1), slice(k + 1, k + 1 + size))
             if not record.flying[sides[0].start : sides[1].stop].all() or k + 1 < size:
                 continue
-            part = max(size // 4, 5)
+            stays = int(np.sum(np.abs(np.diff(relative[sides[0].start : sides[1].stop])) > 0.5)) == 1
             before, after = (
-                float(np.median(x)) for x in (relative[sides[0]][-part:], relative[sides[1]][:part])
+                float(np.median(relative[part])) for part in (slice(k - 2, k + 1), slice(k + 1, k + 4))
             )
-            if abs(abs(after - before) - 1.0) < OCTAVE:
+            if stays and abs(abs(after - before) - 1.0) < OCTAVE:
                 kind = HALF if abs(max(before, after)) < abs(min(before, after)) else DOUBLE
                 said = f"changes by a factor of {2.0 ** (after - before):.3f} from one sample to the next"
                 found.append(
