@@ -20,9 +20,9 @@ def page(result: Score, command: str, not_scored: dict[str, str]) -> str:
         command: that renews them.
         not_scored: estimators that the world cannot feed, and why.
     """
-    verdict = "passes" if result.passed else f"{len(result.failures)} rules do not hold"
+    verdict = "it holds" if result.passed else f"it is broken {len(result.failures)} times, as listed below"
     parts = [
-        f"`{command}`: the coverage rule of `tests/world/scoring.py` {verdict}.",
+        f"`{command}`, judged by the coverage rule of `tests/world/scoring.py`: {verdict}.",
         markdown(result.vehicles, "vehicle"),
         "By group of parameters:",
         markdown([row for row in result.groups if row.claimed], "group"),
@@ -33,7 +33,7 @@ def page(result: Score, command: str, not_scored: dict[str, str]) -> str:
     for title, lines in (
         ("Rules that do not hold:", result.failures),
         ("Not decided:", result.undecided),
-        ("Groups of which nothing is identified:", result.empty),
+        ("Groups of which nothing is identified:", _by_level(result.empty)),
         ("Not yet scored:", tuple(f"{name}: {why}" for name, why in not_scored.items())),
     ):
         if lines:
@@ -41,6 +41,15 @@ def page(result: Score, command: str, not_scored: dict[str, str]) -> str:
             listed = [f"- {line}" for line in lines[:LONGEST]] + ([f"- and {more} more"] if more > 0 else [])
             parts += [title, "\n".join(listed) + "\n"]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _by_level(empty: tuple[str, ...]) -> tuple[str, ...]:
+    """One line for each estimator and level, with all its groups."""
+    groups: dict[str, list[str]] = {}
+    for line in empty:
+        estimator, level, group = line.split(", ", 2)
+        groups.setdefault(f"{estimator}, {level}", []).append(group)
+    return tuple(f"{title}: {', '.join(names)}" for title, names in groups.items())
 
 
 def write(path: Path, text: str) -> None:

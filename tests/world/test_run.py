@@ -146,6 +146,10 @@ def test_the_tables_stand_between_their_marks(tmp_path):
     assert "former" not in written
     assert written.count("| honest | ideal | quadrotor |") == 1
     assert "- throw: the world has no hand yet" in written
+    assert results._by_level(("a, ideal, mass", "a, ideal, delay", "a, nasty, mass")) == (
+        "a, ideal: mass, delay",
+        "a, nasty: mass",
+    )
     page.write_text("# Results\n")
     with pytest.raises(ValueError, match="no marks"):
         results.write(page, text)
