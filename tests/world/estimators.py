@@ -34,6 +34,8 @@ from haltere.identification.tumble.tumble import find_tumbles
 PROFILE = "full"
 HAND_HEIGHT = 1.3
 """m above the ground, of the hand that throws."""
+THROWS_DURATION = 9.5
+"""s: two throws take at most 8.1 s."""
 SCALE_SIGMA = 0.005
 """Relative deviation of the scale."""
 EFFECTS = tuple(GROUPS_OF_EFFECTS)
@@ -83,15 +85,14 @@ def fly(batch: Batch) -> list[world.Flight]:
 
 
 def _fly_throws(drawing: Drawing, level: Level, seeds: Sequence[int]) -> list[world.Flight]:
-    """Two throws each with the motors at rest, recorded for a whole number of tenths of a second."""
+    """Two throws each with the motors at rest; all records are equally long, so that none depends on its batch."""
     plans = [draw_throws(seed) for seed in seeds]
-    longest = max(float(plan.starts[-2]) for plan in plans)
     return world.fly(
         drawing,
         level,
         "hover",
         seeds,
-        np.ceil(10.0 * (longest + 1.0)) / 10.0,
+        THROWS_DURATION,
         height=HAND_HEIGHT,
         throws=plans,
         settle=0.0,

@@ -47,6 +47,11 @@ def test_a_throw_tells_where_the_imu_is():
     assert max(abs(claim.value - claim.truth) for claim in found.claims) < 3e-3
 
 
+def test_throws_end_before_their_record():
+    plans = [estimators.draw_throws(seed) for seed in range(300)]
+    assert max(plan.starts[-2] for plan in plans) < estimators.THROWS_DURATION - 1.0
+
+
 def test_a_flight_has_the_streams_that_an_estimator_asks_for():
     flight = estimators.fly(Batch("realistic", "quadrotor-x", "", (10_100,), 2.0))[0]
     record = estimators.to_flight(flight, ("imu.", "rotors.command"))
