@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
         return 2
     folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
-    found = {name: compare(name, 4.0, "full") for name in SHOWN}
+    found = {name: compare(name, 3.0, "steps") for name in SHOWN}
     rows = -(-len(found) // COLUMNS)
     titles = [f"{name}: {one.title}" for name, one in found.items()]
     every = make_subplots(rows, COLUMNS, subplot_titles=titles)
