@@ -13,7 +13,7 @@ from tests.world.batch import SETTLE, Batch, Setup
 from tests.world.drawings import Drawing, nominal_toml
 from tests.world.draws import clipped_normal, generator
 from tests.world.ground import take_off_and_land
-from tests.world.hand import Throws, Unarmed, UnarmedMixer, draw_throws
+from tests.world.hand import Throws, Unarmed, UnarmedMixer, draw_throws, longest_throw
 from tests.world.levels import Level
 from tests.world.motors import with_rotors_motors
 from tests.world.payload import Payload
@@ -125,7 +125,7 @@ def fly_throws(
     until the next catch, s. A hand stands at 1.3 m. The releases are in `flight.throws.releases`.
     """
     plans = [draw_throws(seed, count, spin, height, flight_time) for seed in seeds]
-    duration = max(float(plan.starts[-2]) for plan in plans) + 1.0
+    duration = count * longest_throw(height, flight_time) + 1.0  # the same whoever flies beside
     return fly(
         drawing, level, "hover", seeds, duration, height=1.3, throws=plans, settle=0.0,
         controller=controller or Unarmed, mixer=mixer or UnarmedMixer, **options,

@@ -82,6 +82,12 @@ def draw_throws(
     )
 
 
+def longest_throw(height: float = 1.5, flight: float | None = None) -> float:
+    """The longest that a carry, a stroke and a flight of `draw_throws` can last together, s."""
+    fall = 2 * 1.1 * np.sqrt(2 * GRAVITY * height) / GRAVITY * 0.95
+    return float(2.5 + 0.35 + (fall if flight is None else flight))
+
+
 class Hand:
     """The hands of a batch; `begin_tick` is called once a tick, the object itself for the wrench at any state."""
 

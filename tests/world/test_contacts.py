@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.world.drawings import HEXAROTOR, QUADROTOR
 from tests.world.flights import fly, fly_from_ground, fly_throws
-from tests.world.hand import draw_throws
+from tests.world.hand import draw_throws, longest_throw
 from tests.world.levels import IDEAL, REALISTIC
 from tests.world.payload import Payload
 from tests.world.rigid import GRAVITY
@@ -54,6 +54,7 @@ def test_plans_differ_by_seed_and_alternate():
     one, two = draw_throws(1), draw_throws(2)
     assert not np.array_equal(one.starts, two.starts)
     assert (np.diff(one.starts[:-1]) > 0).all()
+    assert max(draw_throws(seed).starts[-2] for seed in range(200)) <= 2 * longest_throw()
 
 
 def test_take_off_flight_and_landing():
