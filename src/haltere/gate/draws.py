@@ -15,6 +15,7 @@ import numpy as np
 from haltere.airframe import Airframe, AirframeError
 from haltere.airframe.fields import Six, principal_moments
 from haltere.exporters import ExportError
+from haltere.foundation.text import safe_name
 from haltere.identification.described import SIX, XYZ, DescribedVehicle, force_of, torque_of
 from haltere.identification.methods.airframe import Ratios, airframe_from_ratios
 from haltere.identification.result import PRINCIPAL
@@ -49,7 +50,7 @@ def from_ratios(
         head = f"rotors.{rotor}."
         own = {n.removeprefix(head): value for n, value in numbers.items() if n.startswith(head)}
         ratios.append(Ratios(rotor, force, torque, own, curves.get(rotor, "quadratic")))
-    return airframe_from_ratios(name, MASS, (INERTIA, INERTIA, INERTIA, 0.0, 0.0, 0.0), ratios)
+    return airframe_from_ratios(safe_name(name), MASS, (INERTIA, INERTIA, INERTIA, 0.0, 0.0, 0.0), ratios)
 
 
 def has_ratios(vehicle: DescribedVehicle) -> bool:
