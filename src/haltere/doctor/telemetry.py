@@ -343,6 +343,10 @@ def jumping_samples(record: TelemetryRecord, rotors: list[int]) -> Bools:
     for i in rotors:
         limit = max(JUMP, SIGMAS * _sibling(usual, rotors, i))
         found[:, i] = (away[:, i] > limit) & record.flying
+        if record.response is not None:  # what the command asks for is no jump
+            found[:, i] &= (
+                np.abs(np.log(np.maximum(values[:, i], 1e-3) / record.response.expected[:, i])) > limit
+            )
     return found
 
 
