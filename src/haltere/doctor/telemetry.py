@@ -26,6 +26,7 @@ from haltere.doctor.telemetry_record import TelemetryRecord
 from haltere.flight import Flight
 from haltere.flight.filters import white_noise
 from haltere.flight.resampling import runs_of_true
+from haltere.foundation.constants import MAD_TO_SIGMA
 from haltere.foundation.numbers import Bools, Floats
 
 if TYPE_CHECKING:
@@ -440,7 +441,7 @@ def _quantum(record: TelemetryRecord, rotors: list[int]) -> float:
 
 def _scatter(values: Floats, flying: Bools) -> Floats:
     """(R,) robust deviation of values (T, R) around zero."""
-    return np.asarray(1.4826 * np.median(values[flying], axis=0))
+    return np.asarray(MAD_TO_SIGMA * np.median(values[flying], axis=0))
 
 
 def _sibling(values: Floats, rotors: list[int], rotor: int) -> float:

@@ -22,6 +22,7 @@ from haltere.doctor.motion import RATE, finite_rows, low_pass_over_gaps, smooth
 from haltere.doctor.motors import check_pairs
 from haltere.flight import Channel, Flight
 from haltere.flight.resampling import interpolate_columns
+from haltere.foundation.constants import MAD_TO_SIGMA
 from haltere.foundation.numbers import Bools, Floats, Times
 
 CARRYING = 0.5
@@ -90,7 +91,7 @@ def motor_response(speed: Channel, command: Channel, flying: Bools) -> MotorResp
     left = np.where(usable, logs[1] - shape, np.nan)
     gains = _median(left)
     expected = np.exp(np.nan_to_num(gains) + shape)
-    scatter = 1.4826 * _median(np.abs(left - gains))
+    scatter = MAD_TO_SIGMA * _median(np.abs(left - gains))
     return MotorResponse(commands, expected, gains, scatter, _overlap(commands, usable))
 
 
@@ -169,7 +170,7 @@ def _curve(logs: tuple[Floats, Floats], slow: Floats, usable: Bools) -> tuple[Fl
     for _ in range(12):
         left = y - X @ theta
         each = np.array([np.median(np.abs(left[rotors == i])) for i in range(count) if np.any(rotors == i)])
-        scale = max(1.4826 * float(np.median(each)), LEAST_SCALE)
+        scale = max(MAD_TO_SIGMA * float(np.median(each)), LEAST_SCALE)
         weight = np.clip(1.0 - (left / (TUKEY * scale)) ** 2, 0.0, None) ** 2
         firm = (scale / prior) ** 2
         A = (X.T * weight) @ X + np.diag(firm + 1e-9)
@@ -225,9 +226,7 @@ class TelemetryRecord:
             return None
         response = None
         if command is not None and command.values.ndim == 2 and int(command.finite.sum()) > 30:
-            same = (
-                command.values.shape == speed.values.shape or command.values.shape[1] == speed.values.shape[1]
-            )
+            same = command.values.shape[1] == speed.values.shape[1]
             swapped = same and any(check_pairs(unsigned, command))
             response = motor_response(unsigned, command, flying) if same and not swapped else None
         names = speed.columns or tuple(f"m{i + 1}" for i in range(speed.values.shape[1]))

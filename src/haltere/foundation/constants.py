@@ -1,4 +1,4 @@
-"""Constants of nature and of units: how strongly the earth pulls, by convention and in simulations; degree, rpm."""
+"""Constants of nature, of units and of statistics: gravity by convention and in simulations; degree, rpm; MAD."""
 
 import math
 
@@ -10,3 +10,5 @@ DEGREE = math.pi / 180.0
 """rad."""
 RPM = 2.0 * math.pi / 60.0
 """rad/s."""
+MAD_TO_SIGMA = 1.4826
+"""Deviation of a normal distribution over its median absolute deviation."""

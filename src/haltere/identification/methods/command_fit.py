@@ -28,7 +28,7 @@ from haltere.flight.filters import fill_gaps, low_pass, shift
 from haltere.flight.resampling import runs_of_true
 from haltere.flight.rotations import lever_matrices
 from haltere.flight.window import FlightWindow, IdentifyError
-from haltere.foundation.constants import STANDARD_GRAVITY
+from haltere.foundation.constants import MAD_TO_SIGMA, STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.regression import force_law
 from haltere.identification.regression.regression import HUBER, huber_weights
@@ -309,7 +309,7 @@ def motion_terms(signals: LowPassedCommands) -> list[Floats]:
 
 
 def _weights(residual: Floats) -> Floats:
-    size = max(1.4826 * float(np.median(np.abs(residual))), 1e-300)
+    size = max(MAD_TO_SIGMA * float(np.median(np.abs(residual))), 1e-300)
     return huber_weights(residual, size, HUBER)
 
 

@@ -18,6 +18,7 @@ from scipy import optimize, signal
 
 from haltere.flight.filters import shift
 from haltere.flight.window import FlightWindow
+from haltere.foundation.constants import MAD_TO_SIGMA
 from haltere.foundation.numbers import Floats
 from haltere.identification.regression.regression import huber_weights
 
@@ -105,7 +106,7 @@ def _solved(B: Floats, w: Floats) -> tuple[Floats, float]:
         root = np.linalg.cholesky(M)
         curve = optimize.nnls(root.T, np.linalg.solve(root, G.T @ w))[0]
         left = np.abs(w - B @ curve)
-        size = max(1.4826 * float(np.median(left)), 1e-6 * scale)
+        size = max(MAD_TO_SIGMA * float(np.median(left)), 1e-6 * scale)
         weight = huber_weights(left, size, LEVEL, 1e-12 * scale)
     return curve, float(np.sum(weight * left**2) / np.sum(weight))
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haltere.flight.resampling import runs_of_true
+from haltere.foundation.constants import MAD_TO_SIGMA
 from haltere.foundation.numbers import Bools, Floats
 
 BLOCKS = 10
@@ -103,7 +104,7 @@ def regress(
         M, v = _normal(gram, _projection(gram, k), few)
         theta = _solved(M + ridge, v)
         residual = y - A @ theta
-        size = max(1.4826 * float(np.median(np.abs(residual - np.median(residual)))), 1e-300)
+        size = max(MAD_TO_SIGMA * float(np.median(np.abs(residual - np.median(residual)))), 1e-300)
         weight = huber_weights(residual, size, HUBER)
     grams = np.stack([columns[p].T @ (columns[p] * weight[p, None]) for p in parts])
     gram = grams.sum(axis=0)
@@ -251,7 +252,7 @@ def whitening(residual: Floats, valid: Bools, order: int = ORDER) -> Whitening:
         M = W.T @ past
         shares = np.linalg.lstsq(M + 1e-9 * np.trace(M) * np.eye(order), W.T @ now, rcond=None)[0]
         rest = np.abs(now - past @ shares)
-        size = max(1.4826 * float(np.median(rest)), 1e-300)
+        size = max(MAD_TO_SIGMA * float(np.median(rest)), 1e-300)
         weight = huber_weights(rest, size, LEVEL, 1e-9 * size)
         # An outlier is among what the next samples are predicted from, too.
         odd = np.zeros_like(residual)

@@ -27,6 +27,7 @@ from haltere.flight import Flight
 from haltere.flight.filters import parabola_minimum
 from haltere.flight.resampling import interpolate_columns, regular_rate
 from haltere.foundation import HaltereError
+from haltere.foundation.constants import MAD_TO_SIGMA
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.throw.signals import ThrowSettings
 from haltere.identification.regression.regression import huber_weights
@@ -130,7 +131,7 @@ def _fitted(
         x, residual = np.where(better, trial, x), np.where(better, tried, residual)
         damping = np.clip(np.where(better, damping / 5.0, damping * 5.0), 1e-8, 1e4)
         if step % 5 == 4:
-            size = np.maximum(1.4826 * np.median(np.abs(residual), axis=0), SETTINGS.speed_resolution)
+            size = np.maximum(MAD_TO_SIGMA * np.median(np.abs(residual), axis=0), SETTINGS.speed_resolution)
     return x * scale, _cost(residual, SETTINGS.speed_resolution * one), np.sqrt(np.mean(residual**2, axis=0))
 
 

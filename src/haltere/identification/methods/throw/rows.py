@@ -19,6 +19,7 @@ import numpy as np
 from haltere.flight import Flight
 from haltere.flight.filters import apply_lag, low_pass, parabola_minimum
 from haltere.flight.rotations import lever_matrices
+from haltere.foundation.constants import MAD_TO_SIGMA
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.throw.signals import ThrowSettings, ThrowSignals, throw_signals
 from haltere.identification.methods.throw.torque import TorqueRows, torque_rows
@@ -150,7 +151,7 @@ def _robust(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
             root = np.sqrt(weight)
             theta = np.linalg.lstsq(A * root[:, None], y * root, rcond=1e-8)[0]
             left = y - A @ theta
-            size = max(1.4826 * float(np.median(np.abs(left))), 1e-9)
+            size = max(MAD_TO_SIGMA * float(np.median(np.abs(left))), 1e-9)
             weight = huber_weights(left, size, SETTINGS.outlier, 1e-12)
         found.append(theta / scale)
         rms.append(float(np.sqrt(np.mean(left**2))))

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haltere.flight.filters import low_pass
+from haltere.foundation.constants import MAD_TO_SIGMA
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.throw.signals import ThrowSettings, ThrowSignals
 from haltere.identification.regression.regression import huber_weights
@@ -93,7 +94,7 @@ def torque_rows(
         residual = samples.angular_acceleration - _coupling(samples, x, spin) - samples.linear @ theta.T
         memory = np.array([_memory(row) for row in residual.T])
         white = residual[1:] - memory * residual[:-1]
-        sizes = np.maximum(1.4826 * np.median(np.abs(white), axis=0), 1e-9)
+        sizes = np.maximum(MAD_TO_SIGMA * np.median(np.abs(white), axis=0), 1e-9)
         weight = huber_weights(white, sizes, SETTINGS.outlier, 1e-12)
     rms = np.sqrt(np.mean(white**2, axis=0))
     huber = np.where(
