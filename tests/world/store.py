@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 FLIGHTS = "tests.world.flights"
 """The module that makes flights."""
-ADAPTERS = ("tests.world.estimators", "tests.world.frames")
-"""Modules between flights and estimators; what they import counts elsewhere."""
+ADAPTERS = ("tests.world.adapters.base", "tests.world.frames")
+"""What all adapters share; each names its own module itself."""
 
 
 def default_root() -> Path:

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 from tests.world import estimators, plan
+from tests.world.adapters import base
+from tests.world.adapters.tumble import THROWS_DURATION
+from tests.world.hand import draw_throws
 from tests.world.plan import Batch
 from tests.world.run import Door, collect, run
 from tests.world.store import Store, estimator_hash, world_hash
@@ -48,13 +51,13 @@ def test_a_throw_tells_where_the_imu_is():
 
 
 def test_throws_end_before_their_record():
-    plans = [estimators.draw_throws(seed) for seed in range(300)]
-    assert max(plan.starts[-2] for plan in plans) < estimators.THROWS_DURATION - 1.0
+    plans = [draw_throws(seed) for seed in range(300)]
+    assert max(plan.starts[-2] for plan in plans) < THROWS_DURATION - 1.0
 
 
 def test_a_flight_has_the_streams_that_an_estimator_asks_for():
     flight = estimators.fly(Batch("realistic", "quadrotor-x", "", (10_100,), 2.0))[0]
-    record = estimators.to_flight(flight, ("imu.", "rotors.command"))
+    record = base.to_flight(flight, ("imu.", "rotors.command"))
     assert set(record.names) == {"imu.accel", "imu.gyro", "rotors.command"}
     stream = flight.streams["imu.gyro"]
     assert np.array_equal(record["imu.gyro"].values, stream.values)
@@ -67,7 +70,7 @@ def test_truth_has_what_follows_from_it():
         "com.x": 0.0, "com.y": 0.0, "com.z": 0.0, "inertia.xx": 2.0, "inertia.yy": 3.0, "inertia.zz": 4.0,
         "rotors.a.effectiveness.fz": 2e-6, "rotors.a.max_speed": 1e3, "rotors.a.time_constant": (0.03, 0.02),
     }  # fmt: skip
-    found = estimators.true_numbers(truth, "com")
+    found = base.true_numbers(truth, "com")
     assert found["inertia.zz/inertia.xx"] == 2.0
     assert found["rotors.a.authority.fz"] == pytest.approx(2.0)
     assert found["rotors.a.time_constant"] == (0.02, 0.03)
