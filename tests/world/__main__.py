@@ -37,10 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     store = Store(default_root(), keys, world_hash())
     size = plan.SIZES[options.size]
     attempts = []
-    for scenario in plan.SCENARIOS:
+    for scenario in estimators.SCENARIOS:
         own = [name for name in names if estimators.ESTIMATORS[name].scenario == scenario]
-        effects = estimators.EFFECTS if scenario == "flight" else ()
-        batches = list(plan.batches(size, effects, options.seeds, scenario))
+        batches = estimators.batches(size, scenario, options.seeds)
         if own and not options.stored:
             run(batches, own, store, Door(estimators.fly, estimators.attempt), options.workers)
         attempts += collect(batches, own, store)

@@ -3,10 +3,15 @@
 The adapters, one module for each estimator, alone join the world and the program.
 """
 
+from dataclasses import replace
+
 from tests.world import flights as world
+from tests.world import plan
 from tests.world.adapters import base
 from tests.world.adapters.cog import COG_FILTER
 from tests.world.adapters.identify import identify_by
+from tests.world.adapters.payload import PAYLOAD, fly_grips
+from tests.world.adapters.payload import VEHICLE as WITH_ARM
 from tests.world.adapters.tumble import TUMBLE, fly_throws
 from tests.world.attempts import Attempt
 from tests.world.drawings import DRAWINGS
@@ -14,10 +19,11 @@ from tests.world.levels import EFFECTS as GROUPS_OF_EFFECTS
 from tests.world.levels import IDEAL, LEVELS, NASTY, REALISTIC, Level
 from tests.world.plan import Batch
 
+SCENARIOS = (*plan.SCENARIOS, "grips")
+"""Those of the plan; and a bench and a flight in which an arm grips something."""
 PROFILE = "full"
 EFFECTS = tuple(GROUPS_OF_EFFECTS)
 NOT_SCORED = {
-    "payload on the arm": "its readings are not yet taken from the world",
     "throw to hover": "its pilot does not yet fly in the world",
 }
 ESTIMATORS = {
@@ -26,12 +32,22 @@ ESTIMATORS = {
     "vehicle filter": identify_by("filter", "principal", ("imu.", "rotors.", "pose.", "battery.")),
     "centre-of-gravity filter": COG_FILTER,
     "tumble": TUMBLE,
+    "payload on the arm": PAYLOAD,
 }
+
+
+def batches(size: plan.Size, scenario: str, seeds: str = "") -> list[Batch]:
+    """All flights of a size in a scenario; the vehicle with an arm flies as often as all the others together."""
+    if scenario == "grips":
+        size = replace(size, vehicles=(WITH_ARM,), flights=size.flights * len(size.vehicles))
+    return list(plan.batches(size, EFFECTS if scenario == "flight" else (), seeds, scenario))
 
 
 def fly(batch: Batch) -> list[world.Flight]:
     """The flights of a batch."""
     level = level_of(batch.level, batch.effect)
+    if batch.scenario == "grips":
+        return fly_grips(level, batch.seeds)
     drawing = DRAWINGS[batch.vehicle]
     if batch.scenario == "throws":
         return fly_throws(drawing, level, batch.seeds)
