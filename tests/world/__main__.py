@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result = score(attempts)
     seeds = options.seeds or size.seeds
     command = f"make world SIZE={options.size}" + (f" SEEDS={seeds}" if seeds != size.seeds else "")
-    text = results.page(result, command, estimators.NOT_SCORED)
+    text = results.page(result, command)
     print(text)
     if options.record:
         results.write(results.PAGE, text)

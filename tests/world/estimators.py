@@ -12,6 +12,7 @@ from tests.world.adapters.cog import COG_FILTER
 from tests.world.adapters.identify import identify_by
 from tests.world.adapters.payload import PAYLOAD, fly_grips
 from tests.world.adapters.payload import VEHICLE as WITH_ARM
+from tests.world.adapters.throw import THROW, fly_to_hover, with_end
 from tests.world.adapters.tumble import TUMBLE, fly_throws
 from tests.world.attempts import Attempt
 from tests.world.drawings import DRAWINGS
@@ -19,13 +20,10 @@ from tests.world.levels import EFFECTS as GROUPS_OF_EFFECTS
 from tests.world.levels import IDEAL, LEVELS, NASTY, REALISTIC, Level
 from tests.world.plan import Batch
 
-SCENARIOS = (*plan.SCENARIOS, "grips")
-"""Those of the plan; and a bench and a flight in which an arm grips something."""
+SCENARIOS = (*plan.SCENARIOS, "grips", "hover")
+"""Those of the plan; a bench and a flight in which an arm grips something; a throw that is to end in a hover."""
 PROFILE = "full"
 EFFECTS = tuple(GROUPS_OF_EFFECTS)
-NOT_SCORED = {
-    "throw to hover": "its pilot does not yet fly in the world",
-}
 ESTIMATORS = {
     "effectiveness from speeds": identify_by("effectiveness", "com", ("imu.", "rotors.", "battery.")),
     "effectiveness from commands": identify_by("command", "com", ("imu.", "rotors.command", "battery.")),
@@ -33,6 +31,7 @@ ESTIMATORS = {
     "centre-of-gravity filter": COG_FILTER,
     "tumble": TUMBLE,
     "payload on the arm": PAYLOAD,
+    "throw to hover": THROW,
 }
 
 
@@ -51,6 +50,8 @@ def fly(batch: Batch) -> list[world.Flight]:
     drawing = DRAWINGS[batch.vehicle]
     if batch.scenario == "throws":
         return fly_throws(drawing, level, batch.seeds)
+    if batch.scenario == "hover":
+        return fly_to_hover(drawing, level, batch.seeds)
     return world.fly(drawing, level, PROFILE, batch.seeds, batch.duration)
 
 
@@ -66,4 +67,5 @@ def level_of(name: str, effect: str = "") -> Level:
 
 def attempt(name: str, batch: Batch, seed: int, flight: world.Flight) -> Attempt:
     """What the estimator of that name says of a flight."""
-    return base.attempt(name, ESTIMATORS[name], batch, seed, flight)
+    found = base.attempt(name, ESTIMATORS[name], batch, seed, flight)
+    return with_end(found, flight) if batch.scenario == "hover" else found

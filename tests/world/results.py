@@ -12,13 +12,12 @@ LONGEST = 40
 """Failed rules that are listed."""
 
 
-def page(result: Score, command: str, not_scored: dict[str, str]) -> str:
+def page(result: Score, command: str) -> str:
     """The tables as Markdown.
 
     Args:
         result: of the scorer.
         command: that renews them.
-        not_scored: estimators that the world cannot feed, and why.
     """
     verdict = "it holds" if result.passed else f"it is broken {len(result.failures)} times, as listed below"
     parts = [
@@ -34,7 +33,6 @@ def page(result: Score, command: str, not_scored: dict[str, str]) -> str:
         ("Rules that do not hold:", result.failures),
         ("Not decided:", result.undecided),
         ("Groups of which nothing is identified:", _by_level(result.empty)),
-        ("Not yet scored:", tuple(f"{name}: {why}" for name, why in not_scored.items())),
     ):
         if lines:
             more = len(lines) - LONGEST

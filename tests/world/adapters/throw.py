@@ -1,0 +1,206 @@
+"""Thrown into the air: what the program's loop learns from the hand to hover, and what the log of it tells afterwards.
+
+Two throws with the motors at rest come first, as `haltere throw` has them, in a flight of their own: their log gives
+the position of the IMU and the shape of the inertia. Where it does not, the loop does without, as `haltere throw
+--no-prior-throws` does. Then the vehicle is thrown about 2.5 m high, spinning, and never caught.
+
+The numbers with which the loop of `tests.world.adapters.throw_loop` flies the vehicle are compared with the truth in
+axes of the IMU; that module says what of the loop is not the program's own. Of all of them only the heading has a
+deviation and is judged by the rule of `identify`; by the same rule the others, stated without any, are weak. A throw
+that does not end within 0.5 m and 0.5 m/s of the setpoint 6 s after release, or that touches the ground before, counts
+as a refusal, as `haltere throw` counts, and what was stated on the way counts all the same. The time is not the loop's.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tests.world import flights as world
+from tests.world.adapters import tumble
+from tests.world.adapters.base import Estimator, Stated, to_flight
+from tests.world.adapters.throw_loop import GOAL, Loop, Thrower, Tumbled
+from tests.world.attempts import Attempt
+from tests.world.drawings import Drawing
+from tests.world.hand import draw_throws
+from tests.world.levels import Level
+from tests.world.streams import Stream
+from tests.world.vectors import rotation_matrix
+from tests.world.vehicles import TICK
+
+import haltere as ht
+from haltere.airframe import Airframe
+from haltere.foundation.arrays import double_precision
+from haltere.foundation.verdict import NORMAL, judge, limits
+from haltere.identification.tumble.imu_position import locate_imu
+from haltere.identification.tumble.inertia import inertia_shape
+from haltere.identification.tumble.tumble import find_tumbles
+from haltere.scenarios.throw.case import SensorNoise
+from haltere.scenarios.throw.chain import GYRO_RANGE
+from haltere.scenarios.throw.throws import NEAR, SECONDS, SLOW
+
+HEIGHT, SPIN = 2.5, 4.0
+"""m of rise and rad/s, one sigma per axis: about those of `haltere throw`, 2.5 m and up to 7 rad/s."""
+IN_HAND = 2.5 + 0.35 + 0.15
+"""s: the longest carry and stroke, and a bit."""
+ANOTHER = 1_000_000
+"""Added to the seed of the two tumbles for that of the throw."""
+VECTORS = (("fx", "fy", "fz"), ("p", "q", "r"), ("p_dot", "q_dot", "r_dot"))
+MOTOR = ("max_speed", "idle_speed", "time_constant")
+HEADING = "heading.rotation.z"
+"""rad, from the level frame of the loop to the world."""
+LEARNT, END = "throw.learnt", "throw.end"
+"""Streams with the numbers of the loop, heading and its deviation first, then as `names`; and with the flight's end."""
+
+
+def names(rotors: Sequence[str]) -> list[str]:
+    """Of all numbers that the loop learns of a vehicle with these rotors."""
+    rows = [f"effectiveness.{row}" for vector in VECTORS for row in vector]
+    return [f"rotors.{r}.{kind}" for r in rotors for kind in (*rows, *MOTOR)] + [
+        f"imu.position.{axis}" for axis in "xyz"
+    ]
+
+
+@double_precision()
+def fly_to_hover(drawing: Drawing, level: Level, seeds: Sequence[int]) -> list[world.Flight]:
+    """Two tumbles and a throw of each vehicle; the flights are those of the throws."""
+    tumbled = [_knowledge(flight) for flight in tumble.fly_throws(drawing, level, seeds)]
+    flights: dict[int, world.Flight] = {}
+    for prior in (True, False):
+        chosen = [
+            (seed, known) for seed, known in zip(seeds, tumbled, strict=True) if (known is not None) == prior
+        ]
+        if chosen:
+            some = [seed for seed, _ in chosen]
+            own = [known or Tumbled.nothing() for _, known in chosen]
+            flights |= dict(zip(some, throw(drawing, level, some, own, prior), strict=True))
+    return [flights[seed] for seed in seeds]
+
+
+def _knowledge(flight: world.Flight) -> Tumbled | None:
+    """What the log of two tumbles tells; None if the program refuses it."""
+    try:
+        throws = find_tumbles(to_flight(flight, ("imu.",)))
+        position = locate_imu(throws).position
+        shape = inertia_shape([each.gyro for each in throws], throws[0].rate)
+    except ht.HaltereError:
+        return None
+    return Tumbled(jnp.asarray(position), jnp.asarray(shape))
+
+
+@double_precision()
+def throw(
+    drawing: Drawing,
+    level: Level,
+    seeds: Sequence[int],
+    known: Sequence[Tumbled],
+    prior: bool,
+    seconds: float = SECONDS,
+) -> list[world.Flight]:
+    """The throws of a batch, with the numbers of the loop and the end of the flight as streams.
+
+    Args:
+        drawing: of the vehicles.
+        level: of the world.
+        seeds: of the flights.
+        known: what each knows before.
+        prior: whether tumbles gave it.
+        seconds: from the release to the end of the flight.
+    """
+    duration = IN_HAND + seconds
+    many, own = list(seeds), list(known)
+    if len(many) == 1:  # as `fly`: no flight alone
+        many, own = 2 * many, 2 * own
+    plans = [draw_throws(seed + ANOTHER, 1, SPIN, HEIGHT, 2.0 * duration) for seed in many]
+    stacked = jax.tree.map(lambda *x: jnp.stack(x), *own)
+    noise = SensorNoise(level.gyro_noise, level.accel_noise)
+    thrower = Thrower(plans, stacked, prior, noise, len(drawing.rotor_names))
+    flights = world.fly(
+        drawing, level, "hover", many, duration,
+        height=tumble.HAND_HEIGHT, throws=plans, settle=0.0, keep_record=True,
+        controller=thrower.controller, mixer=thrower.mixer,
+    )  # fmt: skip
+    assert thrower.loops is not None
+    found = []
+    for index in range(len(seeds)):
+        loop = jax.tree.map(lambda x, i=index: np.asarray(x[i]), thrower.loops)
+        position = np.asarray(own[index].imu_position)
+        concluded = float(thrower.concluded[index])
+        found.append(_finish(flights[index], loop, position, concluded, seconds))
+    return found
+
+
+def _finish(
+    flight: world.Flight, loop: Loop, imu_position: np.ndarray, concluded: float, seconds: float
+) -> world.Flight:
+    """The flight with what came of it as streams, and its truth in the axes of the IMU.
+
+    Args:
+        flight: with its record.
+        loop: at its end.
+        imu_position: (3,) m, that it began with.
+        concluded: s, when its excitation was over.
+        seconds: from the release to the end.
+    """
+    e, heading = loop.learned.effectiveness, float(loop.learned.psi)
+    rows = np.concatenate([e.force, e.torque, e.spin, [e.max_speed, e.idle_speed, e.time_constant]])
+    learnt = np.concatenate([[heading, loop.learned.sigma], rows.T.ravel(), imu_position + e.shift])
+    record, release = flight.record, flight.throws.releases[0]  # type: ignore[union-attr]
+    assert record is not None
+    flown = (record.time >= release) & (record.time <= release + seconds)
+    position, velocity = record.position[flown], record.velocity[flown]
+    thrust = loop.learned.thrust
+    end = [
+        float(loop.launch.throw.released),
+        float(loop.launch.worst),
+        float(thrust.inside & thrust.steerable),
+        float(position[:, 2].min()),
+        float(np.linalg.norm(position[-1] - GOAL)),
+        float(np.linalg.norm(velocity[-1])),
+    ]
+    streams = {
+        name: Stream(np.zeros(1), np.array([values]), (), "1")
+        for name, values in ((LEARNT, np.where(loop.hovers, learnt, np.nan)), (END, end))
+    }
+    truth = dict(flight.truth)
+    turn = rotation_matrix(flight.vehicle.imu_wxyz)
+    if loop.hovers:
+        attitude = rotation_matrix(record.wxyz[round(concluded / TICK)]) @ turn
+        level_to_world = attitude @ rotation_matrix(loop.launch.wxyz).T
+        true = np.arctan2(level_to_world[1, 0], level_to_world[0, 0])
+        truth[HEADING] = heading + float(np.remainder(true - heading + np.pi, 2.0 * np.pi) - np.pi)
+    for rotor in flight.drawing.rotor_names:
+        for vector in VECTORS:
+            paths = [f"rotors.{rotor}.effectiveness.{row}" for row in vector]
+            turned = turn.T @ np.array([flight.truth[path] for path in paths])
+            truth |= dict(zip(paths, turned.tolist(), strict=True))
+    return replace(flight, streams=flight.streams | streams, truth=truth, record=None)
+
+
+def _state_learnt(flight: ht.Flight, airframe: Airframe) -> list[Stated]:
+    """The numbers that the loop learnt, if it did."""
+    heading, sigma, *values = flight[LEARNT].values[0].tolist()
+    if not np.isfinite(heading):
+        return []
+    limit, half = limits({HEADING: heading})[HEADING], NORMAL * sigma
+    interval = (heading - half, heading + half)
+    every = names([rotor.name for rotor in airframe.rotors])
+    return [
+        Stated(HEADING, heading, interval, judge(half, limit), limit.scale),
+        *(Stated(name, x, (None, None), "weak", None) for name, x in zip(every, values, strict=True)),
+    ]
+
+
+def with_end(attempt: Attempt, flight: world.Flight) -> Attempt:
+    """The attempt as a refusal if the vehicle did not hover in the end."""
+    noticed, fastest, inside, lowest, away, speed = flight.streams[END].values[0]
+    if noticed and lowest > 0.0 and away < NEAR and speed < SLOW:
+        return attempt
+    cause = "touched the ground" if lowest <= 0.0 else f"{away:.1f} m and {speed:.1f} m/s off at the end"
+    cause += f"; the gyro left its range ({fastest:.0f} rad/s)" if fastest >= GYRO_RANGE else ""
+    cause += "" if inside else "; by what it learnt it cannot hover"
+    return replace(attempt, refusal=f"did not hover: {cause if noticed else 'the release was not noticed'}")
+
+
+THROW = Estimator((__name__,), "imu", (LEARNT,), _state_learnt, "hover")
