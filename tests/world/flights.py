@@ -170,11 +170,16 @@ def finish(batch: Batch, index: int, keep_record: bool) -> Flight:
     )  # fmt: skip
 
 
+TURNED_OVER = -0.5
+"""Cosine of the tilt from which a vehicle has turned over: 120 degrees. On its side, at 90, a gust may put it for a
+moment, and the pilot rights it."""
+
+
 def has_crashed(record: Record, free: bool = True) -> bool:
-    """Whether the state is no number or out of range; if `free`, also if it touched the ground or lay on its back."""
+    """Whether the state is no number or out of range; if `free`, also if it touched the ground or turned over."""
     if not np.isfinite(record.position).all() or not np.isfinite(record.rate).all():
         return True
     if np.abs(record.position).max() > 300.0:
         return True
     upright = 1 - 2 * (record.wxyz[:, 1] ** 2 + record.wxyz[:, 2] ** 2)
-    return bool(free and (record.position[:, 2].min() < 0.02 or upright.min() < 0.0))
+    return bool(free and (record.position[:, 2].min() < 0.02 or upright.min() < TURNED_OVER))
