@@ -360,7 +360,7 @@ def straying_samples(record: TelemetryRecord, rotors: list[int]) -> Bools:
     for i in rotors:
         limit = max(AWAY, SIGMAS * _sibling(record.response.scatter, rotors, i))
         asked = record.response.commands[:, i] > ASKED * record.others(i, record.response.commands)
-        found[:, i] = (away[:, i] > limit) & record.flying & asked
+        found[:, i] = (away[:, i] > limit) & record.flying & record.response.logged & asked
     return found
 
 
@@ -417,6 +417,8 @@ def _asked_to_change(
     if record.response is None:
         others = record.speeds[slice(*run)][:, [j for j in rotors if j != rotor]]
         return bool(np.median(np.ptp(others, axis=0)) > MOVING * quantum)
+    if not record.response.logged[slice(*run)].all():
+        return False
     expected = record.response.expected[slice(*run), rotor]
     noise = _sibling(record.response.scatter, rotors, rotor) * float(np.median(expected))
     third = max(len(expected) // 3, 1)

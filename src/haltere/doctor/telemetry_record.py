@@ -36,6 +36,10 @@ LAGS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16)
 DELAYS = tuple(0.01 * k for k in range(-2, 7))
 """Delays of telemetry behind commands that are tried, s: clocks of two streams may differ."""
 LEAST_COMMAND = 0.02
+GAP, SHORTEST_GAP = 5.0, 0.05
+"""Time between two commands, in usual ones and in s, from which on they are missing."""
+SETTLED = 3.0
+"""Lags after which what a command was before no longer counts."""
 ROWS = 3000
 """Samples that the curve is fitted to at most."""
 KNOT = 6.0
@@ -64,6 +68,7 @@ class MotorResponse:
         gains: (R,) g_i; NaN for a rotor without any sample above zero.
         scatter: (R,) robust relative deviation of the speeds from those expected.
         overlap: (R,) fraction of the samples of a rotor whose command is near those of the others.
+        logged: (T,) where the commands were logged: what they ask for in a gap, and just after it, is not known.
     """
 
     commands: Floats
@@ -71,6 +76,7 @@ class MotorResponse:
     gains: Floats
     scatter: Floats
     overlap: Floats
+    logged: Bools
 
 
 def motor_response(speed: Channel, command: Channel, flying: Bools) -> MotorResponse | None:
@@ -80,7 +86,8 @@ def motor_response(speed: Channel, command: Channel, flying: Bools) -> MotorResp
         return None
     lag, delay = _lag_and_delay(speed, command)
     commands = _lagged(command, speed.time, lag, delay)
-    usable = flying[:, None] & (commands > LEAST_COMMAND) & (speed.values > 0.0)
+    logged = _logged(command, speed.time, lag, delay)
+    usable = (flying & logged)[:, None] & (commands > LEAST_COMMAND) & (speed.values > 0.0)
     if np.sum(usable.sum(axis=0) > 50) < 2:
         return None
     logs = np.log(np.maximum(commands, LEAST_COMMAND)), np.log(np.maximum(speed.values, 1e-3))
@@ -92,7 +99,7 @@ def motor_response(speed: Channel, command: Channel, flying: Bools) -> MotorResp
     gains = _median(left)
     expected = np.exp(np.nan_to_num(gains) + shape)
     scatter = MAD_TO_SIGMA * _median(np.abs(left - gains))
-    return MotorResponse(commands, expected, gains, scatter, _overlap(commands, usable))
+    return MotorResponse(commands, expected, gains, scatter, _overlap(commands, usable), logged)
 
 
 def _median(values: Floats) -> Floats:
@@ -141,6 +148,17 @@ def _lagged(command: Channel, time: Times, lag: float, delay: float) -> Floats:
     steps = np.arange(command.time[0], command.time[-1] + 1, np.int64(1e9 / rate))
     regular = interpolate_columns(steps, command.time[keep], command.values[keep])
     return interpolate_columns(time - np.int64(round(delay * 1e9)), steps, _first_order(regular, lag, rate))
+
+
+def _logged(command: Channel, time: Times, lag: float, delay: float) -> Bools:
+    """Return whether commands were logged around stamps (T,), ns, less a delay, s, and some lags (s) before."""
+    stamps = command.time[command.finite]
+    intervals = np.diff(stamps)
+    is_gap = intervals > max(GAP * float(np.median(intervals)), 1e9 * SHORTEST_GAP)
+    first, last = stamps[:-1][is_gap], stamps[1:][is_gap] + np.int64(round(1e9 * SETTLED * lag))
+    asked = time - np.int64(round(delay * 1e9))
+    inside = np.searchsorted(first, asked, side="right") > np.searchsorted(last, asked, side="left")
+    return np.asarray(~inside)
 
 
 def _knots(seconds: Floats, flying: Bools) -> Floats:

@@ -141,6 +141,21 @@ def test_good_flights_raise_no_alarm(step):
         assert findings_of(coarse.without("rotors.command")) == []
 
 
+def test_what_a_rotor_does_while_its_command_is_not_logged_is_no_fault():
+    flight = flown(4, pose=False)
+    command, speed = flight["rotors.command"], flight["rotors.speed"]
+    time = command.seconds(int(speed.time[0]))
+    kept = (time < 4.6) | (time > 6.2)
+    gap = replace(command, time=command.time[kept], values=command.values[kept])
+
+    def surge(values, seconds):
+        return values * (1.0 + 0.4 * np.exp(-(((seconds - 5.4) / 0.25) ** 2)))
+
+    moved = altered(flight, 2, surge)
+    assert [f.kind for f in findings_of(moved)] != []
+    assert [f.kind for f in findings_of(moved.with_channel(gap))] == []
+
+
 def test_what_is_good_of_a_dying_rotor_is_used():
     mended = diagnose(altered(flown(2, pose=False), 1, dying)).mended["rotors.speed"]
     kept = np.isfinite(mended.values[:, 1])
