@@ -64,7 +64,7 @@ test-lowest: $(LOWEST_READY)
 test-slow: setup  ## run the long tests: many random vehicles, property tests with fresh examples
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "slow or hypothesis" --hypothesis-profile fresh $(PYTEST_ARGS)
 
-world: setup  ## fly the foreign world and score all estimators: 2.5 hours, SIZE=small 25 minutes; RECORD=1 renews docs/results.md
+world: setup  ## fly the foreign world and score all estimators: about 2.5 hours, SIZE=small 25 minutes; RECORD=1 renews docs/results.md
 	$(BIN)/python -m tests.world --size $(SIZE) --workers $(WORKERS) $(addprefix --seeds ,$(SEEDS)) $(if $(RECORD),--record)
 
 fuzz: setup  ## read logs damaged at random: 20,000 random heads and tails and ten minutes for each reader

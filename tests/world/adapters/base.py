@@ -42,7 +42,7 @@ class Estimator:
         frame: that its numbers refer to, see `tests.world.frames`.
         channels: first words of the channels that it gets.
         run: a flight and its nominal airframe to what it states.
-        scenario: that it is for, one of `tests.world.plan.SCENARIOS`.
+        scenario: that it is for, one of `tests.world.estimators.SCENARIOS`.
     """
 
     modules: tuple[str, ...]
