@@ -417,8 +417,6 @@ def _asked_to_change(
     if record.response is None:
         others = record.speeds[slice(*run)][:, [j for j in rotors if j != rotor]]
         return bool(np.median(np.ptp(others, axis=0)) > MOVING * quantum)
-    if not record.response.logged[slice(*run)].all():
-        return False
     expected = record.response.expected[slice(*run), rotor]
     noise = _sibling(record.response.scatter, rotors, rotor) * float(np.median(expected))
     third = max(len(expected) // 3, 1)
@@ -426,7 +424,7 @@ def _asked_to_change(
         abs(float(np.median(expected[:third]) - np.median(expected[-third:]))),
         float(np.percentile(expected, 90) - np.percentile(expected, 10)),
     )
-    return change > QUANTA * quantum + CLEAR_CHANGE * noise
+    return bool(record.response.logged[slice(*run)].all() and change > QUANTA * quantum + CLEAR_CHANGE * noise)
 
 
 def _quantum(record: TelemetryRecord, rotors: list[int]) -> float:
