@@ -369,7 +369,7 @@ def frozen_samples(record: TelemetryRecord, rotors: list[int]) -> Bools:
     found = np.zeros(record.speeds.shape, bool)
     runs = {i: _runs(record, i) for i in rotors}
     longest = {i: max((stop - start for start, stop in runs[i]), default=1) for i in rotors}
-    quantum = _quantum(record, rotors)
+    quantum = record.resolution(rotors)
     repeats = {i: float(np.mean(np.diff(record.speeds[record.flying, i]) == 0.0)) for i in rotors}
     for i in rotors:
         siblings = [j for j in rotors if j != i]
@@ -424,19 +424,9 @@ def _asked_to_change(
         abs(float(np.median(expected[:third]) - np.median(expected[-third:]))),
         float(np.percentile(expected, 90) - np.percentile(expected, 10)),
     )
-    return bool(record.response.logged[slice(*run)].all() and change > QUANTA * quantum + CLEAR_CHANGE * noise)
-
-
-def _quantum(record: TelemetryRecord, rotors: list[int]) -> float:
-    """Resolution of the speeds, rad/s: the smallest difference of two values that were read, over these rotors."""
-    steps = []
-    for i in rotors:
-        values = record.speeds[record.flying, i]
-        levels = np.unique(values[np.isfinite(values)])
-        if len(levels) > 1:
-            apart = np.diff(levels)
-            steps.append(float(np.percentile(apart[apart > 1e-6 * levels[-1]], 10, method="lower")))
-    return float(np.median(steps)) if steps else 0.0
+    return bool(
+        record.response.logged[slice(*run)].all() and change > QUANTA * quantum + CLEAR_CHANGE * noise
+    )
 
 
 def _scatter(values: Floats, flying: Bools) -> Floats:

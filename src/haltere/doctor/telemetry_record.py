@@ -270,6 +270,17 @@ class TelemetryRecord:
         rest = np.delete(values, rotor, axis=1)
         return np.asarray(np.median(np.where(np.isfinite(rest), rest, 0.0), axis=1))
 
+    def resolution(self, rotors: list[int]) -> float:
+        """Return the smallest difference of two speeds that were read, rad/s, in the median of these rotors."""
+        steps = []
+        for i in rotors:
+            values = self.speeds[self.flying, i]
+            levels = np.unique(values[np.isfinite(values)])
+            if len(levels) > 1:
+                apart = np.diff(levels)
+                steps.append(float(np.percentile(apart[apart > 1e-6 * levels[-1]], 10, method="lower")))
+        return float(np.median(steps)) if steps else 0.0
+
     def without(self, rotors: set[int]) -> list[int]:
         """Return the rotors that are none of these."""
         return [i for i in range(self.count) if i not in rotors]
