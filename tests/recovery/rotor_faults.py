@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
-import numpy as np
+from tests.world.adapters.base import to_flight
 from tests.world.drawings import COAXIAL_Y, HEXAROTOR, QUADROTOR, TILTED
 from tests.world.flights import fly
 from tests.world.levels import IDEAL, NASTY, REALISTIC
@@ -22,7 +22,6 @@ from tests.world.rotor_faults import KINDS, with_fault
 from tests.world.vehicles import Damage
 
 from haltere.doctor.diagnosis import diagnose
-from haltere.flight import Channel, Flight, nanoseconds
 from haltere.flight.window import IdentifyError
 from haltere.identification.pipeline import identify
 
@@ -34,6 +33,7 @@ FAULTY = {"full": 7, "gentle": 3, "hover": 3}
 """How many of them get faults, by the sticks."""
 MASSES = ("refused", "held", "wrong anyway", "wrong")
 DURATION = 12.0
+CHANNELS = ("imu.", "rotors.", "pose.", "battery.")
 FLEET = (
     (QUADROTOR, IDEAL, "gentle", None),
     (QUADROTOR, REALISTIC, "full", None),
@@ -87,29 +87,15 @@ class Outcome:
         return set(self.rotors) == {self.rotor}
 
 
-def converted(flight):
-    """The flight of the world as the package's."""
-    frames = {"imu": "imu", "pose": "world"}
-    channels = []
-    for name, stream in flight.streams.items():
-        stamps = nanoseconds(stream.time + 1.0)
-        new = np.concatenate([[True], np.diff(stamps) > 0])
-        values = stream.values[:, 0] if stream.values.shape[1] == 1 else stream.values
-        columns = tuple(stream.columns) if values.ndim == 2 else ()
-        frame = frames.get(name.split(".")[0], "")
-        channels.append(Channel(name, stamps[new], values[new], stream.unit, frame, columns))
-    return Flight.of(*channels)
-
-
 def outcome(flight, label, kind="", rotor=0, seed=0, with_mass=True):
     """Identify a flight with a fault, or only diagnose it, as every good one."""
     names = tuple(flight.streams["rotors.speed"].columns)
-    record = converted(with_fault(flight, kind, rotor, seed) if kind else flight)
+    record = to_flight(with_fault(flight, kind, rotor, seed) if kind else flight, CHANNELS)
     mass, findings = mass_of(record, flight) if kind and with_mass else ("", None)
     if findings is None:
         findings = [finding.to_dict() for finding in diagnose(record).findings]
     named = tuple(dict.fromkeys(name for finding in findings for name in finding["rotors"]))
-    if mass == "wrong" and mass_of(converted(flight), flight)[0] == "wrong":
+    if mass == "wrong" and mass_of(to_flight(flight, CHANNELS), flight)[0] == "wrong":
         mass = "wrong anyway"
     return Outcome(label, kind, names[rotor] if kind else "", named, tuple(f["kind"] for f in findings), mass)
 
