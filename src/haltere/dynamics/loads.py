@@ -53,28 +53,8 @@ def rotor_wrenches(
     rotors = model.rotors
     thrust, drag = coefficients or (rotors.thrust_coefficient, rotors.drag_coefficient)
     first = model.topology.links
-
-    def wrench(
-        screw: Array,
-        twist: Array,
-        p: Array,
-        spin: Array,
-        k_f: Array,
-        k_d: Array,
-        c: Array,
-        u: Array,
-        s: Array,
-    ) -> Array:
-        turn = screw[3:]
-        n = spin * turn
-        v = twist[:3] - wind_B + so3.hat(twist[3:]) @ p
-        v_n = n @ v
-        v_t = v - n * v_n
-        force = n * (k_f * u - c[0] * s * v_n) - c[1] * s * v_t
-        return jnp.concatenate([force, -turn * (k_d * u) - spin * c[2] * s * v_t + so3.hat(p) @ force])
-
-    return jax.vmap(wrench)(
-        nodes.screws[first:],
+    return jax.vmap(rotor_wrench, in_axes=(0, 0, 0, 0, 0, 0, 0, 0, 0, None))(
+        nodes.screws[first:, 3:],
         nodes.twists[first:],
         nodes.positions[first:],
         rotors.spin,
@@ -83,7 +63,43 @@ def rotor_wrenches(
         rotors.inflow,
         square,
         speed,
+        wind_B,
     )
+
+
+def rotor_wrench(
+    turn: Array,
+    twist: Array,
+    p: Array,
+    spin: Array,
+    k_f: Array,
+    k_d: Array,
+    inflow: Array,
+    square: Array,
+    speed: Array,
+    wind_B: Array,
+) -> Array:
+    """(6,) wrench of the air on one rotor by equations (2) and (3), about the origin that `p` and `twist` refer to.
+
+    Args:
+        turn: (3,) e n, the direction about which it spins.
+        twist: (6,) velocity of the origin, m/s, and rate, rad/s.
+        p: (3,) centre of the rotor, m.
+        spin: () e.
+        k_f: () thrust coefficient.
+        k_d: () drag coefficient.
+        inflow: (3,) c_a, c_h, c_m.
+        square: () w|w|, (rad/s)^2.
+        speed: () |w|, rad/s.
+        wind_B: (3,) velocity of the air, m/s.
+    """
+    n = spin * turn
+    v = twist[:3] - wind_B + so3.hat(twist[3:]) @ p
+    v_n = n @ v
+    v_t = v - n * v_n
+    force = n * (k_f * square - inflow[0] * speed * v_n) - inflow[1] * speed * v_t
+    moment = -turn * (k_d * square) - spin * inflow[2] * speed * v_t
+    return jnp.concatenate([force, moment + so3.hat(p) @ force])
 
 
 @pytree

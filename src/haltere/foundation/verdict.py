@@ -120,7 +120,7 @@ def _limit(name: str, value: float, values: Mapping[str, float], arm: float) -> 
         return Limit(1.0, 0.05)
     if group == "gravity":
         return Limit(float(np.linalg.norm([values.get(f"{head}.{axis}", 0.0) for axis in "xyz"])), 0.05)
-    if last == "delay":
+    if last.endswith("delay"):
         return Limit(max(abs(value), 0.01), 0.25)
     if last == "curve":
         return Limit(max(abs(value), 0.4), 0.25)

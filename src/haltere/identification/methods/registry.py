@@ -10,8 +10,8 @@ from haltere.identification.methods.base import Method, MethodInput
 #: line here.
 METHODS: dict[str, str] = {
     "throw": "haltere.identification.methods.throw_method:THROW",
-    "filter": "haltere.identification.methods.vehicle_method:FILTER",
     "batch": "haltere.identification.methods.vehicle_method:BATCH",
+    "filter": "haltere.identification.methods.vehicle_method:FILTER",
     "effectiveness": "haltere.identification.methods.effectiveness:EFFECTIVENESS",
     "command": "haltere.identification.methods.command:COMMAND",
 }

@@ -45,7 +45,7 @@ WIDENED = (
 
 @double_precision()
 def identify_vehicle(
-    flight: Flight, window: FlightWindow, airframe: Airframe, known: Mapping[str, Known], method: str
+    flight: Flight, window: FlightWindow, airframe: Airframe, known: Mapping[str, Known]
 ) -> MethodResult:
     """What filter or batch smoother tell.
 
@@ -54,13 +54,12 @@ def identify_vehicle(
         window: The flying part of it.
         airframe: The prior.
         known: Numbers measured otherwise.
-        method: `filter`, or `batch` for the smoother over the whole flight with the filter beside it.
     """
     bound_programs()
     told = MethodResult()
-    held = _held(airframe, flight, told.notes)
+    held = held_joints(airframe, flight, told.notes)
     nominal, assumed = _equip(airframe, flight)
-    recorded = _flying(flight, window, airframe)
+    recorded = flying_part(flight, window, airframe)
     told.notes += assumed
     plain = _filter(nominal, {}, held)
     hand_measurements, notes = _hands(plain.coordinates.names, known)
@@ -80,15 +79,6 @@ def identify_vehicle(
         )
         told.notes.append(WIDENED)
     final = online
-    if method == "batch":
-        whole = replace(vehicle, start=recorded.duration + 1.0)
-        final = whole.estimate(recorded)
-        apart = {
-            a.name: abs(a.value - b.value) / max(np.hypot(a.sigma, b.sigma), 1e-300)
-            for a, b in zip(online.table(), final.table(), strict=True)
-        }
-        told.fit["online"] = {row.name: [row.value, row.sigma] for row in online.table()}
-        told.fit["online_offline_sigma"] = float(max(apart.values()))
     grown = _grown(online)
     told.notes += [note for note in online.notes if note.startswith("model mismatch")]
     told.notes.append("positions count from the centre of mass along the principal axes")
@@ -101,7 +91,7 @@ def identify_vehicle(
     return told
 
 
-def _held(airframe: Airframe, flight: Flight, notes: list[str]) -> Floats:
+def held_joints(airframe: Airframe, flight: Flight, notes: list[str]) -> Floats:
     """(J,) rad at which the joints stood; a vehicle that is no rigid body with rotors, or was none here, is refused."""
     winged = [link.name for link in airframe.links if link.wing is not None]
     if winged or airframe.body.wing is not None:
@@ -195,7 +185,7 @@ def _equip(airframe: Airframe, flight: Flight) -> tuple[Airframe, tuple[str, ...
     return equip(airframe, ("pose", "imu"), measured=measure_sensors(flight))
 
 
-def _flying(flight: Flight, window: FlightWindow, airframe: Airframe) -> Flight:
+def flying_part(flight: Flight, window: FlightWindow, airframe: Airframe) -> Flight:
     """The part of the flight from the first to the last good sample, rotors named as in the airframe."""
     inside = window.time[window.valid]
     names = tuple(rotor.name for rotor in airframe.rotors)

@@ -44,7 +44,7 @@ def assembled(airframe: Airframe, estimate: VehicleEstimate, notes: list[str]) -
             "torque_ratio": float(max(d, 0.0)),
         }
         rotors.append(rotor.model_copy(update=told))
-    body = _body(airframe, float(p["mass"][0]), c, R @ np.diag(p["inertia"]) @ R.T, places)
+    body = body_without_rotors(airframe, float(p["mass"][0]), c, R @ np.diag(p["inertia"]) @ R.T, places)
     sensors: dict[str, Any] = {}
     if airframe.imu:
         q = wxyz_of(R @ np.asarray(axes_of(estimate.physical["imu_rotation"])))
@@ -70,7 +70,7 @@ def principal_frame(airframe: Airframe, p: Mapping[str, Floats]) -> tuple[Floats
     return R, place - R @ p["pose_position"]
 
 
-def _body(airframe: Airframe, mass: float, com: Floats, inertia: Floats, places: Floats) -> Any:
+def body_without_rotors(airframe: Airframe, mass: float, com: Floats, inertia: Floats, places: Floats) -> Any:
     """The body without what spins on it."""
     own, moment = mass, mass * com
     for rotor, place in zip(airframe.rotors, places, strict=True):

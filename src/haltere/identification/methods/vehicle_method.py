@@ -77,14 +77,17 @@ def _has_pose(data: MethodInput) -> bool:
 
 
 def _run(data: MethodInput, name: Literal["filter", "batch"]) -> MethodResult:
-    from haltere.identification.methods.vehicle import identify_vehicle  # noqa: PLC0415 - JAX takes a second to import
+    from haltere.identification.methods.batch import identify_batch  # noqa: PLC0415 - JAX takes a second to import
+    from haltere.identification.methods.vehicle import identify_vehicle  # noqa: PLC0415
 
     flight, airframe = data.flight, data.airframe
     assert airframe is not None
     rotation = applied_rotation(data.diagnosis, data.applied)
     if rotation is not None:
         flight, airframe = as_logged(flight, airframe, rotation)
-    return identify_vehicle(flight, data.window, airframe, data.known, name)
+    if name == "batch":
+        return identify_batch(flight, data.window, airframe, data.known)
+    return identify_vehicle(flight, data.window, airframe, data.known)
 
 
 def applied_rotation(diagnosis: Diagnosis, applied: Iterable[str]) -> Floats | None:
@@ -124,5 +127,5 @@ def _method(
     return Method(name, title, partial(_needs, name=name), partial(_run, name=name), suits, gives_way)
 
 
-FILTER = _method("filter", "the vehicle filter", _has_pose, gives_way=True)
-BATCH = _method("batch", "the batch smoother", _never, gives_way=False)
+BATCH = _method("batch", "the batch smoother", _has_pose, gives_way=True)
+FILTER = _method("filter", "the vehicle filter", _never, gives_way=False)

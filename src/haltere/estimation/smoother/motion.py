@@ -1,0 +1,163 @@
+"""How the state of a flight goes on from one node to the next, and what the sensors read there.
+
+State of a node (31 numbers, `STATE`; its error has 30, the attitude's three): position p and velocity v of the centre
+of mass in the world, attitude q, momentum rate W = w + I^-1 h with the rate w and the momentum h of the rotors, two
+disturbances each of specific force and of angular acceleration (fast and slow), biases of accelerometer and gyro:
+
+    p' = v,   v' = R (F / m + f) + g,   q' = q w / 2,   W' = I^-1 (M - w x I W) + a,   w = W - I^-1 h          (1)
+
+F, M = rotors and drag in the wind (`haltere.dynamics.loads`), f, a = sums of the disturbances. With W no derivative of
+the rotor speeds is needed. The disturbances are Ornstein-Uhlenbeck processes, the biases random walks
+(`haltere.estimation.smoother.marginal` knows both in closed form).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from haltere.dynamics.loads import rotor_wrench
+from haltere.dynamics.sensors.imu import lever_force
+from haltere.estimation.smoother.parameters import Vehicle
+from haltere.foundation.arrays import Array
+from haltere.lie import so3
+
+STATE = 31
+ERROR = 30
+NODE = 0.02
+"""s between two nodes."""
+DISTURBANCE = slice(12, 24)
+"""Of the error: force fast, force slow, angular acceleration fast and slow, three each."""
+BIAS = slice(24, 30)
+"""Of the error: accelerometer and gyro."""
+SLOWEST_FLOW = 1e-3  # m/s, below which drag is linear: |v| has a slope there
+
+
+class RotorInputs(NamedTuple):
+    """Rotor speeds around a node, (R,) each, in rad/s and (rad/s)^2.
+
+    `square` and `speed` are means over the step to the next node, `early` the mean of squares with weights that fall
+    linearly to zero: what acts early moves the vehicle farther. The others are values at the node.
+    """
+
+    square: Array
+    early: Array
+    speed: Array
+    square_here: Array
+    speed_here: Array
+    slope_here: Array
+
+
+def plus(x: Array, error: Array) -> Array:
+    """The state (31,) moved by an error (30,)."""
+    q = so3.box_plus_wxyz(x[6:10], error[6:9])
+    return jnp.concatenate([x[:6] + error[:6], q, x[10:] + error[9:]])
+
+
+def minus(y: Array, x: Array) -> Array:
+    """The error (30,) from x to y."""
+    return jnp.concatenate([y[:6] - x[:6], so3.box_minus_wxyz(y[6:10], x[6:10]), y[10:] - x[10:]])
+
+
+def spin_momentum(vehicle: Vehicle, speed: Array) -> Array:
+    """(3,) angular momentum of the rotors, N m s."""
+    return (vehicle.spin * vehicle.spin_inertia * speed) @ vehicle.axis
+
+
+def wrench_of_air(vehicle: Vehicle, square: Array, speed: Array, v: Array, w: Array) -> tuple[Array, Array]:
+    """Force (3,) and moment (3,) about the centre of mass, body axes, of rotors and drag.
+
+    Beside equations (2) and (3) of `haltere.dynamics.loads` a rotor has thrust by flow across it and a pitching moment,
+    n c_x v_t^2 and c_p |w| n x v_t; drag per mass is -(l + q |v|) v at the centre of pressure.
+
+    Args:
+        vehicle: its numbers.
+        square: (R,) squared speeds.
+        speed: (R,) speeds.
+        v: (3,) velocity of the centre of mass against the air, body axes.
+        w: (3,) rate.
+    """
+    arms = vehicle.position - vehicle.com
+    turns = vehicle.spin[:, None] * vehicle.axis
+    twist, still = jnp.concatenate([v, w]), jnp.zeros(3)
+    wrenches = jax.vmap(rotor_wrench, in_axes=(0, None, 0, 0, 0, 0, 0, 0, 0, None))(
+        turns, twist, arms, vehicle.spin, vehicle.thrust, vehicle.thrust * vehicle.torque_ratio, vehicle.inflow,
+        square, speed, still,
+    )  # fmt: skip
+    u = v + jnp.cross(w, arms)
+    along = jnp.sum(vehicle.axis * u, axis=1)[:, None]
+    across = u - along * vehicle.axis
+    lift = (vehicle.cross * jnp.sum(across**2, axis=1))[:, None] * vehicle.axis
+    pitching = (vehicle.pitching * speed)[:, None] * jnp.cross(vehicle.axis, across)
+    flow = jnp.sqrt(v @ v + SLOWEST_FLOW**2)
+    drag = -vehicle.mass * (vehicle.linear_drag + vehicle.quadratic_drag * flow) * v
+    force = jnp.sum(wrenches[:, :3] + lift, axis=0) + drag
+    moment = jnp.sum(wrenches[:, 3:] + pitching + jnp.cross(arms, lift), axis=0)
+    return force, moment + jnp.cross(vehicle.pressure, drag)
+
+
+def advance(vehicle: Vehicle, x: Array, inputs: RotorInputs) -> Array:
+    """The state one node later by (1): the midpoint rule, with rotor speeds as means over the step."""
+    p, v, q, W = x[:3], x[3:6], x[6:10], x[10:13]
+    force_left, air, torque_left = x[13:16], vehicle.wind + x[16:19], x[19:22] + x[22:25]
+    inverse = jnp.linalg.inv(vehicle.inertia)
+    spin = inverse @ spin_momentum(vehicle, inputs.speed)
+
+    def rates(q: Array, v: Array, W: Array) -> tuple[Array, Array]:
+        R, w = so3.from_wxyz(q), W - spin
+        force, moment = wrench_of_air(vehicle, inputs.square, inputs.speed, R.T @ (v - air), w)
+        turn = inverse @ (moment - jnp.cross(w, vehicle.inertia @ W)) + torque_left
+        return R @ (force / vehicle.mass + force_left) + vehicle.gravity, turn
+
+    a, turn = rates(q, v, W)
+    half = 0.5 * NODE
+    middle = so3.box_plus_wxyz(q, half * (W - spin) + 0.5 * half**2 * turn)
+    a, turn = rates(middle, v + half * a, W + half * turn)
+    # What acts early in the step moves farther: the difference of the two means, in still air.
+    more = vehicle.thrust * (inputs.early - inputs.square)
+    arms = vehicle.position - vehicle.com
+    twist = jnp.cross(arms, vehicle.axis) - (vehicle.spin * vehicle.torque_ratio)[:, None] * vehicle.axis
+    a_more = so3.from_wxyz(middle) @ (more @ vehicle.axis) / vehicle.mass
+    turned = NODE * (W + half * turn - spin) + 0.5 * NODE**2 * (inverse @ (more @ twist))
+    q1 = so3.box_plus_wxyz(q, turned)
+    return jnp.concatenate(
+        [
+            p + NODE * v + 0.5 * NODE**2 * (a + a_more),
+            v + NODE * a,
+            q1 / jnp.sqrt(q1 @ q1),
+            W + NODE * turn,
+            x[13:],
+        ]
+    )
+
+
+def read_imu(vehicle: Vehicle, x: Array, inputs: RotorInputs) -> Array:
+    """(6,) gyro and accelerometer at a node."""
+    v, q, W = x[3:6], x[6:10], x[10:13]
+    inverse = jnp.linalg.inv(vehicle.inertia)
+    w = W - inverse @ spin_momentum(vehicle, inputs.speed_here)
+    R = so3.from_wxyz(q)
+    force, moment = wrench_of_air(
+        vehicle, inputs.square_here, inputs.speed_here, R.T @ (v - vehicle.wind - x[16:19]), w
+    )
+    moment = moment - jnp.cross(w, vehicle.inertia @ W) - spin_momentum(vehicle, inputs.slope_here)
+    turn = inverse @ moment + x[19:22] + x[22:25]
+    specific = force / vehicle.mass + x[13:16]
+    at_imu = specific + lever_force(w, turn, vehicle.imu_position - vehicle.com)
+    gyro = vehicle.gyro_gain * (vehicle.R_BI.T @ w) + x[28:31]
+    return jnp.concatenate([gyro, vehicle.accel_gain @ (vehicle.R_BI.T @ at_imu) + x[25:28]])
+
+
+def read_pose(vehicle: Vehicle, x: Array, inputs: RotorInputs, later: Array) -> tuple[Array, Array]:
+    """Position (3,) and attitude (4,) of the pose sensor `later` s after a node, by a Taylor step."""
+    p, v, q, W = x[:3], x[3:6], x[6:10], x[10:13]
+    w = W - jnp.linalg.solve(vehicle.inertia, spin_momentum(vehicle, inputs.speed_here))
+    R = so3.from_wxyz(q)
+    force, _ = wrench_of_air(
+        vehicle, inputs.square_here, inputs.speed_here, R.T @ (v - vehicle.wind - x[16:19]), w
+    )
+    a = R @ (force / vehicle.mass + x[13:16]) + vehicle.gravity
+    q1 = so3.box_plus_wxyz(q, later * w)
+    centre = p + later * v + 0.5 * later**2 * a
+    arm = vehicle.pose_position - vehicle.com
+    return centre + so3.from_wxyz(q1) @ arm, so3.multiply_wxyz(q1, vehicle.pose_wxyz)

@@ -1,0 +1,351 @@
+"""What is estimated once for a flight: the numbers of the vehicle, of its sensors and of the air, and their prior.
+
+The n coordinates z are whitened: with prior mean mu and deviation s, mu + s z deviates from the nominal vehicle by
+
+    factors exp(u)       mass, thrust, torque ratios, spin inertia, moments of inertia, drag and inflow of the air
+    differences          positions, centre of mass, delays, other coefficients of the air, wind, scale errors
+    rotations exp([u])   of the sensors, and tilts of the rotor axes along two tangents
+
+so what is positive stays positive. The inertia I is described by the second moments of the mass, s_i = int x_i^2 dm,
+which are positive for every body that there is:
+
+    I_xx = s_y + s_z  and so on,   I_xy = r_xy sqrt(s_x s_y)  and so on,   |r| < 1                              (1)
+
+Moments of inertia deviate from the nominal one by factors; where they leave the triangle inequality, s is held above
+`THINNEST` of its mean by s -> (s + sqrt(s^2 + 4 e^2)) / 2. All numbers are in body axes, positions from the airframe's
+origin.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self, TypeVar
+
+import jax.numpy as jnp
+import numpy as np
+
+from haltere.airframe import Airframe
+from haltere.dynamics import Model
+from haltere.dynamics.rigid import MassProperties, at_rest
+from haltere.foundation.arrays import Array, pytree
+from haltere.foundation.constants import STANDARD_GRAVITY
+from haltere.foundation.numbers import Floats
+from haltere.foundation.verdict import USUAL_ARM, arm_length
+from haltere.lie import so3
+
+THINNEST = 0.01
+"""Second moment of the mass along an axis over the mean of the three, at least."""
+AIR_DENSITY = 1.225  # kg/m3
+THRUST_NUMBER = 0.1
+"""C_T = thrust / (rho n^2 D^4) of a usual propeller, from which its diameter follows."""
+AXIAL = 7.0
+"""Loss of thrust with axial flow over k |w|, times the diameter: usual, from blade element theory."""
+HUB = 2.1
+"""Hub force over k |w| v, times the diameter: usual."""
+CROSS = 30.0
+"""Gain of thrust with flow across over k v^2, times the squared diameter: usual, translational lift included."""
+LINEAR_DRAG = 0.1  # 1/s, usual
+QUADRATIC_DRAG = 0.02  # 1/m, usual
+SPIN_INERTIA = 0.12
+"""kg/m3: inertia of propeller and bell about their axis over D^5; 5 inch 4e-6, 10 inch 1.3e-4, Crazyflie 2e-8 kg m2."""
+SPIN_INERTIA_WIDTH = 0.7
+Numbers = TypeVar("Numbers", Floats, Array)
+PAIRS = ((0, 1), (0, 2), (1, 2))
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Prior deviations of the coordinates: how well a drawing, a calliper and a data sheet tell them.
+
+    Relative where the number is positive, otherwise SI; `arm` and `air` mean multiples of the arm and of 1/D, D the
+    rotor's diameter.
+    """
+
+    mass: float = 0.03
+    thrust: float = 0.06
+    torque_ratio: float = 0.10
+    spin_inertia: float = 0.10
+    position: float = 0.003
+    com_arm: float = 0.06
+    tilt: float = 0.010
+    moment: float = 0.12
+    product: float = 0.03
+    imu_position: float = 0.003
+    imu_rotation: float = 0.015
+    pose_position: float = 0.005
+    pose_rotation: float = 0.03
+    gravity_tilt: float = 0.010
+    pose_delay: float = 0.015
+    rotor_delay: float = 0.012
+    accel_delay: float = 0.004
+    axial: float = 0.6
+    hub: float = 0.7
+    cross_air: float = 30.0
+    flapping_air: float = 1.05
+    linear_drag: float = 1.0
+    quadratic_drag: float = 1.0
+    pressure_arm: float = 0.3
+    wind: tuple[float, float, float] = (3.0, 3.0, 0.7)
+    accel_rotation: float = 0.010
+    accel_scale: float = 0.008
+    gyro_scale: float = 0.006
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the coordinates stand: what is fixed when a program is traced.
+
+    Attributes:
+        rotors: how many.
+    """
+
+    rotors: int
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shape of each block of coordinates, in order."""
+        R = self.rotors
+        return {
+            "mass": (1,), "thrust": (R,), "torque_ratio": (R,), "spin_inertia": (1,), "position": (R, 3), "com": (3,),
+            "tilt": (R, 2), "moment": (3,), "product": (3,), "imu_position": (3,), "imu_rotation": (3,),
+            "pose_position": (3,), "pose_rotation": (3,), "gravity_tilt": (2,), "pose_delay": (1,),
+            "rotor_delay": (1,), "accel_delay": (1,), "axial": (1,), "hub": (1,), "cross": (1,), "flapping": (2,),
+            "linear_drag": (3,), "quadratic_drag": (3,), "pressure": (3,), "wind": (3,), "accel_rotation": (3,),
+            "accel_scale": (3,), "gyro_scale": (3,),
+        }  # fmt: skip
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Place of each block."""
+        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes.values()])
+        starts = [0, *ends[:-1].tolist()]
+        return {
+            name: slice(start, int(end)) for name, start, end in zip(self.shapes, starts, ends, strict=True)
+        }
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates, n."""
+        return int(sum(np.prod(shape) for shape in self.shapes.values()))
+
+    def split(self, values: Array) -> dict[str, Array]:
+        """The blocks of (n,) numbers, in their shapes."""
+        return {name: values[block].reshape(self.shapes[name]) for name, block in self.slices.items()}
+
+
+@pytree
+@dataclass(frozen=True)
+class NominalVehicle:
+    """The nominal vehicle as one rigid body with R rotors, and the prior of the coordinates around it."""
+
+    mass: Array
+    """() kg."""
+    com: Array
+    """(3,) m."""
+    inertia: Array
+    """(3, 3) about the centre of mass, kg m2."""
+    position: Array
+    """(R, 3) m."""
+    axis: Array
+    """(R, 3) unit direction of thrust."""
+    tangents: Array
+    """(R, 2, 3) across it."""
+    spin: Array
+    """(R,) +1 where a rotor spins right-handed about its axis."""
+    thrust: Array
+    """(R,) N/(rad/s)^2."""
+    torque_ratio: Array
+    """(R,) m."""
+    spin_inertia: Array
+    """(R,) kg m2."""
+    diameter: Array
+    """() m, of the rotors."""
+    imu_position: Array
+    imu_wxyz: Array
+    pose_position: Array
+    pose_wxyz: Array
+    mean: Array
+    """(n,) of the coordinates before whitening."""
+    sigma: Array
+    """(n,) their deviation."""
+
+    @classmethod
+    def from_airframe(
+        cls, airframe: Airframe, joint_angles: Floats | None = None, widths: Widths | None = None
+    ) -> Self:
+        """The numbers of an airframe with one IMU and one pose sensor, its joints held."""
+        model = Model.from_airframe(airframe)
+        body = MassProperties.of(model, joint_angles)
+        rotors = airframe.rotors
+        axis, position, spin_inertia = _rotors(model, joint_angles)
+        widths = widths or Widths()
+        k = np.array([rotor.thrust_coefficient for rotor in rotors])
+        diameter = float((4.0 * np.pi**2 * k.mean() / (THRUST_NUMBER * AIR_DENSITY)) ** 0.25)
+        if not np.any(spin_inertia > 0.0):  # the file does not say
+            spin_inertia = np.full(len(k), SPIN_INERTIA * diameter**5)
+            widths = replace(widths, spin_inertia=SPIN_INERTIA_WIDTH)
+        arm = arm_length(position) or USUAL_ARM
+        layout = Layout(len(rotors))
+        pose, imu = airframe.pose[0], airframe.imu[0]
+        mean, sigma = _prior(layout, widths, body.inertia, arm, 1.0 / diameter)
+        tangents = np.stack([np.linalg.svd(a[None])[2][1:] for a in axis])
+        spin = [rotor.spin_sign for rotor in rotors]
+        torque_ratio = [rotor.torque_ratio for rotor in rotors]
+        numbers = (
+            body.mass, body.com, body.inertia, position, axis, tangents, spin, k, torque_ratio, spin_inertia, diameter,
+            imu.position, imu.wxyz, pose.position, pose.wxyz, mean, sigma,
+        )  # fmt: skip
+        arrays: Any = [np.asarray(x, np.float64) for x in numbers]
+        return cls(*arrays)
+
+    @property
+    def layout(self) -> Layout:
+        """Of the coordinates."""
+        return Layout(len(self.thrust))
+
+
+def _rotors(model: Model, joint_angles: Floats | None) -> tuple[Floats, Floats, Floats]:
+    """Axes (R, 3), positions (R, 3) and inertia about the axis (R,) of the rotors with the joints held."""
+    angles = np.zeros(model.topology.joints) if joint_angles is None else np.asarray(joint_angles, float)
+    *_, positions, rotations = (np.asarray(x) for x in at_rest(model, angles))
+    first = model.topology.links
+    links = np.asarray(model.topology.rotor_links)
+    own = np.asarray(model.rotors.axis)
+    axes = np.einsum("rij,rj->ri", rotations[links], own)
+    inertia = np.einsum("ri,rij,rj->r", own, np.asarray(model.rotors.inertia), own)
+    return axes, positions[first:], inertia
+
+
+def _prior(layout: Layout, widths: Widths, inertia: Floats, arm: float, air: float) -> tuple[Floats, Floats]:
+    """(n,) mean and deviation of the coordinates."""
+    moments = np.diag(inertia)
+    second = _second_moments(moments)
+    floor = np.maximum(second, THINNEST * second.mean())
+    products = [widths.product * np.sqrt(moments[i] * moments[j] / (floor[i] * floor[j])) for i, j in PAIRS]
+    w = widths
+    sigma = {
+        "mass": w.mass, "thrust": w.thrust, "torque_ratio": w.torque_ratio, "spin_inertia": w.spin_inertia,
+        "position": w.position, "com": w.com_arm * arm, "tilt": w.tilt, "moment": w.moment, "product": products,
+        "imu_position": w.imu_position, "imu_rotation": w.imu_rotation, "pose_position": w.pose_position,
+        "pose_rotation": w.pose_rotation, "gravity_tilt": w.gravity_tilt, "pose_delay": w.pose_delay,
+        "rotor_delay": w.rotor_delay, "accel_delay": w.accel_delay, "axial": w.axial, "hub": w.hub,
+        "cross": w.cross_air * air**2, "flapping": w.flapping_air * air, "linear_drag": w.linear_drag,
+        "quadratic_drag": w.quadratic_drag, "pressure": w.pressure_arm * arm, "wind": w.wind,
+        "accel_rotation": w.accel_rotation, "accel_scale": w.accel_scale, "gyro_scale": w.gyro_scale,
+    }  # fmt: skip
+    at = {
+        "axial": np.log(AXIAL * air),
+        "hub": np.log(HUB * air),
+        "cross": CROSS * air**2,
+        "linear_drag": np.log(LINEAR_DRAG),
+        "quadratic_drag": np.log(QUADRATIC_DRAG),
+        "product": [np.arctanh(inertia[i, j] / np.sqrt(floor[i] * floor[j])) for i, j in PAIRS],
+    }
+    sizes = {name: block.stop - block.start for name, block in layout.slices.items()}
+    mean = [np.broadcast_to(np.asarray(at.get(name, 0.0), float), size) for name, size in sizes.items()]
+    spread = [np.broadcast_to(np.asarray(sigma[name], float), size) for name, size in sizes.items()]
+    return np.concatenate(mean), np.concatenate(spread)
+
+
+def _second_moments(moments: Numbers) -> Numbers:
+    """(3,) of the mass along the axes, from the moments of inertia (3,)."""
+    half: Numbers = 0.5 * (moments[0] + moments[1] + moments[2]) - moments
+    return half
+
+
+@pytree
+@dataclass(frozen=True)
+class Vehicle:
+    """Physical numbers of the flight; fields as in `NominalVehicle`, and the rest of the coordinates."""
+
+    mass: Array
+    com: Array
+    inertia: Array
+    position: Array
+    axis: Array
+    spin: Array
+    thrust: Array
+    torque_ratio: Array
+    spin_inertia: Array
+    imu_position: Array
+    R_BI: Array
+    pose_position: Array
+    pose_wxyz: Array
+    gravity: Array
+    """(3,) in the world, m/s2."""
+    pose_delay: Array
+    """() s, of poses against the gyro's clock."""
+    rotor_delay: Array
+    """() s, of rotor speeds."""
+    accel_delay: Array
+    """() s, of the accelerometer."""
+    inflow: Array
+    """(R, 3) coefficients of equations (2), (3) of `haltere.dynamics.loads`."""
+    cross: Array
+    """(R,) thrust per squared flow across the rotor, N/(m/s)^2."""
+    pitching: Array
+    """(R,) moment about n x v_t, N m/(rad/s)/(m/s)."""
+    linear_drag: Array
+    """(3,) per mass, 1/s."""
+    quadratic_drag: Array
+    """(3,) per mass, 1/m."""
+    pressure: Array
+    """(3,) where drag attacks, from the centre of mass, m."""
+    wind: Array
+    """(3,) in the world, m/s."""
+    accel_gain: Array
+    """(3, 3) of the accelerometer: scale and misalignment against the gyro."""
+    gyro_gain: Array
+    """(3,) scale."""
+
+
+def vehicle_of(layout: Layout, nominal: NominalVehicle, z: Array) -> Vehicle:
+    """The physical numbers at coordinates z (n,)."""
+    u = layout.split(nominal.mean + nominal.sigma * z)
+    axis = nominal.axis + jnp.einsum("rt,rti->ri", u["tilt"], nominal.tangents)
+    axis = axis / jnp.sqrt(jnp.sum(axis**2, axis=1, keepdims=True))
+    thrust = nominal.thrust * jnp.exp(u["thrust"])
+    tilt = u["gravity_tilt"]
+    down = jnp.concatenate([tilt, jnp.ones(1)]) / jnp.sqrt(1.0 + tilt @ tilt)
+    coefficients = jnp.concatenate(
+        [jnp.exp(u["axial"]), jnp.exp(u["hub"]), u["flapping"][1:] * nominal.diameter]
+    )
+    return Vehicle(
+        mass=nominal.mass * jnp.exp(u["mass"][0]),
+        com=nominal.com + u["com"],
+        inertia=_inertia(nominal, u["moment"], u["product"]),
+        position=nominal.position + u["position"],
+        axis=axis,
+        spin=nominal.spin,
+        thrust=thrust,
+        torque_ratio=nominal.torque_ratio * jnp.exp(u["torque_ratio"]),
+        spin_inertia=nominal.spin_inertia * jnp.exp(u["spin_inertia"]),
+        imu_position=nominal.imu_position + u["imu_position"],
+        R_BI=so3.from_wxyz(so3.box_plus_wxyz(nominal.imu_wxyz, u["imu_rotation"])),
+        pose_position=nominal.pose_position + u["pose_position"],
+        pose_wxyz=so3.box_plus_wxyz(nominal.pose_wxyz, u["pose_rotation"]),
+        gravity=-STANDARD_GRAVITY * down,
+        pose_delay=u["pose_delay"][0],
+        rotor_delay=u["rotor_delay"][0],
+        accel_delay=u["accel_delay"][0],
+        inflow=thrust[:, None] * coefficients,
+        cross=thrust * u["cross"],
+        pitching=thrust * u["flapping"][0] * nominal.diameter,
+        linear_drag=jnp.exp(u["linear_drag"]),
+        quadratic_drag=jnp.exp(u["quadratic_drag"]),
+        pressure=u["pressure"],
+        wind=u["wind"],
+        accel_gain=(jnp.eye(3) + so3.hat(u["accel_rotation"])) * (1.0 + u["accel_scale"])[:, None],
+        gyro_gain=1.0 + u["gyro_scale"],
+    )
+
+
+def _inertia(nominal: NominalVehicle, moment: Array, product: Array) -> Array:
+    """(3, 3) by equation (1)."""
+    second = _second_moments(jnp.diagonal(nominal.inertia) * jnp.exp(moment))
+    least = THINNEST * jnp.mean(_second_moments(jnp.diagonal(nominal.inertia)))
+    second = 0.5 * (second + jnp.sqrt(second**2 + 4.0 * least**2))
+    inertia = jnp.diag(jnp.sum(second) - second)
+    for r, (i, j) in zip(jnp.tanh(product), PAIRS, strict=True):
+        value = r * jnp.sqrt(second[i] * second[j])
+        inertia = inertia.at[i, j].set(value).at[j, i].set(value)
+    return inertia

@@ -1,0 +1,394 @@
+"""`smooth`: the numbers of a vehicle from a stretch of flight, with the states integrated out.
+
+Gauss-Newton on the marginal likelihood of `haltere.estimation.smoother.marginal`: linearise around motion and
+coordinates, find better noise levels, solve for the coordinates, smooth the motion, again. Poses and IMU readings far
+from the motion count less by min(1, (c sigma / r)^4).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from scipy import linalg
+
+from haltere.estimation.smoother.levels import better_levels, first_levels
+from haltere.estimation.smoother.marginal import (
+    CHUNK,
+    Backward,
+    Linear,
+    Programs,
+    Readings,
+    Sums,
+    programs,
+)
+from haltere.estimation.smoother.motion import ERROR, plus
+from haltere.estimation.smoother.nodes import FlightNodes
+from haltere.estimation.smoother.parameters import Layout, NominalVehicle
+from haltere.foundation.arrays import compiled, double_precision
+from haltere.foundation.numbers import Bools, Floats
+
+LEVEL_STEPS = (3, 3, 2, 2, 2, 2, 2, 2, 2)
+"""Steps of the noise levels in each iteration."""
+FEWEST = 5
+"""Iterations at least."""
+SETTLED = 0.25
+"""Largest step of a coordinate, prior deviations, with which iterations end."""
+POSE_TAIL = 3.0
+"""c of the poses."""
+IMU_TAIL = 5.0
+"""c of the IMU."""
+FAR_POSE = (0.2, 0.3)
+"""m and rad from the first guess of the motion from which on a pose counts for nothing in the first iteration."""
+NEGLIGIBLE = 1e-4
+"""Weight of a reading below which it is left out."""
+WITHOUT_ROTORS = 200.0
+"""Factor on the error of rotor speeds where they were not logged."""
+LEAST_WHITE = 0.1
+"""Level of gyro and accelerometer, over what is white in their readings, at least."""
+BLOCKS = 12
+"""Parts of the flight that the jackknife leaves out one by one."""
+AIR = ("axial", "hub", "cross", "flapping", "linear_drag", "quadratic_drag", "pressure", "wind")
+"""Blocks of coordinates of the air: gusts and wind, drag and inflow hardly differ, and may go on changing together."""
+DRAWN = ("thrust", "position", "com", "tilt", "moment", "product")
+"""Blocks of coordinates whose prior deviation is how well the vehicle was built after its drawing."""
+WORST_DRAWN = 2.0
+"""Factor on the stated deviations of what is drawn, at most."""
+DRAWN_WEIGHT = 20.0
+"""Coordinates that the stated deviations count as when the flight tells how well it was built."""
+LONGEST_STEP = 4.0
+"""Step of a coordinate in one iteration, prior deviations."""
+
+
+@dataclass(frozen=True)
+class FlightParts:
+    """What each of B parts of a flight tells of the coordinates, around those before the last step.
+
+    Attributes:
+        information: (B, n, n) A of equation (2) of `marginal`.
+        right: (B, n) g.
+        step: (n,) the step that all of them make together.
+    """
+
+    information: Floats
+    right: Floats
+    step: Floats
+
+    def jackknife(self) -> Floats:
+        """(n, n) covariance of the coordinates from their spread when one part is left out."""
+        count = len(self.right)
+        steps = np.array([self.step_of([k for k in range(count) if k != left]) for left in range(count)])
+        spread = steps - steps.mean(axis=0)
+        return np.asarray((count - 1) / count * spread.T @ spread)
+
+    def step_of(self, parts: Iterable[int]) -> Floats:
+        """(n,) the step that some of the parts make."""
+        own = list(parts)
+        prior = self.right.sum(axis=0) - (self.information.sum(axis=0) + np.eye(len(self.step))) @ self.step
+        whole = self.information[own].sum(axis=0) + np.eye(len(self.step))
+        return np.asarray(np.linalg.solve(whole, self.right[own].sum(axis=0) - prior))
+
+
+@dataclass(frozen=True)
+class SmoothedFlight:
+    """What a flight tells.
+
+    Attributes:
+        nominal: the vehicle before.
+        z: (n,) coordinates, whitened by their prior.
+        cov: (n, n) of them.
+        parts: of `BLOCKS` parts of the flight, one after the other, what each tells of the coordinates.
+        time: (K,) s.
+        states: (K, 31) smoothed.
+        log_levels: (19,) of the noise.
+        innovations: (K, 12) whitened; NaN where nothing was read.
+        pose_weights: (K, P, 2) of positions and attitudes, NaN where there is no pose.
+        drawn: factor on the prior deviations of what is drawn: how far the vehicle is from its drawing.
+        last_step: largest change of a coordinate of the vehicle in the last iteration, prior deviations.
+        iterations: how many.
+    """
+
+    nominal: NominalVehicle
+    z: Floats
+    cov: Floats
+    parts: FlightParts
+    time: Floats
+    states: Floats
+    log_levels: Floats
+    innovations: Floats
+    pose_weights: Floats
+    drawn: float
+    last_step: float
+    iterations: int
+
+    @property
+    def layout(self) -> Layout:
+        """Of the coordinates."""
+        return self.nominal.layout
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """One evaluation at fixed levels: step and covariance of the coordinates, errors of the states, sums for levels."""
+
+    step: Floats
+    cov: Floats
+    errors: Floats
+    squares: Floats
+    precisions: Floats
+    innovations: Floats
+    slopes: Floats
+    right: Floats
+    cost: float
+    factors: list[tuple[Any, Any]]
+
+
+@double_precision()
+def smooth(
+    nodes: FlightNodes,
+    nominal: NominalVehicle,
+    *,
+    level_steps: Iterable[int] = LEVEL_STEPS,
+    progress: Callable[[str], None] | None = None,
+) -> SmoothedFlight:
+    """Estimate the coordinates of a vehicle from a stretch of flight.
+
+    Args:
+        nodes: the flight.
+        nominal: the vehicle before, with the prior of the coordinates.
+        level_steps: steps of the noise levels in each iteration; their number is that of the iterations.
+        progress: called with a sentence after each iteration.
+    """
+    layout = nominal.layout
+    work = _Work(nodes, nominal, programs(layout))
+    z = np.zeros(layout.size)
+    states = nodes.first_guess(nominal)
+    first = first_levels(nominal)
+    levels = first
+    steps = tuple(level_steps)
+    drawn = 1.0
+    coupling = np.zeros(layout.size)
+    of_vehicle = ~np.isin(
+        np.arange(layout.size), [i for name in AIR for i in range(layout.size)[layout.slices[name]]]
+    )
+    for number, count in enumerate(steps):
+        linear, weights, pose_weights = work.linearise(z, states, levels, number)
+        for _ in range(count):
+            found = work.evaluate(linear, weights, states, levels, z, coupling)
+            levels = better_levels(levels, first, found.squares, found.precisions)
+            levels[:2] = np.maximum(levels[:2], np.log(LEAST_WHITE * np.maximum(nodes.white, 1e-12)))
+        z = z + found.step * min(1.0, LONGEST_STEP / max(float(np.max(np.abs(found.step))), 1e-300))
+        longest = float(np.max(np.abs(found.step[of_vehicle])))
+        if number > 0:
+            coupling = work.coupling(z, states, found)
+        states = work.moved(states, found.errors)
+        if number > 0:
+            ratio = _drawn_ratio(layout, z, found.cov, drawn)
+            drawn *= ratio
+            z, coupling = work.rescale(z, coupling, ratio)
+        if progress is not None:
+            progress(f"smoothing, iteration {number + 1}: largest step {longest:.2g} prior sigma")
+        if number + 1 >= FEWEST and longest < SETTLED:
+            break
+    return SmoothedFlight(
+        nominal=work.nominal,
+        z=z,
+        cov=found.cov,
+        parts=_split(found),
+        time=nodes.time,
+        states=states,
+        log_levels=levels,
+        innovations=np.where(weights > 0.0, found.innovations, np.nan),
+        pose_weights=pose_weights,
+        drawn=drawn,
+        last_step=longest,
+        iterations=number + 1,
+    )
+
+
+class _Work:
+    """The nodes of a flight in chunks of one length, and the compiled programs over them."""
+
+    def __init__(self, nodes: FlightNodes, nominal: NominalVehicle, compiled_programs: Programs) -> None:
+        self.nodes, self.nominal, self.programs = nodes, nominal, compiled_programs
+        self.count = len(nodes.time)
+        self.padded = -(-self.count // CHUNK) * CHUNK
+        self.loose = np.where(nodes.rotor_valid, 1.0, WITHOUT_ROTORS)
+        self.slots = nodes.slots
+        self.readings: list[Readings] = []
+
+    def chunks(self, *arrays: Floats) -> Iterable[tuple[Any, ...]]:
+        """The arrays (K, ...) in chunks, the last one filled up with its last row."""
+        filled = [self._fill(array) for array in arrays]
+        for first in range(0, self.padded, CHUNK):
+            yield tuple(array[first : first + CHUNK] for array in filled)
+
+    def _fill(self, array: Floats) -> Floats:
+        more = np.repeat(array[-1:], self.padded - self.count, axis=0)
+        return np.concatenate([array, more]) if len(more) else array
+
+    def linearise(
+        self, z: Floats, states: Floats, log_levels: Floats, iteration: int
+    ) -> tuple[list[Linear], Floats, Floats]:
+        """Equation (1) of `marginal` in chunks, weights of the readings (K, 12) and of the poses (K, P, 2)."""
+        nodes, nominal = self.nodes, self.nominal
+        values = np.asarray(nominal.mean) + np.asarray(nominal.sigma) * z
+        delays = {
+            name: float(values[nominal.layout.slices[f"{name}_delay"]][0])
+            for name in ("pose", "rotor", "accel")
+        }
+        rotors, rotors_slope = nodes.rotors_at(delays["rotor"])
+        accel, accel_slope = nodes.accel_at(delays["accel"])
+        later, poses, present = nodes.poses_at(delays["pose"], self.slots)
+        apart = np.concatenate(
+            [
+                np.asarray(self.programs.pose_residuals(nominal, z, *chunk))
+                for chunk in self.chunks(states, rotors, later, poses)
+            ]
+        )[: self.count]
+        deviations = np.exp(log_levels[2:4])
+        weights = _pose_weights(apart, present, deviations, far=iteration == 0)
+        each = np.repeat(weights, 3, axis=2)
+        total = each.sum(axis=1)
+        share = each / np.maximum(total, 1e-12)[:, None]
+        residual = np.sum(share * np.where(share > 0.0, apart, 0.0), axis=1)
+        some = weights.sum(axis=(1, 2))
+        moments = np.sum(weights.sum(axis=2) * later, axis=1)
+        mean = np.where(some > 0.0, moments / np.maximum(some, 1e-12), delays["pose"])
+        readings = (rotors, rotors_slope, nodes.gyro, accel, accel_slope, mean)
+        after = np.concatenate([states[1:], states[-1:]])
+        linear, imu = [], []
+        self.readings = []
+        for x, ahead, pose, *own in self.chunks(states, after, residual, *readings):
+            self.readings.append(Readings(*own))
+            F, G, c, H, D, r, rotor = self.programs.linearise(nominal, z, x, ahead, self.readings[-1])
+            imu.append(np.asarray(r))
+            both: Any = np.concatenate([imu[-1], pose], axis=1)
+            linear.append(Linear(F, G, c, H, D, both, rotor))
+        near = self._imu_weights(np.concatenate(imu)[: self.count], log_levels, iteration)
+        every = np.concatenate([near, np.where(total > NEGLIGIBLE, total, 0.0)], axis=1)
+        return linear, every, np.where(present[..., None], weights, np.nan)
+
+    def _imu_weights(self, residual: Floats, log_levels: Floats, iteration: int) -> Floats:
+        """(K, 6) of gyro and accelerometer."""
+        found = np.ones((self.count, 2))
+        if iteration > 1:
+            for k, deviation in enumerate(np.exp(log_levels[:2])):
+                size = np.linalg.norm(residual[:, 3 * k : 3 * k + 3], axis=1) / np.sqrt(3.0)
+                found[:, k] = np.minimum(1.0, (IMU_TAIL * deviation / np.maximum(size, 1e-300)) ** 4)
+        valid = self.nodes.imu_valid & self.nodes.rotor_valid  # what an IMU reads depends on the rotors
+        found = np.where((found > NEGLIGIBLE) & valid[:, None], found, 0.0)
+        return np.repeat(found, 3, axis=1)
+
+    def evaluate(
+        self,
+        linear: list[Linear],
+        weights: Floats,
+        states: Floats,
+        log_levels: Floats,
+        z: Floats,
+        coupling: Floats,
+    ) -> _Pass:
+        """Both passes."""
+        after = np.concatenate([states[1:], states[-1:]])
+        parts = list(self.chunks(weights, self.loose, states, after))
+        if self.padded > self.count:
+            parts[-1][0][self.count - self.padded :] = 0.0
+            parts[-1][1][self.count - self.padded :] = 0.0
+        carry = self.programs.start(log_levels, states[0])
+        kept = []
+        for own, (weight, loose, x, ahead) in zip(linear, parts, strict=True):
+            carry, each = self.programs.forwards(log_levels, own, weight, loose, x, ahead, carry)
+            kept.append(each)
+        innovations = np.concatenate([np.asarray(each[0]) for each in kept])[: self.count]
+        slopes = np.concatenate([np.asarray(each[1]) for each in kept])[: self.count]
+        flat = slopes.reshape(-1, slopes.shape[2])
+        n = len(z)
+        root = linalg.cholesky(flat.T @ flat + np.eye(n), lower=True)
+        right = flat.T @ innovations.reshape(-1) - z + coupling
+        # The determinant's curvature in the logarithm of a coefficient is about its slope.
+        step = linalg.solve(flat.T @ flat + np.diag(1.0 + np.abs(coupling)), right, assume_a="pos")
+        spread = linalg.solve_triangular(root, np.eye(n), lower=True).T
+        zeros: Any = [np.zeros(shape) for shape in (ERROR, (ERROR, n), (ERROR, ERROR))]
+        back = Backward(*zeros)
+        errors: list[Floats] = []
+        factors: list[tuple[Any, Any]] = []
+        sums = None
+        for own, (weight, loose, x, _), each in zip(linear[::-1], parts[::-1], kept[::-1], strict=True):
+            back, error, own_factors, more = self.programs.backwards(
+                log_levels, own, weight, loose, x, each, step, spread, back
+            )
+            errors.append(np.asarray(error))
+            factors.append(own_factors)
+            sums = more if sums is None else Sums(*(a + b for a, b in zip(sums, more, strict=True)))
+        squares, precisions = self.programs.level_sums(log_levels, sums, back)
+        return _Pass(
+            step, spread @ spread.T, np.concatenate(errors[::-1])[: self.count], np.asarray(squares),
+            np.asarray(precisions), innovations, slopes, right,
+            float(np.sum(innovations**2) + sum(np.sum(np.asarray(each[2])) for each in kept) + z @ z),
+            factors[::-1],
+        )  # fmt: skip
+
+    def coupling(self, z: Floats, states: Floats, found: _Pass) -> Floats:
+        """(n,) b of equation (3) of `marginal`."""
+        total = np.zeros(len(z))
+        for (x,), own, factors in zip(self.chunks(states), self.readings, found.factors, strict=True):
+            total += np.asarray(self.programs.coupling_slopes(self.nominal, z, x, own, *factors))
+        return total
+
+    def rescale(self, z: Floats, coupling: Floats, ratio: float) -> tuple[Floats, Floats]:
+        """Change the prior deviations of what is drawn by a factor; coordinates and slopes that mean the same then."""
+        factor: Any = np.ones(len(z))
+        for name in DRAWN:
+            factor[self.nominal.layout.slices[name]] = ratio
+        self.nominal = replace(self.nominal, sigma=np.asarray(self.nominal.sigma) * factor)
+        return z / factor, coupling * factor
+
+    def moved(self, states: Floats, errors: Floats) -> Floats:
+        """The states moved by their errors, chunk by chunk."""
+        return np.concatenate([np.asarray(_moved(*chunk)) for chunk in self.chunks(states, errors)])[
+            : self.count
+        ]
+
+
+_moved = compiled(jax.vmap(plus))
+
+
+def _drawn_ratio(layout: Layout, z: Floats, cov: Floats, drawn: float) -> float:
+    """By which the deviations of what is drawn should change: restricted maximum likelihood, held to what was stated.
+
+    Args:
+        layout: of the coordinates.
+        z: (n,) whitened by the deviations as they are.
+        cov: (n, n) of them.
+        drawn: the factor on the stated deviations as it is.
+    """
+    own = np.concatenate([np.arange(layout.size)[layout.slices[name]] for name in DRAWN])
+    told = float(np.sum(1.0 - np.diagonal(cov)[own]))
+    stated = DRAWN_WEIGHT / drawn**2
+    ratio = float(np.sqrt((np.sum(z[own] ** 2) + stated) / (told + DRAWN_WEIGHT)))
+    return float(np.clip(drawn * ratio, 1.0 / WORST_DRAWN, WORST_DRAWN)) / drawn
+
+
+def _pose_weights(apart: Floats, present: Bools, deviations: Floats, *, far: bool) -> Floats:
+    """(K, P, 2) weights of positions and attitudes of poses that are `apart` (K, P, 6) from the motion."""
+    size = np.stack([np.linalg.norm(apart[..., own], axis=-1) for own in (slice(0, 3), slice(3, 6))], axis=-1)
+    if far:
+        near = (size < np.asarray(FAR_POSE)).all(axis=-1, keepdims=True)
+        weights = np.where(near, 1.0, 0.0) * np.ones(2)
+    else:
+        scale = POSE_TAIL * deviations / np.maximum(size / np.sqrt(3.0), 1e-300)
+        weights = np.minimum(1.0, scale) ** 4
+    return np.where(present[..., None] & np.isfinite(size), weights, 0.0)
+
+
+def _split(found: _Pass) -> FlightParts:
+    """What the parts of the flight tell."""
+    n = len(found.right)
+    information, right = [], []
+    for block in np.array_split(np.arange(len(found.innovations)), BLOCKS):
+        W = found.slopes[block].reshape(-1, n)
+        information.append(W.T @ W)
+        right.append(W.T @ found.innovations[block].reshape(-1))
+    return FlightParts(np.array(information), np.array(right), found.step)

@@ -1,0 +1,161 @@
+"""Whether the batch estimate of a flight can be believed, and how much its intervals have to widen.
+
+The model's own deviations count only as far as these agree with them:
+
+- parts of the flight: the jackknife over them is the deviation where it is larger;
+- disturbances: where gusts turn the vehicle, the controller answers, and what it does looks weaker than it is. With
+  the share s of the turning about an axis that is disturbance, the rows and moments of that axis get a relative
+  deviation of `ANSWERED` s^2 more; beyond `GUSTY` nothing is stated;
+- the effectiveness method on the same log, which shares neither prior nor pose: rows that differ by more than their
+  deviations allow widen by as much;
+- the drawing: numbers farther from it than was believed are said to be so, and their prior was widened.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from haltere.estimation.smoother.motion import NODE
+from haltere.estimation.smoother.numbers import Numbers
+from haltere.estimation.smoother.smoother import SmoothedFlight
+from haltere.foundation.numbers import Floats
+from haltere.foundation.verdict import LEARNT
+from haltere.identification.parameters import Parameter
+
+ANSWERED = 0.3
+GUSTY = 0.4
+REJECTED = 0.2
+"""Share of the poses that do not fit from which on nothing is stated."""
+UNSETTLED = 1.0
+"""Last step of a coordinate, prior deviations, from which on the estimate has not settled."""
+FARTHER = 1.5
+"""Factor on the deviations of the drawing from which on it is said."""
+AXES = ("roll", "pitch", "yaw")
+COMPARED = (".effectiveness.p", ".effectiveness.q")
+"""Rows that are compared with those of the effectiveness method."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is thought of a result.
+
+    Attributes:
+        sigma: (N,) deviations of the numbers, widened where needed.
+        figures: what it rests on, plain data.
+        notes: sentences for the user.
+        refusal: why the result cannot be used; empty if it can.
+    """
+
+    sigma: Floats
+    figures: dict[str, object]
+    notes: list[str] = field(default_factory=list)
+    refusal: str = ""
+
+
+def judge_flight(flight: SmoothedFlight, numbers: Numbers, others: Iterable[Parameter]) -> Judgement:
+    """The judgement of a smoothed flight.
+
+    Args:
+        flight: the estimate.
+        numbers: its physical numbers.
+        others: what the effectiveness method found in the same log.
+    """
+    shares = disturbed_shares(flight)
+    rejected = rejected_share(flight)
+    parts = np.sqrt(np.diagonal(numbers.slopes @ flight.parts.jackknife() @ numbers.slopes.T))
+    told = numbers.sigma < LEARNT * numbers.prior_sigma
+    sigma = np.where(told, np.maximum(numbers.sigma, parts), numbers.sigma)
+    sigma = np.hypot(sigma, ANSWERED * _answered(numbers, shares))
+    apart = _apart(numbers, sigma, others)
+    sigma = sigma * np.array([max(apart.get(name, 0.0), 1.0) for name in numbers.names])
+    figures: dict[str, object] = {
+        "disturbed": dict(zip(AXES, map(float, shares), strict=True)),
+        "rejected_poses": rejected,
+        "autocorrelation": autocorrelation(flight.innovations),
+        "between_parts": float(np.median(parts[told] / numbers.sigma[told])) if told.any() else 0.0,
+        "last_step": flight.last_step,
+        "drawn": flight.drawn,
+    }
+    notes = []
+    if flight.drawn > FARTHER:
+        notes.append(
+            f"the vehicle is {flight.drawn:.1f} times as far from its airframe file as a drawing usually is: look at "
+            "masses, rotor positions and propellers in it"
+        )
+    return Judgement(sigma, figures, notes, _refusal(flight, shares, rejected))
+
+
+def _refusal(flight: SmoothedFlight, shares: Floats, rejected: float) -> str:
+    worst = int(np.argmax(shares[:2]))
+    if not np.isfinite(flight.z).all() or flight.last_step > UNSETTLED:
+        return "the estimate does not settle: give an airframe nearer to the vehicle, or fly livelier"
+    if rejected > REJECTED:
+        return (
+            f"{100 * rejected:.0f} % of the poses do not fit the motion: see whether pose and IMU are of the same "
+            "body and clock (haltere plot)"
+        )
+    if shares[worst] > GUSTY:
+        return (
+            f"gusts make {100 * shares[worst]:.0f} % of the {AXES[worst]} accelerations: what the rotors do cannot be "
+            "told from what they answer; fly in calmer air or livelier"
+        )
+    return ""
+
+
+def disturbed_shares(flight: SmoothedFlight) -> Floats:
+    """(3,) rms of the disturbance over rms of the angular acceleration, about each axis."""
+    torque = flight.states[:, 19:22] + flight.states[:, 22:25]
+    turn = np.gradient(flight.states[:, 10:13], NODE, axis=0)
+    return np.asarray(np.sqrt(np.mean(torque**2, axis=0) / np.maximum(np.mean(turn**2, axis=0), 1e-12)))
+
+
+def rejected_share(flight: SmoothedFlight) -> float:
+    """Share of the poses that count less than half."""
+    there = np.isfinite(flight.pose_weights).all(axis=2)
+    return float(np.mean(flight.pose_weights[there].min(axis=1) < 0.5)) if there.any() else 1.0
+
+
+def autocorrelation(innovations: Floats) -> dict[str, float]:
+    """Largest correlation of neighbouring innovations over the axes of each kind of reading."""
+    found = []
+    for a, b in zip(innovations[:-1].T, innovations[1:].T, strict=True):
+        good = np.isfinite(a) & np.isfinite(b)
+        found.append(float(np.corrcoef(a[good], b[good])[0, 1]) if good.sum() > 20 else 0.0)
+    kinds = ("gyro", "accel", "position", "rotation")
+    return {kind: max(found[3 * k : 3 * k + 3], key=abs) for k, kind in enumerate(kinds)}
+
+
+def _answered(numbers: Numbers, shares: Floats) -> Floats:
+    """(N,) s^2 times the size of each number that gusts make look different than it is."""
+    value = dict(zip(numbers.names, np.abs(numbers.values), strict=True))
+    largest: dict[str, float] = {}
+    for name, x in value.items():
+        row = name.rpartition(".effectiveness.")[2]
+        if ".effectiveness." in name:
+            largest[row] = max(largest.get(row, 0.0), float(x))
+    found = np.zeros(len(numbers.names))
+    for i, name in enumerate(numbers.names):
+        last = name.rpartition(".")[2]
+        if ".effectiveness." in name and last[0] in "pqr":
+            found[i] = shares["pqr".index(last[0])] ** 2 * largest[last]
+        elif name.startswith("inertia."):
+            k = ["xx", "yy", "zz"].index(last) if last[0] == last[1] else int(np.argmax(shares))
+            size = (
+                value[name]
+                if last[0] == last[1]
+                else np.sqrt(value[f"inertia.{last[0] * 2}"] * value[f"inertia.{last[1] * 2}"])
+            )
+            found[i] = shares[k] ** 2 * size * (1.0 if last[0] == last[1] else 0.1)
+    return found
+
+
+def _apart(numbers: Numbers, sigma: Floats, others: Iterable[Parameter]) -> Mapping[str, float]:
+    """Differences from another method over the deviations of both, by name."""
+    own = dict(zip(numbers.names, zip(numbers.values, sigma, strict=True), strict=True))
+    found = {}
+    for p in others:
+        if p.name.endswith(COMPARED) and p.known and p.name in own and p.value is not None and p.sigma:
+            value, deviation = own[p.name]
+            found[p.name] = float(abs(value - p.value) / np.hypot(deviation, p.sigma))
+    return found
