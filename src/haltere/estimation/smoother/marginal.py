@@ -161,15 +161,20 @@ def coupling_slopes(
     readings: Readings,
     on_step: Array,
     on_reading: Array,
-) -> Array:
-    """(n,) b of (3), of the nodes of a chunk."""
+    spread: Array,
+) -> tuple[Array, Array]:
+    """b of (3) of the nodes of a chunk: (n,) at fixed states, and (n,) what the states add, times `root`.
 
-    def total(z: Array) -> Array:
+    The states follow the coordinates, and what depends on both (drag on the velocity of the air) follows them: `spread`
+    (K, 30, n) is the slope of the smoothed states in the coordinates, times `root`.
+    """
+
+    def total(z: Array, errors: Array) -> Array:
         vehicle = vehicle_of(layout, nominal, z)
 
-        def one(x: Array, own: Readings, on_step: Array, on_reading: Array) -> Array:
+        def one(x: Array, at: Array, own: Readings, on_step: Array, on_reading: Array) -> Array:
             def f(error: Array) -> tuple[Array, Array]:
-                moved = plus(x, jnp.zeros(ERROR).at[COUPLED].set(error))
+                moved = plus(plus(x, at), jnp.zeros(ERROR).at[COUPLED].set(error))
                 inputs = RotorInputs(*own.rotors)
                 ahead = advance(vehicle, moved, inputs)
                 place, q = read_pose(vehicle, moved, inputs, own.pose_later - vehicle.pose_delay)
@@ -181,10 +186,10 @@ def coupling_slopes(
             F, H = jax.jacfwd(f)(jnp.zeros(on_step.shape[1]))
             return -jnp.sum(on_step * F) - jnp.sum(on_reading * H)
 
-        return jnp.sum(jax.vmap(one)(x, readings, on_step, on_reading))
+        return jnp.sum(jax.vmap(one)(x, errors, readings, on_step, on_reading))
 
-    slopes: Array = jax.grad(total)(z)
-    return slopes
+    in_z, in_x = jax.grad(total, argnums=(0, 1))(z, jnp.zeros((x.shape[0], ERROR)))
+    return in_z, jnp.einsum("ki,kin->n", in_x, spread)
 
 
 class Carry(NamedTuple):
@@ -215,23 +220,40 @@ class Sums(NamedTuple):
     readings_precision: Array
 
 
-def start(layout: Layout, log_levels: Array, first: Array) -> Carry:
+class Mean(NamedTuple):
+    """What the disturbances fluctuate around: the wind, and zero."""
+
+    value: Array
+    """(12,)."""
+    slope: Array
+    """(12, n) in the coordinates."""
+
+
+def start(log_levels: Array, mean: Mean, first: Array) -> Carry:
     """The belief before the first node, whose nominal state is `first` (31,)."""
     levels = unpack(log_levels)
     place = jnp.repeat(jnp.asarray(START) ** 2, 3)
     bias = jnp.repeat(jnp.asarray(START_BIAS) ** 2, 3)
-    m = jnp.concatenate([jnp.zeros(12), -first[13:]])
-    P = jnp.diag(jnp.concatenate([place, levels.disturbance**2, bias]))
-    return Carry(m, jnp.zeros((ERROR, layout.size)), P)
+    m = jnp.concatenate([jnp.zeros(12), mean.value - first[13:25], -first[25:]])
+    B = jnp.zeros((ERROR, mean.slope.shape[1])).at[DISTURBANCE].set(mean.slope)
+    return Carry(m, B, jnp.diag(jnp.concatenate([place, levels.disturbance**2, bias])))
 
 
 def forwards(
-    log_levels: Array, linear: Linear, weights: Array, loose: Array, x: Array, after: Array, carry: Carry
+    log_levels: Array,
+    mean: Mean,
+    linear: Linear,
+    weights: Array,
+    loose: Array,
+    x: Array,
+    after: Array,
+    carry: Carry,
 ) -> tuple[Carry, tuple[Array, ...]]:
     """The Kalman filter over a chunk.
 
     Args:
         log_levels: (19,).
+        mean: of the disturbances.
         linear: equation (1).
         weights: (K, 12) of the readings; 0 where there is none.
         loose: (K,) factor on the error of rotor speeds: large where they are not known.
@@ -259,7 +281,8 @@ def forwards(
         i, W, gain = white[:, 0], white[:, 1 : 1 + n], white[:, 1 + n :]
         m, B, P = carry.m + gain.T @ i, carry.B - gain.T @ W, carry.P - gain.T @ gain
         log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(C)))
-        c = c.at[DISTURBANCE].set(levels.decay * x[13:25] - after[13:25])
+        c = c.at[DISTURBANCE].set(levels.decay * x[13:25] + (1.0 - levels.decay) * mean.value - after[13:25])
+        G = G.at[DISTURBANCE].set((1.0 - levels.decay)[:, None] * mean.slope)
         P1 = propagate(F, P, levels.decay) + noise + (loose * levels.rotor) ** 2 * (rotor @ rotor.T)
         ahead = Carry(step(F, m, levels.decay) + c, step(F, B, levels.decay) + G, 0.5 * (P1 + P1.T))
         return ahead, (i, W, log_det, m, B, P, gain, C, H)
@@ -287,6 +310,7 @@ def propagate(F: Array, P: Array, decay: Array) -> Array:
 
 def backwards(
     log_levels: Array,
+    mean: Mean,
     linear: Linear,
     weights: Array,
     loose: Array,
@@ -295,11 +319,12 @@ def backwards(
     d: Array,
     root: Array,
     carry: Backward,
-) -> tuple[Backward, Array, tuple[Array, Array], Sums]:
+) -> tuple[Backward, Array, tuple[Array, Array, Array], Sums]:
     """The disturbance smoother over a chunk, from its end.
 
     Args:
         log_levels: (19,).
+        mean: of the disturbances.
         linear: equation (1).
         weights: (K, 12) of the readings.
         loose: (K,) factor on the error of rotor speeds.
@@ -325,10 +350,11 @@ def backwards(
         speeds = (jnp.sum((rotor.T @ a) ** 2) + jnp.sum((rotor.T @ S) ** 2), jnp.sum((N @ rotor) * rotor))
         a1, S1, N1 = F.T @ a, F.T @ S, F.T @ N @ F
         error, spread = m + B @ d + P @ a1, B @ root + P @ S1
-        own_disturbance = x[13:25] + error[DISTURBANCE]
+        off = x[13:25] + error[DISTURBANCE] - mean.value - mean.slope @ d
+        off_spread = spread[DISTURBANCE] - mean.slope @ root
         NFP = N[DISTURBANCE] @ (F @ P[:, DISTURBANCE])
-        decay = a[DISTURBANCE] * own_disturbance - jnp.diagonal(NFP)
-        decay = decay + jnp.sum(S[DISTURBANCE] * spread[DISTURBANCE], axis=1)
+        decay = a[DISTURBANCE] * off - jnp.diagonal(NFP)
+        decay = decay + jnp.sum(S[DISTURBANCE] * off_spread, axis=1)
         K = solve_triangular(C.T, gain, lower=False)
         inverse = solve_triangular(C, jnp.eye(C.shape[0]), lower=True)
         u = inverse.T @ (i - W @ d) - K @ a1
@@ -344,11 +370,11 @@ def backwards(
         on_reading = on_reading / levels.readings[:, None] ** 2
         ahead = Backward(a1 + H.T @ u, S1 + H.T @ U, 0.5 * (before + before.T))
         sums = (*process, *speeds, decay, over * left[0], over * left[1])
-        return ahead, (error, on_step, on_reading, *sums)
+        return ahead, (error, on_step, on_reading, spread, *sums)
 
     own = (linear.F, linear.rotor, weights, loose, x, *kept)
-    ahead, (errors, on_step, on_reading, *sums) = jax.lax.scan(node, carry, own, reverse=True)
-    return ahead, errors, (on_step, on_reading), Sums(*(jnp.sum(each, axis=0) for each in sums))
+    ahead, (errors, on_step, on_reading, spread, *sums) = jax.lax.scan(node, carry, own, reverse=True)
+    return ahead, errors, (on_step, on_reading, spread), Sums(*(jnp.sum(each, axis=0) for each in sums))
 
 
 def level_sums(log_levels: Array, sums: Sums, first: Backward) -> tuple[Array, Array]:
@@ -414,8 +440,8 @@ def programs(layout: Layout) -> Programs:
         CachedProgram(bound(linearise), layout, (0,) * 7),
         CachedProgram(bound(pose_residuals), layout, 0),
         CachedProgram(forwards, None, (carry, (0,) * 9)),
-        CachedProgram(backwards, None, (back, 0, (0, 0), Sums(*7 * (leaf,)))),
+        CachedProgram(backwards, None, (back, 0, (0, 0, 0), Sums(*7 * (leaf,)))),
         CachedProgram(level_sums, None, (0, 0)),
-        CachedProgram(bound(coupling_slopes), layout, 0),
-        CachedProgram(bound(start), layout, carry),
+        CachedProgram(bound(coupling_slopes), layout, (0, 0)),
+        CachedProgram(start, None, carry),
     )

@@ -1,14 +1,16 @@
 """How the state of a flight goes on from one node to the next, and what the sensors read there.
 
 State of a node (31 numbers, `STATE`; its error has 30, the attitude's three): position p and velocity v of the centre
-of mass in the world, attitude q, momentum rate W = w + I^-1 h with the rate w and the momentum h of the rotors, two
-disturbances each of specific force and of angular acceleration (fast and slow), biases of accelerometer and gyro:
+of mass in the world, attitude q, momentum rate W = w + I^-1 h with the rate w and the momentum h of the rotors,
+disturbances (of the specific force, the velocity u of the air in the world, two of the angular acceleration, fast and
+slow), biases of accelerometer and gyro:
 
     p' = v,   v' = R (F / m + f) + g,   q' = q w / 2,   W' = I^-1 (M - w x I W) + a,   w = W - I^-1 h          (1)
 
-F, M = rotors and drag in the wind (`haltere.dynamics.loads`), f, a = sums of the disturbances. With W no derivative of
-the rotor speeds is needed. The disturbances are Ornstein-Uhlenbeck processes, the biases random walks
-(`haltere.estimation.smoother.marginal` knows both in closed form).
+F, M = rotors and drag in air of velocity u (`haltere.dynamics.loads`), f, a = sums of the disturbances. With W no
+derivative of the rotor speeds is needed. The disturbances are Ornstein-Uhlenbeck processes, that of the air around the
+wind, the others around zero; the biases are random walks (`haltere.estimation.smoother.marginal` knows them in closed
+form).
 """
 
 from typing import NamedTuple
@@ -27,7 +29,9 @@ ERROR = 30
 NODE = 0.02
 """s between two nodes."""
 DISTURBANCE = slice(12, 24)
-"""Of the error: force fast, force slow, angular acceleration fast and slow, three each."""
+"""Of the error: specific force, velocity of the air, angular acceleration fast and slow, three each."""
+GUST = slice(3, 6)
+"""Of the disturbances: the velocity of the air in the world."""
 BIAS = slice(24, 30)
 """Of the error: accelerometer and gyro."""
 SLOWEST_FLOW = 1e-3  # m/s, below which drag is linear: |v| has a slope there
@@ -99,7 +103,7 @@ def wrench_of_air(vehicle: Vehicle, square: Array, speed: Array, v: Array, w: Ar
 def advance(vehicle: Vehicle, x: Array, inputs: RotorInputs) -> Array:
     """The state one node later by (1): the midpoint rule, with rotor speeds as means over the step."""
     p, v, q, W = x[:3], x[3:6], x[6:10], x[10:13]
-    force_left, air, torque_left = x[13:16], vehicle.wind + x[16:19], x[19:22] + x[22:25]
+    force_left, air, torque_left = x[13:16], x[16:19], x[19:22] + x[22:25]
     inverse = jnp.linalg.inv(vehicle.inertia)
     spin = inverse @ spin_momentum(vehicle, inputs.speed)
 
@@ -137,9 +141,7 @@ def read_imu(vehicle: Vehicle, x: Array, inputs: RotorInputs) -> Array:
     inverse = jnp.linalg.inv(vehicle.inertia)
     w = W - inverse @ spin_momentum(vehicle, inputs.speed_here)
     R = so3.from_wxyz(q)
-    force, moment = wrench_of_air(
-        vehicle, inputs.square_here, inputs.speed_here, R.T @ (v - vehicle.wind - x[16:19]), w
-    )
+    force, moment = wrench_of_air(vehicle, inputs.square_here, inputs.speed_here, R.T @ (v - x[16:19]), w)
     moment = moment - jnp.cross(w, vehicle.inertia @ W) - spin_momentum(vehicle, inputs.slope_here)
     turn = inverse @ moment + x[19:22] + x[22:25]
     specific = force / vehicle.mass + x[13:16]
@@ -153,9 +155,7 @@ def read_pose(vehicle: Vehicle, x: Array, inputs: RotorInputs, later: Array) -> 
     p, v, q, W = x[:3], x[3:6], x[6:10], x[10:13]
     w = W - jnp.linalg.solve(vehicle.inertia, spin_momentum(vehicle, inputs.speed_here))
     R = so3.from_wxyz(q)
-    force, _ = wrench_of_air(
-        vehicle, inputs.square_here, inputs.speed_here, R.T @ (v - vehicle.wind - x[16:19]), w
-    )
+    force, _ = wrench_of_air(vehicle, inputs.square_here, inputs.speed_here, R.T @ (v - x[16:19]), w)
     a = R @ (force / vehicle.mass + x[13:16]) + vehicle.gravity
     q1 = so3.box_plus_wxyz(q, later * w)
     centre = p + later * v + 0.5 * later**2 * a

@@ -70,9 +70,9 @@ class Widths:
     moment: float = 0.12
     product: float = 0.03
     imu_position: float = 0.003
-    imu_rotation: float = 0.015
+    imu_rotation: float = 0.03
     pose_position: float = 0.005
-    pose_rotation: float = 0.03
+    pose_rotation: float = 0.05
     gravity_tilt: float = 0.010
     pose_delay: float = 0.015
     rotor_delay: float = 0.012

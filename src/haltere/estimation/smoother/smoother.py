@@ -18,12 +18,13 @@ from haltere.estimation.smoother.marginal import (
     CHUNK,
     Backward,
     Linear,
+    Mean,
     Programs,
     Readings,
     Sums,
     programs,
 )
-from haltere.estimation.smoother.motion import ERROR, plus
+from haltere.estimation.smoother.motion import ERROR, GUST, plus
 from haltere.estimation.smoother.nodes import FlightNodes
 from haltere.estimation.smoother.parameters import Layout, NominalVehicle
 from haltere.foundation.arrays import compiled, double_precision
@@ -45,7 +46,7 @@ NEGLIGIBLE = 1e-4
 """Weight of a reading below which it is left out."""
 WITHOUT_ROTORS = 200.0
 """Factor on the error of rotor speeds where they were not logged."""
-LEAST_WHITE = 0.1
+LEAST_WHITE = 0.7
 """Level of gyro and accelerometer, over what is white in their readings, at least."""
 BLOCKS = 12
 """Parts of the flight that the jackknife leaves out one by one."""
@@ -141,7 +142,8 @@ class _Pass:
     slopes: Floats
     right: Floats
     cost: float
-    factors: list[tuple[Any, Any]]
+    factors: list[tuple[Any, ...]]
+    root: Floats
 
 
 @double_precision()
@@ -217,6 +219,7 @@ class _Work:
         self.loose = np.where(nodes.rotor_valid, 1.0, WITHOUT_ROTORS)
         self.slots = nodes.slots
         self.readings: list[Readings] = []
+        self.mean = Mean(*(np.zeros(0) for _ in range(2)))
 
     def chunks(self, *arrays: Floats) -> Iterable[tuple[Any, ...]]:
         """The arrays (K, ...) in chunks, the last one filled up with its last row."""
@@ -238,6 +241,7 @@ class _Work:
             name: float(values[nominal.layout.slices[f"{name}_delay"]][0])
             for name in ("pose", "rotor", "accel")
         }
+        self.mean = _mean_disturbance(nominal, values)
         rotors, rotors_slope = nodes.rotors_at(delays["rotor"])
         accel, accel_slope = nodes.accel_at(delays["accel"])
         later, poses, present = nodes.poses_at(delays["pose"], self.slots)
@@ -296,10 +300,10 @@ class _Work:
         if self.padded > self.count:
             parts[-1][0][self.count - self.padded :] = 0.0
             parts[-1][1][self.count - self.padded :] = 0.0
-        carry = self.programs.start(log_levels, states[0])
+        carry = self.programs.start(log_levels, self.mean, states[0])
         kept = []
         for own, (weight, loose, x, ahead) in zip(linear, parts, strict=True):
-            carry, each = self.programs.forwards(log_levels, own, weight, loose, x, ahead, carry)
+            carry, each = self.programs.forwards(log_levels, self.mean, own, weight, loose, x, ahead, carry)
             kept.append(each)
         innovations = np.concatenate([np.asarray(each[0]) for each in kept])[: self.count]
         slopes = np.concatenate([np.asarray(each[1]) for each in kept])[: self.count]
@@ -313,11 +317,11 @@ class _Work:
         zeros: Any = [np.zeros(shape) for shape in (ERROR, (ERROR, n), (ERROR, ERROR))]
         back = Backward(*zeros)
         errors: list[Floats] = []
-        factors: list[tuple[Any, Any]] = []
+        factors: list[tuple[Any, ...]] = []
         sums = None
         for own, (weight, loose, x, _), each in zip(linear[::-1], parts[::-1], kept[::-1], strict=True):
             back, error, own_factors, more = self.programs.backwards(
-                log_levels, own, weight, loose, x, each, step, spread, back
+                log_levels, self.mean, own, weight, loose, x, each, step, spread, back
             )
             errors.append(np.asarray(error))
             factors.append(own_factors)
@@ -327,15 +331,17 @@ class _Work:
             step, spread @ spread.T, np.concatenate(errors[::-1])[: self.count], np.asarray(squares),
             np.asarray(precisions), innovations, slopes, right,
             float(np.sum(innovations**2) + sum(np.sum(np.asarray(each[2])) for each in kept) + z @ z),
-            factors[::-1],
+            factors[::-1], spread,
         )  # fmt: skip
 
     def coupling(self, z: Floats, states: Floats, found: _Pass) -> Floats:
         """(n,) b of equation (3) of `marginal`."""
-        total = np.zeros(len(z))
+        total, by_states = np.zeros(len(z)), np.zeros(len(z))
         for (x,), own, factors in zip(self.chunks(states), self.readings, found.factors, strict=True):
-            total += np.asarray(self.programs.coupling_slopes(self.nominal, z, x, own, *factors))
-        return total
+            in_z, in_x = self.programs.coupling_slopes(self.nominal, z, x, own, *factors)
+            total += np.asarray(in_z)
+            by_states += np.asarray(in_x)
+        return total + linalg.solve_triangular(found.root, by_states, lower=False, trans="T")
 
     def rescale(self, z: Floats, coupling: Floats, ratio: float) -> tuple[Floats, Floats]:
         """Change the prior deviations of what is drawn by a factor; coordinates and slopes that mean the same then."""
@@ -353,6 +359,16 @@ class _Work:
 
 
 _moved = compiled(jax.vmap(plus))
+
+
+def _mean_disturbance(nominal: NominalVehicle, values: Floats) -> Mean:
+    """The wind among the disturbances, from the coordinates (n,) before whitening."""
+    wind = nominal.layout.slices["wind"]
+    mean: Any = np.zeros(12)
+    slope: Any = np.zeros((12, len(values)))
+    mean[GUST] = values[wind]
+    slope[GUST, wind] = np.diag(np.asarray(nominal.sigma)[wind])
+    return Mean(mean, slope)
 
 
 def _drawn_ratio(layout: Layout, z: Floats, cov: Floats, drawn: float) -> float:

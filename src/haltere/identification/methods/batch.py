@@ -66,8 +66,8 @@ def identify_batch(
     """What the batch estimate tells.
 
     Args:
-        flight: With `imu.*`, `rotors.speed` and `pose.*`.
-        window: The flying part of it.
+        flight: With `imu.*`, `rotors.speed` and `pose.*`, readings in IMU axes.
+        window: The flying part of it, readings in body axes.
         airframe: The prior.
         known: Numbers measured otherwise.
     """
@@ -76,10 +76,7 @@ def identify_batch(
     joints = held_joints(airframe, flight, told.notes)
     rotors = tuple(rotor.name for rotor in airframe.rotors)
     nodes = FlightNodes.from_flight(flying_part(flight, window, airframe), rotors)
-    body_window = (
-        window.rotated(RigidAirframe.from_airframe(airframe).imu_rotation) if airframe.imu else window
-    )
-    quick = identify_effectiveness(body_window, airframe, known, exact_force=False)
+    quick = identify_effectiveness(window, airframe, known, exact_force=False)
     near = _near(airframe, quick, told.notes)
     equipped, assumed = equip(near, ("pose", "imu"), measured=measure_sensors(flight))
     told.notes += [note for note in assumed if ".sigma" not in note]
@@ -96,7 +93,7 @@ def identify_batch(
     told.parameters += [p for p in quick.parameters if p.name.rpartition(".")[2] in DRIVEN]
     told.covariance = _covariance(numbers, judgement.sigma)
     told.airframe = _assembled(airframe, numbers, quick, told.notes)
-    told.predictions += _predictions(found, body_window, rotors)
+    told.predictions += _predictions(found, window, rotors)
     told.fit.update(
         frame="airframe",
         levels={n: float(x) for n, x in zip(NAMES, np.exp(found.log_levels), strict=True)},

@@ -86,7 +86,7 @@ def _run(data: MethodInput, name: Literal["filter", "batch"]) -> MethodResult:
     if rotation is not None:
         flight, airframe = as_logged(flight, airframe, rotation)
     if name == "batch":
-        return identify_batch(flight, data.window, airframe, data.known)
+        return identify_batch(flight, data.body_window(), airframe, data.known)
     return identify_vehicle(flight, data.window, airframe, data.known)
 
 
