@@ -163,7 +163,7 @@ def coupling_slopes(
     on_reading: Array,
     spread: Array,
 ) -> tuple[Array, Array]:
-    """b of (3) of the nodes of a chunk: (n,) at fixed states, and (n,) what the states add, times `root`.
+    """Return b of (3) of the nodes of a chunk: (n,) at fixed states, and (n,) what the states add, times `root`.
 
     The states follow the coordinates, and what depends on both (drag on the velocity of the air) follows them: `spread`
     (K, 30, n) is the slope of the smoothed states in the coordinates, times `root`.

@@ -2,7 +2,7 @@
 
 The n coordinates z are whitened: with prior mean mu and deviation s, mu + s z deviates from the nominal vehicle by
 
-    factors exp(u)       mass, thrust, torque ratios, spin inertia, moments of inertia, drag and inflow of the air
+    factors exp(u)       mass, gravity, thrust, torque ratios, spin inertia, moments of inertia, drag and inflow
     differences          positions, centre of mass, delays, other coefficients of the air, wind, scale errors
     rotations exp([u])   of the sensors, and tilts of the rotor axes along two tangents
 
@@ -74,6 +74,7 @@ class Widths:
     pose_position: float = 0.005
     pose_rotation: float = 0.05
     gravity_tilt: float = 0.010
+    gravity: float = 0.0015
     pose_delay: float = 0.015
     rotor_delay: float = 0.012
     accel_delay: float = 0.004
@@ -107,7 +108,7 @@ class Layout:
         return {
             "mass": (1,), "thrust": (R,), "torque_ratio": (R,), "spin_inertia": (1,), "position": (R, 3), "com": (3,),
             "tilt": (R, 2), "moment": (3,), "product": (3,), "imu_position": (3,), "imu_rotation": (3,),
-            "pose_position": (3,), "pose_rotation": (3,), "gravity_tilt": (2,), "pose_delay": (1,),
+            "pose_position": (3,), "pose_rotation": (3,), "gravity_tilt": (2,), "gravity": (1,), "pose_delay": (1,),
             "rotor_delay": (1,), "accel_delay": (1,), "axial": (1,), "hub": (1,), "cross": (1,), "flapping": (2,),
             "linear_drag": (3,), "quadratic_drag": (3,), "pressure": (3,), "wind": (3,), "accel_rotation": (3,),
             "accel_scale": (3,), "gyro_scale": (3,),
@@ -226,9 +227,9 @@ def _prior(layout: Layout, widths: Widths, inertia: Floats, arm: float, air: flo
         "mass": w.mass, "thrust": w.thrust, "torque_ratio": w.torque_ratio, "spin_inertia": w.spin_inertia,
         "position": w.position, "com": w.com_arm * arm, "tilt": w.tilt, "moment": w.moment, "product": products,
         "imu_position": w.imu_position, "imu_rotation": w.imu_rotation, "pose_position": w.pose_position,
-        "pose_rotation": w.pose_rotation, "gravity_tilt": w.gravity_tilt, "pose_delay": w.pose_delay,
-        "rotor_delay": w.rotor_delay, "accel_delay": w.accel_delay, "axial": w.axial, "hub": w.hub,
-        "cross": w.cross_air * air**2, "flapping": w.flapping_air * air, "linear_drag": w.linear_drag,
+        "pose_rotation": w.pose_rotation, "gravity_tilt": w.gravity_tilt, "gravity": w.gravity,
+        "pose_delay": w.pose_delay, "rotor_delay": w.rotor_delay, "accel_delay": w.accel_delay,
+        "axial": w.axial, "hub": w.hub, "cross": w.cross_air * air**2, "flapping": w.flapping_air * air, "linear_drag": w.linear_drag,
         "quadratic_drag": w.quadratic_drag, "pressure": w.pressure_arm * arm, "wind": w.wind,
         "accel_rotation": w.accel_rotation, "accel_scale": w.accel_scale, "gyro_scale": w.gyro_scale,
     }  # fmt: skip
@@ -323,7 +324,7 @@ def vehicle_of(layout: Layout, nominal: NominalVehicle, z: Array) -> Vehicle:
         R_BI=so3.from_wxyz(so3.box_plus_wxyz(nominal.imu_wxyz, u["imu_rotation"])),
         pose_position=nominal.pose_position + u["pose_position"],
         pose_wxyz=so3.box_plus_wxyz(nominal.pose_wxyz, u["pose_rotation"]),
-        gravity=-STANDARD_GRAVITY * down,
+        gravity=-STANDARD_GRAVITY * jnp.exp(u["gravity"][0]) * down,
         pose_delay=u["pose_delay"][0],
         rotor_delay=u["rotor_delay"][0],
         accel_delay=u["accel_delay"][0],

@@ -219,7 +219,7 @@ class _Work:
         self.loose = np.where(nodes.rotor_valid, 1.0, WITHOUT_ROTORS)
         self.slots = nodes.slots
         self.readings: list[Readings] = []
-        self.mean = Mean(*(np.zeros(0) for _ in range(2)))
+        self.mean = _mean_disturbance(nominal, np.asarray(nominal.mean))
 
     def chunks(self, *arrays: Floats) -> Iterable[tuple[Any, ...]]:
         """The arrays (K, ...) in chunks, the last one filled up with its last row."""
@@ -341,7 +341,8 @@ class _Work:
             in_z, in_x = self.programs.coupling_slopes(self.nominal, z, x, own, *factors)
             total += np.asarray(in_z)
             by_states += np.asarray(in_x)
-        return total + linalg.solve_triangular(found.root, by_states, lower=False, trans="T")
+        of_states = linalg.solve_triangular(found.root, by_states, lower=False, trans="T")
+        return np.asarray(total + of_states)
 
     def rescale(self, z: Floats, coupling: Floats, ratio: float) -> tuple[Floats, Floats]:
         """Change the prior deviations of what is drawn by a factor; coordinates and slopes that mean the same then."""

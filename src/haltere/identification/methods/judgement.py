@@ -3,12 +3,14 @@
 The model's own deviations count only as far as these agree with them:
 
 - parts of the flight: the jackknife over them is the deviation where it is larger;
-- disturbances: where gusts turn the vehicle, the controller answers, and what it does looks weaker than it is. With
-  the share s of the turning about an axis that is disturbance, the rows and moments of that axis get a relative
-  deviation of `ANSWERED` s^2 more; beyond `GUSTY` nothing is stated;
+- gusts: what the air does to the vehicle is known less well than the rotors, so all deviations grow with the deviation
+  g of the gusts, by sqrt(1 + (g / `STRONG`)^2);
+- disturbances: where something turns the vehicle, the controller answers, and what it does looks weaker than it is.
+  With the share s of the turning about an axis that is disturbance, the rows and moments of that axis get a relative
+  deviation of `ANSWERED` s^2 more, and reactions to the rotors' acceleration `SAMPLED`, as their speeds are sampled;
 - the effectiveness method on the same log, which shares neither prior nor pose: rows that differ by more than their
-  deviations allow widen by as much;
-- the drawing: numbers farther from it than was believed are said to be so, and their prior was widened.
+  deviations allow widen until they agree;
+- the drawing: a vehicle farther from it than was believed is said to be so, and its prior was widened.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from haltere.estimation.smoother.levels import NAMES
 from haltere.estimation.smoother.motion import NODE
 from haltere.estimation.smoother.numbers import Numbers
 from haltere.estimation.smoother.smoother import SmoothedFlight
@@ -24,13 +27,18 @@ from haltere.foundation.verdict import LEARNT
 from haltere.identification.parameters import Parameter
 
 ANSWERED = 0.3
-GUSTY = 0.4
+STRONG = 0.8
+"""m/s."""
+SAMPLED = 0.03
+AGREE = 2.0
+"""Deviations of both methods by which their rows may differ."""
 REJECTED = 0.2
 """Share of the poses that do not fit from which on nothing is stated."""
 UNSETTLED = 1.0
 """Last step of a coordinate, prior deviations, from which on the estimate has not settled."""
-FARTHER = 1.5
+FARTHER = 1.3
 """Factor on the deviations of the drawing from which on it is said."""
+GUST_LEVELS = [NAMES.index("gust_xy"), NAMES.index("gust_z")]
 AXES = ("roll", "pitch", "yaw")
 COMPARED = (".effectiveness.p", ".effectiveness.q")
 """Rows that are compared with those of the effectiveness method."""
@@ -66,10 +74,14 @@ def judge_flight(flight: SmoothedFlight, numbers: Numbers, others: Iterable[Para
     parts = np.sqrt(np.diagonal(numbers.slopes @ flight.parts.jackknife() @ numbers.slopes.T))
     told = numbers.sigma < LEARNT * numbers.prior_sigma
     sigma = np.where(told, np.maximum(numbers.sigma, parts), numbers.sigma)
-    sigma = np.hypot(sigma, ANSWERED * _answered(numbers, shares))
+    gust = float(np.exp(np.max(flight.log_levels[GUST_LEVELS])))
+    sigma = np.where(told, sigma * np.hypot(1.0, gust / STRONG), sigma)
+    sigma = np.hypot(sigma, _answered(numbers, shares))
     apart = _apart(numbers, sigma, others)
-    sigma = sigma * np.array([max(apart.get(name, 0.0), 1.0) for name in numbers.names])
+    sigma = sigma * np.array([max(apart.get(name, 0.0) / AGREE, 1.0) for name in numbers.names])
     figures: dict[str, object] = {
+        "gust": gust,
+        "apart": max(apart.values(), default=0.0),
         "disturbed": dict(zip(AXES, map(float, shares), strict=True)),
         "rejected_poses": rejected,
         "autocorrelation": autocorrelation(flight.innovations),
@@ -83,11 +95,10 @@ def judge_flight(flight: SmoothedFlight, numbers: Numbers, others: Iterable[Para
             f"the vehicle is {flight.drawn:.1f} times as far from its airframe file as a drawing usually is: look at "
             "masses, rotor positions and propellers in it"
         )
-    return Judgement(sigma, figures, notes, _refusal(flight, shares, rejected))
+    return Judgement(sigma, figures, notes, _refusal(flight, rejected))
 
 
-def _refusal(flight: SmoothedFlight, shares: Floats, rejected: float) -> str:
-    worst = int(np.argmax(shares[:2]))
+def _refusal(flight: SmoothedFlight, rejected: float) -> str:
     if not np.isfinite(flight.z).all() or flight.last_step > UNSETTLED:
         return "the estimate does not settle: give an airframe nearer to the vehicle, or fly livelier"
     if rejected > REJECTED:
@@ -95,19 +106,14 @@ def _refusal(flight: SmoothedFlight, shares: Floats, rejected: float) -> str:
             f"{100 * rejected:.0f} % of the poses do not fit the motion: see whether pose and IMU are of the same "
             "body and clock (haltere plot)"
         )
-    if shares[worst] > GUSTY:
-        return (
-            f"gusts make {100 * shares[worst]:.0f} % of the {AXES[worst]} accelerations: what the rotors do cannot be "
-            "told from what they answer; fly in calmer air or livelier"
-        )
     return ""
 
 
 def disturbed_shares(flight: SmoothedFlight) -> Floats:
-    """(3,) rms of the disturbance over rms of the angular acceleration, about each axis."""
+    """(3,) deviation of the disturbance over that of the angular acceleration, about each axis."""
     torque = flight.states[:, 19:22] + flight.states[:, 22:25]
     turn = np.gradient(flight.states[:, 10:13], NODE, axis=0)
-    return np.asarray(np.sqrt(np.mean(torque**2, axis=0) / np.maximum(np.mean(turn**2, axis=0), 1e-12)))
+    return np.asarray(np.std(torque, axis=0) / np.maximum(np.std(turn, axis=0), 1e-9))
 
 
 def rejected_share(flight: SmoothedFlight) -> float:
@@ -127,26 +133,26 @@ def autocorrelation(innovations: Floats) -> dict[str, float]:
 
 
 def _answered(numbers: Numbers, shares: Floats) -> Floats:
-    """(N,) s^2 times the size of each number that gusts make look different than it is."""
+    """(N,) deviations of the numbers that disturbances make look different than they are."""
     value = dict(zip(numbers.names, np.abs(numbers.values), strict=True))
     largest: dict[str, float] = {}
     for name, x in value.items():
         row = name.rpartition(".effectiveness.")[2]
-        if ".effectiveness." in name:
-            largest[row] = max(largest.get(row, 0.0), float(x))
+        largest[row] = max(largest.get(row, 0.0), float(x))
+    unsure = np.minimum(ANSWERED * shares**2, 1.0)
     found = np.zeros(len(numbers.names))
     for i, name in enumerate(numbers.names):
         last = name.rpartition(".")[2]
-        if ".effectiveness." in name and last[0] in "pqr":
-            found[i] = shares["pqr".index(last[0])] ** 2 * largest[last]
+        if last.endswith("_dot"):
+            found[i] = np.hypot(unsure.max(), SAMPLED) * value[name]
+        elif ".effectiveness." in name and last in "pqr":
+            found[i] = unsure["pqr".index(last)] * largest[last]
+        elif last == "spin_inertia":
+            found[i] = SAMPLED * value[name]
         elif name.startswith("inertia."):
-            k = ["xx", "yy", "zz"].index(last) if last[0] == last[1] else int(np.argmax(shares))
-            size = (
-                value[name]
-                if last[0] == last[1]
-                else np.sqrt(value[f"inertia.{last[0] * 2}"] * value[f"inertia.{last[1] * 2}"])
-            )
-            found[i] = shares[k] ** 2 * size * (1.0 if last[0] == last[1] else 0.1)
+            j, k = ("xyz".index(axis) for axis in last)
+            size = np.sqrt(value[f"inertia.{last[0] * 2}"] * value[f"inertia.{last[1] * 2}"])
+            found[i] = unsure[[j, k]].max() * size * (1.0 if j == k else 0.1)
     return found
 
 
