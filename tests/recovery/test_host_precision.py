@@ -40,7 +40,7 @@ def identified(flight):
     """Value and sigma of every parameter from a flight with pose."""
     airframe = from_catalogue("hummingbird")
     result = identify(flight, airframe, known={"mass": (airframe.total_mass, 1e-3)})
-    assert result.method == "filter", result.notes
+    assert result.method == "batch", result.notes
     return {p.name: [p.value, p.sigma] for p in result.parameters}
 
 

@@ -1,12 +1,12 @@
-"""Simulated flights with pose through files and the vehicle filter, from nominal airframes that are off."""
+"""Simulated flights with pose through files and the batch smoother, from nominal airframes that are off."""
 
 import numpy as np
 import pytest
+from tests.recovery.catalogue_flights import rigid
+from tests.recovery.test_batch import body_truth
 from tests.unit.logs import writers
 
 from haltere.airframe import from_catalogue
-from haltere.estimation.vehicle.description import describe_vehicle
-from haltere.estimation.vehicle.prior import flat
 from haltere.flight import Channel
 from haltere.flight.mcap import write_mcap
 from haltere.identification.known import Known
@@ -52,16 +52,13 @@ def test_catalogue_vehicles(name, ending, tmp_path):
     {"mcap": write_mcap, "ulg": writers.ulog, "usd": writers.usd}[ending](flight, path)
     known = {"mass": Known(airframe.total_mass, 1e-3 * airframe.total_mass)}
     result = identify(read(path), nominal(airframe), known=known)
-    assert result.method == "filter"
-    described = describe_vehicle(airframe)
-    truth = dict(
-        zip(
-            described.coordinates.names,
-            np.asarray(flat(described.coordinates.physical, described.physical)),
-            strict=True,
-        )
-    )
-    errors = [(p.value - truth[p.name]) / p.sigma for p in result.parameters if p.name in truth]
+    assert result.method == "batch"
+    truth = body_truth(rigid(airframe))
+    errors = [
+        (p.value - truth[p.name]) / p.sigma
+        for p in result.parameters
+        if p.name in truth and p.verdict == "identified"
+    ]
     assert len(errors) > 30
     assert np.max(np.abs(errors)) < 3.0
     assert result.airframe is not None

@@ -46,7 +46,7 @@ def test_releasing_programs_changes_no_result(monkeypatch):
     monkeypatch.setattr(memory, "release_programs", release)
     assert identified(airframe, flight) == (method, before)
     assert len(released) == 1
-    assert method == "filter"
+    assert method == "batch"
     assert len(before) > 30
 
 
@@ -57,7 +57,7 @@ def test_a_hundred_vehicles_in_one_process():
     lines = in_a_process(0, 100, cache)
     assert [line["number"] for line in lines] == list(range(100))
     print({key: max(line[key] for line in lines) for key in ("maps", "memory", "programs")})
-    assert {line["method"] for line in lines} == {"filter"}
+    assert {line["method"] for line in lines} == {"batch"}
     assert max(line["maps"] for line in lines) < 20_000
     assert max(line["memory"] for line in lines) < 3.0
     assert max(line["programs"] for line in lines) < 1_200

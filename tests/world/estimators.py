@@ -27,6 +27,7 @@ EFFECTS = tuple(GROUPS_OF_EFFECTS)
 ESTIMATORS = {
     "effectiveness from speeds": identify_by("effectiveness", "com", ("imu.", "rotors.", "battery.")),
     "effectiveness from commands": identify_by("command", "com", ("imu.", "rotors.command", "battery.")),
+    "vehicle smoother": identify_by("batch", "airframe", ("imu.", "rotors.", "pose.", "battery.")),
     "vehicle filter": identify_by("filter", "principal", ("imu.", "rotors.", "pose.", "battery.")),
     "centre-of-gravity filter": COG_FILTER,
     "tumble": TUMBLE,

@@ -229,7 +229,8 @@ def _prior(layout: Layout, widths: Widths, inertia: Floats, arm: float, air: flo
         "imu_position": w.imu_position, "imu_rotation": w.imu_rotation, "pose_position": w.pose_position,
         "pose_rotation": w.pose_rotation, "gravity_tilt": w.gravity_tilt, "gravity": w.gravity,
         "pose_delay": w.pose_delay, "rotor_delay": w.rotor_delay, "accel_delay": w.accel_delay,
-        "axial": w.axial, "hub": w.hub, "cross": w.cross_air * air**2, "flapping": w.flapping_air * air, "linear_drag": w.linear_drag,
+        "axial": w.axial, "hub": w.hub, "cross": w.cross_air * air**2, "flapping": w.flapping_air * air,
+        "linear_drag": w.linear_drag,
         "quadratic_drag": w.quadratic_drag, "pressure": w.pressure_arm * arm, "wind": w.wind,
         "accel_rotation": w.accel_rotation, "accel_scale": w.accel_scale, "gyro_scale": w.gyro_scale,
     }  # fmt: skip
