@@ -40,7 +40,7 @@ from haltere.estimation.smoother.motion import (
     advance,
     minus,
     plus,
-    read_imu,
+    rates_and_readings,
     read_pose,
 )
 from haltere.estimation.smoother.parameters import Layout, NominalVehicle, Vehicle, vehicle_of
@@ -102,11 +102,9 @@ def linearise(
         accel = own.accel + own.accel_slope * (vehicle.accel_delay - base.accel_delay)
         moved = plus(x, error)
         ahead = minus(advance(vehicle, moved, inputs), after)
-        residual = jnp.concatenate([own.gyro, accel]) - read_imu(vehicle, moved, inputs)
-        place, q = read_pose(vehicle, moved, inputs, own.pose_later - vehicle.pose_delay)
-        _, reference = read_pose(base, x, RotorInputs(*own.rotors), own.pose_later - base.pose_delay)
-        pose = jnp.concatenate([place, so3.box_minus_wxyz(q, reference)])
-        return ahead, residual, pose
+        *_, imu, place, q = rates_and_readings(vehicle, moved, inputs, own.pose_later - vehicle.pose_delay)
+        pose = jnp.concatenate([place, so3.box_minus_wxyz(q, jax.lax.stop_gradient(q))])
+        return ahead, jnp.concatenate([own.gyro, accel]) - imu, pose
 
     def one(x: Array, after: Array, own: Readings) -> tuple[Array, ...]:
         def f(both: Array) -> tuple[Array, Array, Array]:
@@ -165,8 +163,9 @@ def coupling_slopes(
 ) -> tuple[Array, Array]:
     """Return b of (3) of the nodes of a chunk: (n,) at fixed states, and (n,) what the states add, times `root`.
 
-    The states follow the coordinates, and what depends on both (drag on the velocity of the air) follows them: `spread`
-    (K, 30, n) is the slope of the smoothed states in the coordinates, times `root`.
+    F is taken to first order in the step. The states follow the coordinates, and what depends on both (drag on the
+    velocity of the air) follows them: `spread` (K, 30, n) is the slope of the smoothed states in the coordinates, times
+    `root`.
     """
 
     def total(z: Array, errors: Array) -> Array:
@@ -174,14 +173,15 @@ def coupling_slopes(
 
         def one(x: Array, at: Array, own: Readings, on_step: Array, on_reading: Array) -> Array:
             def f(error: Array) -> tuple[Array, Array]:
-                moved = plus(plus(x, at), jnp.zeros(ERROR).at[COUPLED].set(error))
-                inputs = RotorInputs(*own.rotors)
-                ahead = advance(vehicle, moved, inputs)
-                place, q = read_pose(vehicle, moved, inputs, own.pose_later - vehicle.pose_delay)
-                still = jax.lax.stop_gradient((ahead[6:10], q))
-                turned = [so3.box_minus_wxyz(a, b) for a, b in zip((ahead[6:10], q), still, strict=True)]
-                step = jnp.concatenate([ahead[:6], turned[0], ahead[10:13]])
-                return step, jnp.concatenate([read_imu(vehicle, moved, inputs), place, turned[1]])
+                y = plus(plus(x, at), jnp.zeros(ERROR).at[COUPLED].set(error))
+                later = own.pose_later - vehicle.pose_delay
+                moved, w, turn, imu, place, q = rates_and_readings(
+                    vehicle, y, RotorInputs(*own.rotors), later
+                )
+                q1 = so3.box_plus_wxyz(y[6:10], NODE * w)
+                turned = [so3.box_minus_wxyz(now, jax.lax.stop_gradient(now)) for now in (q1, q)]
+                step = jnp.concatenate([NODE * moved, turned[0], NODE * turn])
+                return step, jnp.concatenate([imu, place, turned[1]])
 
             F, H = jax.jacfwd(f)(jnp.zeros(on_step.shape[1]))
             return -jnp.sum(on_step * F) - jnp.sum(on_reading * H)
@@ -442,6 +442,6 @@ def programs(layout: Layout) -> Programs:
         CachedProgram(forwards, None, (carry, (0,) * 9)),
         CachedProgram(backwards, None, (back, 0, (0, 0, 0), Sums(*7 * (leaf,)))),
         CachedProgram(level_sums, None, (0, 0)),
-        CachedProgram(bound(coupling_slopes), layout, (0, 0)),
+        CachedProgram(bound(coupling_slopes), layout, (0, 0), fast_compile=True),
         CachedProgram(start, None, carry),
     )

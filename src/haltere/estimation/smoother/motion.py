@@ -135,29 +135,43 @@ def advance(vehicle: Vehicle, x: Array, inputs: RotorInputs) -> Array:
     )
 
 
-def read_imu(vehicle: Vehicle, x: Array, inputs: RotorInputs) -> Array:
-    """(6,) gyro and accelerometer at a node."""
+def rates_and_readings(vehicle: Vehicle, x: Array, inputs: RotorInputs, later: Array) -> tuple[Array, ...]:
+    """Rates of the state at a node, and what its sensors read.
+
+    Args:
+        vehicle: its numbers.
+        x: (31,) state.
+        inputs: rotor speeds; those at the node count.
+        later: s after the node of the pose, by a Taylor step.
+
+    Returns:
+        (6,) rates of position and velocity, (3,) w, (3,) rate of W, (6,) gyro and accelerometer, (3,) position and (4,)
+        attitude of the pose sensor.
+    """
     v, q, W = x[3:6], x[6:10], x[10:13]
     inverse = jnp.linalg.inv(vehicle.inertia)
     w = W - inverse @ spin_momentum(vehicle, inputs.speed_here)
     R = so3.from_wxyz(q)
     force, moment = wrench_of_air(vehicle, inputs.square_here, inputs.speed_here, R.T @ (v - x[16:19]), w)
-    moment = moment - jnp.cross(w, vehicle.inertia @ W) - spin_momentum(vehicle, inputs.slope_here)
-    turn = inverse @ moment + x[19:22] + x[22:25]
     specific = force / vehicle.mass + x[13:16]
-    at_imu = specific + lever_force(w, turn, vehicle.imu_position - vehicle.com)
+    turn = inverse @ (moment - jnp.cross(w, vehicle.inertia @ W)) + x[19:22] + x[22:25]
+    answer = turn - inverse @ spin_momentum(vehicle, inputs.slope_here)
+    at_imu = specific + lever_force(w, answer, vehicle.imu_position - vehicle.com)
     gyro = vehicle.gyro_gain * (vehicle.R_BI.T @ w) + x[28:31]
-    return jnp.concatenate([gyro, vehicle.accel_gain @ (vehicle.R_BI.T @ at_imu) + x[25:28]])
+    accel = vehicle.accel_gain @ (vehicle.R_BI.T @ at_imu) + x[25:28]
+    moved = jnp.concatenate([v, R @ specific + vehicle.gravity])
+    q1 = so3.box_plus_wxyz(q, later * w)
+    centre = x[:3] + later * v + 0.5 * later**2 * moved[3:]
+    place = centre + so3.from_wxyz(q1) @ (vehicle.pose_position - vehicle.com)
+    return moved, w, turn, jnp.concatenate([gyro, accel]), place, so3.multiply_wxyz(q1, vehicle.pose_wxyz)
+
+
+def read_imu(vehicle: Vehicle, x: Array, inputs: RotorInputs) -> Array:
+    """(6,) gyro and accelerometer at a node."""
+    return rates_and_readings(vehicle, x, inputs, jnp.zeros(()))[3]
 
 
 def read_pose(vehicle: Vehicle, x: Array, inputs: RotorInputs, later: Array) -> tuple[Array, Array]:
-    """Position (3,) and attitude (4,) of the pose sensor `later` s after a node, by a Taylor step."""
-    p, v, q, W = x[:3], x[3:6], x[6:10], x[10:13]
-    w = W - jnp.linalg.solve(vehicle.inertia, spin_momentum(vehicle, inputs.speed_here))
-    R = so3.from_wxyz(q)
-    force, _ = wrench_of_air(vehicle, inputs.square_here, inputs.speed_here, R.T @ (v - x[16:19]), w)
-    a = R @ (force / vehicle.mass + x[13:16]) + vehicle.gravity
-    q1 = so3.box_plus_wxyz(q, later * w)
-    centre = p + later * v + 0.5 * later**2 * a
-    arm = vehicle.pose_position - vehicle.com
-    return centre + so3.from_wxyz(q1) @ arm, so3.multiply_wxyz(q1, vehicle.pose_wxyz)
+    """Position (3,) and attitude (4,) of the pose sensor `later` s after a node."""
+    *_, place, q = rates_and_readings(vehicle, x, inputs, later)
+    return place, q

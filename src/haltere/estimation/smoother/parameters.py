@@ -61,13 +61,13 @@ class Widths:
     """
 
     mass: float = 0.03
-    thrust: float = 0.06
-    torque_ratio: float = 0.10
+    thrust: float = 0.05
+    torque_ratio: float = 0.08
     spin_inertia: float = 0.10
-    position: float = 0.003
-    com_arm: float = 0.06
-    tilt: float = 0.010
-    moment: float = 0.12
+    position: float = 0.0025
+    com_arm: float = 0.05
+    tilt: float = 0.007
+    moment: float = 0.10
     product: float = 0.03
     imu_position: float = 0.003
     imu_rotation: float = 0.03

@@ -38,6 +38,8 @@ SETTLED = 0.25
 """Largest step of a coordinate, prior deviations, with which iterations end."""
 POSE_TAIL = 3.0
 """c of the poses."""
+LEAST_USUAL = 0.5
+"""Deviation of the poses over the median of their residuals, at least: half of them cannot be outliers."""
 IMU_TAIL = 5.0
 """c of the IMU."""
 FAR_POSE = (0.2, 0.3)
@@ -46,7 +48,7 @@ NEGLIGIBLE = 1e-4
 """Weight of a reading below which it is left out."""
 WITHOUT_ROTORS = 200.0
 """Factor on the error of rotor speeds where they were not logged."""
-LEAST_WHITE = 0.7
+LEAST_WHITE = 0.2
 """Level of gyro and accelerometer, over what is white in their readings, at least."""
 BLOCKS = 12
 """Parts of the flight that the jackknife leaves out one by one."""
@@ -395,7 +397,9 @@ def _pose_weights(apart: Floats, present: Bools, deviations: Floats, *, far: boo
         near = (size < np.asarray(FAR_POSE)).all(axis=-1, keepdims=True)
         weights = np.where(near, 1.0, 0.0) * np.ones(2)
     else:
-        scale = POSE_TAIL * deviations / np.maximum(size / np.sqrt(3.0), 1e-300)
+        size = size / np.sqrt(3.0)
+        usual = np.median(size[present & np.isfinite(size).all(axis=-1)], axis=0)
+        scale = POSE_TAIL * np.maximum(deviations, LEAST_USUAL * usual) / np.maximum(size, 1e-300)
         weights = np.minimum(1.0, scale) ** 4
     return np.where(present[..., None] & np.isfinite(size), weights, 0.0)
 

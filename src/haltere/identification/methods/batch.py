@@ -175,6 +175,7 @@ def _parameters(
     """Every physical number with what is known of it; thrust axes get the angle of their uncertainty, too."""
     values = {name: float(value) for name, value in zip(numbers.names, numbers.values, strict=True)}
     bounds = limits(values)
+    sigma = _with_second_order(numbers, sigma, rotors)
     found = []
     for name, own, prior in zip(numbers.names, map(float, sigma), numbers.prior_sigma, strict=True):
         source: Source = "data"
@@ -190,6 +191,15 @@ def _parameters(
         origin: Source = "prior" if any(p.source == "prior" for p in three) else "data"
         name = f"rotors.{rotor}.axis.angle_sigma"
         found.append(_parameter(name, spread, spread, limits({name: spread})[name], origin, "rad"))
+    return found
+
+
+def _with_second_order(numbers: Numbers, sigma: Floats, rotors: tuple[str, ...]) -> Floats:
+    """The deviations, and of thrust axes what a tilt changes along the axis, to which no slope belongs."""
+    found = sigma.copy()
+    for rotor in rotors:
+        places = [numbers.names.index(f"rotors.{rotor}.axis.{axis}") for axis in "xyz"]
+        found[places] = np.hypot(found[places], 0.5 * np.sum(sigma[places] ** 2))
     return found
 
 

@@ -27,7 +27,7 @@ from haltere.foundation.verdict import LEARNT
 from haltere.identification.parameters import Parameter
 
 ANSWERED = 0.3
-STRONG = 0.8
+STRONG = 1.0
 """m/s."""
 SAMPLED = 0.03
 AGREE = 2.0
