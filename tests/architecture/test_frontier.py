@@ -17,6 +17,8 @@ ROOMS = ("airframe", "flight", "logs", "doctor", "identification")
 WITH_JAX = (
     "haltere.doctor.arm",
     "haltere.identification.described",
+    "haltere.identification.methods.batch",
+    "haltere.identification.methods.credibility",
     "haltere.identification.methods.vehicle",
     "haltere.identification.methods.vehicle_airframe",
     "haltere.identification.methods.vehicle_parameters",

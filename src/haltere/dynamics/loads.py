@@ -68,7 +68,7 @@ def rotor_wrenches(
 
 
 def rotor_wrench(
-    turn: Array,
+    spin_axis: Array,
     twist: Array,
     p: Array,
     spin: Array,
@@ -82,7 +82,7 @@ def rotor_wrench(
     """(6,) wrench of the air on one rotor by equations (2) and (3), about the origin that `p` and `twist` refer to.
 
     Args:
-        turn: (3,) e n, the direction about which it spins.
+        spin_axis: (3,) e n, the direction about which it spins.
         twist: (6,) velocity of the origin, m/s, and rate, rad/s.
         p: (3,) centre of the rotor, m.
         spin: () e.
@@ -93,12 +93,12 @@ def rotor_wrench(
         speed: () |w|, rad/s.
         wind_B: (3,) velocity of the air, m/s.
     """
-    n = spin * turn
+    n = spin * spin_axis
     v = twist[:3] - wind_B + so3.hat(twist[3:]) @ p
     v_n = n @ v
     v_t = v - n * v_n
     force = n * (k_f * square - inflow[0] * speed * v_n) - inflow[1] * speed * v_t
-    moment = -turn * (k_d * square) - spin * inflow[2] * speed * v_t
+    moment = -spin_axis * (k_d * square) - spin * inflow[2] * speed * v_t
     return jnp.concatenate([force, moment + so3.hat(p) @ force])
 
 

@@ -24,7 +24,7 @@ def with_measured(
         rotor_names: its rotors.
         measured: value and sigma by name; names may be patterns.
     """
-    places = _places(nominal, rotor_names)
+    places = _coordinates(nominal, rotor_names)
     mean: Any = np.array(nominal.mean)
     sigma: Any = np.array(nominal.sigma)
     taken: dict[str, float] = {}
@@ -43,7 +43,7 @@ def with_measured(
     return replace(nominal, mean=mean, sigma=sigma), taken, left
 
 
-def _places(nominal: NominalVehicle, rotor_names: tuple[str, ...]) -> dict[str, tuple[int, float, bool]]:
+def _coordinates(nominal: NominalVehicle, rotor_names: tuple[str, ...]) -> dict[str, tuple[int, float, bool]]:
     """Coordinate, nominal value and whether it is a factor, of every number that can be given."""
     slices = nominal.layout.slices
     moments = np.diagonal(np.asarray(nominal.inertia))

@@ -88,16 +88,16 @@ def unpack(log_levels: Array) -> Levels:
     )
 
 
-def better_levels(log_levels: Floats, first: Floats, squares: Floats, precisions: Floats) -> Floats:
+def better_levels(log_levels: Floats, first: Floats, square_sums: Floats, precisions: Floats) -> Floats:
     """(19,) logarithms after one step of (1).
 
     Args:
         log_levels: as they are.
         first: the first guess, around which they are held.
-        squares: (19,) sums of r^2; of bandwidths the slope of the likelihood in their logarithm.
+        square_sums: (19,) sums of r^2; of bandwidths the slope of the likelihood in their logarithm.
         precisions: (19,) sums of N.
     """
-    ratio = 0.5 * np.log(np.maximum(squares, 1e-12) / np.maximum(precisions, 1e-12))
-    slope = np.clip(squares / BANDWIDTH_CURVATURE, -BANDWIDTH_STEP, BANDWIDTH_STEP)
+    ratio = 0.5 * np.log(np.maximum(square_sums, 1e-12) / np.maximum(precisions, 1e-12))
+    slope = np.clip(square_sums / BANDWIDTH_CURVATURE, -BANDWIDTH_STEP, BANDWIDTH_STEP)
     step = np.where(IS_BANDWIDTH, slope, np.clip(ratio, -BOLDEST, BOLDEST))
     return np.clip(log_levels + step, first - WIDEST, first + WIDEST)

@@ -43,7 +43,7 @@ from haltere.estimation.smoother.motion import (
     rates_and_readings,
     read_pose,
 )
-from haltere.estimation.smoother.parameters import Layout, NominalVehicle, Vehicle, vehicle_of
+from haltere.estimation.smoother.parameters import CoordinateLayout, FlownVehicle, NominalVehicle, vehicle_of
 from haltere.foundation.arrays import Array
 from haltere.foundation.programs import CachedProgram
 from haltere.lie import so3
@@ -87,7 +87,7 @@ class Linear(NamedTuple):
 
 
 def linearise(
-    layout: Layout, nominal: NominalVehicle, z: Array, x: Array, after: Array, readings: Readings
+    layout: CoordinateLayout, nominal: NominalVehicle, z: Array, x: Array, after: Array, readings: Readings
 ) -> tuple[Array, ...]:
     """F, G, c, H, D of (1), the predicted IMU residual and the rotor columns at nodes x (K, 31), `after` the next ones.
 
@@ -122,7 +122,7 @@ def linearise(
     return jax.vmap(one)(x, after, readings)
 
 
-def rotor_columns(vehicle: Vehicle, x: Array, speed: Array) -> Array:
+def rotor_columns(vehicle: FlownVehicle, x: Array, speed: Array) -> Array:
     """(30, R) change of velocity and momentum rate over a step per error of a rotor speed."""
     arms = vehicle.position - vehicle.com
     twist = jnp.cross(arms, vehicle.axis) - (vehicle.spin * vehicle.torque_ratio)[:, None] * vehicle.axis
@@ -133,7 +133,7 @@ def rotor_columns(vehicle: Vehicle, x: Array, speed: Array) -> Array:
 
 
 def pose_residuals(
-    layout: Layout,
+    layout: CoordinateLayout,
     nominal: NominalVehicle,
     z: Array,
     x: Array,
@@ -152,20 +152,20 @@ def pose_residuals(
 
 
 def coupling_slopes(
-    layout: Layout,
+    layout: CoordinateLayout,
     nominal: NominalVehicle,
     z: Array,
     x: Array,
     readings: Readings,
     on_step: Array,
     on_reading: Array,
-    spread: Array,
+    state_slopes: Array,
 ) -> tuple[Array, Array]:
     """Return b of (3) of the nodes of a chunk: (n,) at fixed states, and (n,) what the states add, times `root`.
 
     F is taken to first order in the step. The states follow the coordinates, and what depends on both (drag on the
-    velocity of the air) follows them: `spread` (K, 30, n) is the slope of the smoothed states in the coordinates, times
-    `root`.
+    velocity of the air) follows them: `state_slopes` (K, 30, n) is that of the smoothed states in the coordinates,
+    times `root`.
     """
 
     def total(z: Array, errors: Array) -> Array:
@@ -189,7 +189,7 @@ def coupling_slopes(
         return jnp.sum(jax.vmap(one)(x, errors, readings, on_step, on_reading))
 
     in_z, in_x = jax.grad(total, argnums=(0, 1))(z, jnp.zeros((x.shape[0], ERROR)))
-    return in_z, jnp.einsum("ki,kin->n", in_x, spread)
+    return in_z, jnp.einsum("ki,kin->n", in_x, state_slopes)
 
 
 class Carry(NamedTuple):
@@ -315,7 +315,7 @@ def backwards(
     weights: Array,
     loose: Array,
     x: Array,
-    kept: tuple[Array, ...],
+    filtered: tuple[Array, ...],
     d: Array,
     root: Array,
     carry: Backward,
@@ -329,7 +329,7 @@ def backwards(
         weights: (K, 12) of the readings.
         loose: (K,) factor on the error of rotor speeds.
         x: (K, 31) nominal states.
-        kept: of `forwards`.
+        filtered: of `forwards`.
         d: (n,) step of the coordinates.
         root: (n, n) square root of their covariance.
         carry: after the chunk.
@@ -362,8 +362,8 @@ def backwards(
         left = (u**2 + jnp.sum(U**2, axis=1), jnp.sum(inverse**2, axis=0) + jnp.sum((K @ N1) * K, axis=1))
         over = jnp.where(weight > 0.0, 1.0 / jnp.where(weight > 0.0, weight, 1.0), 0.0)
         white = inverse @ H
-        kept = jnp.eye(ERROR) - K.T @ H
-        before = white.T @ white + kept.T @ N1 @ kept
+        left_over = jnp.eye(ERROR) - K.T @ H
+        before = white.T @ white + left_over.T @ N1 @ left_over
         smoothed = P - P @ N1 @ P
         on_step = (N[:12] @ (F @ P))[:, COUPLED]
         on_reading = (H @ smoothed)[:, COUPLED] * jnp.where(weight > 0.0, weight, 0.0)[:, None]
@@ -372,7 +372,7 @@ def backwards(
         sums = (*process, *speeds, decay, over * left[0], over * left[1])
         return ahead, (error, on_step, on_reading, spread, *sums)
 
-    own = (linear.F, linear.rotor, weights, loose, x, *kept)
+    own = (linear.F, linear.rotor, weights, loose, x, *filtered)
     ahead, (errors, on_step, on_reading, spread, *sums) = jax.lax.scan(node, carry, own, reverse=True)
     return ahead, errors, (on_step, on_reading, spread), Sums(*(jnp.sum(each, axis=0) for each in sums))
 
@@ -424,7 +424,7 @@ class Programs(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def programs(layout: Layout) -> Programs:
+def programs(layout: CoordinateLayout) -> Programs:
     """Compiled when they first run; kept on disk where a folder for that is set."""
     leaf: Any = 0
     carry, back = Carry(leaf, leaf, leaf), Backward(leaf, leaf, leaf)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.estimation.smoother.parameters import Layout, NominalVehicle, Vehicle, vehicle_of
+from haltere.estimation.smoother.parameters import CoordinateLayout, FlownVehicle, NominalVehicle, vehicle_of
 from haltere.estimation.smoother.smoother import SmoothedFlight
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.numbers import Floats
@@ -75,7 +75,7 @@ def number_names(rotor_names: tuple[str, ...]) -> tuple[str, ...]:
     return (*names, "pose.delay", "telemetry.delay", "imu.accel_delay")
 
 
-def _vector(vehicle: Vehicle) -> Array:
+def _vector(vehicle: FlownVehicle) -> Array:
     """(N,) numbers in the order of `number_names`."""
     parts = [
         vehicle.mass[None],
@@ -92,7 +92,7 @@ def _vector(vehicle: Vehicle) -> Array:
     return jnp.concatenate(parts)
 
 
-def effectiveness(vehicle: Vehicle) -> tuple[Array, Array, Array]:
+def effectiveness(vehicle: FlownVehicle) -> tuple[Array, Array, Array]:
     """(R, 3) specific force and angular acceleration per squared speed, angular acceleration per rotor acceleration."""
     inverse = jnp.linalg.inv(vehicle.inertia)
     thrust = vehicle.thrust[:, None] * vehicle.axis
@@ -103,7 +103,7 @@ def effectiveness(vehicle: Vehicle) -> tuple[Array, Array, Array]:
 
 
 @lru_cache(maxsize=4)
-def _program(layout: Layout) -> CachedProgram:
+def _program(layout: CoordinateLayout) -> CachedProgram:
     def values_and_slopes(nominal: NominalVehicle, z: Array) -> tuple[Array, Array]:
         def f(z: Array) -> Array:
             return _vector(vehicle_of(layout, nominal, z))

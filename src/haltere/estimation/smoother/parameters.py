@@ -61,13 +61,13 @@ class Widths:
     """
 
     mass: float = 0.03
-    thrust: float = 0.05
-    torque_ratio: float = 0.08
+    thrust: float = 0.045
+    torque_ratio: float = 0.06
     spin_inertia: float = 0.10
-    position: float = 0.0025
-    com_arm: float = 0.05
-    tilt: float = 0.007
-    moment: float = 0.10
+    position: float = 0.0022
+    com_arm: float = 0.045
+    tilt: float = 0.006
+    moment: float = 0.09
     product: float = 0.03
     imu_position: float = 0.003
     imu_rotation: float = 0.03
@@ -92,7 +92,7 @@ class Widths:
 
 
 @dataclass(frozen=True)
-class Layout:
+class CoordinateLayout:
     """Where the coordinates stand: what is fixed when a program is traced.
 
     Attributes:
@@ -116,7 +116,7 @@ class Layout:
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """Place of each block."""
+        """Position of each block."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes.values()])
         starts = [0, *ends[:-1].tolist()]
         return {
@@ -185,7 +185,7 @@ class NominalVehicle:
             spin_inertia = np.full(len(k), SPIN_INERTIA * diameter**5)
             widths = replace(widths, spin_inertia=SPIN_INERTIA_WIDTH)
         arm = arm_length(position) or USUAL_ARM
-        layout = Layout(len(rotors))
+        layout = CoordinateLayout(len(rotors))
         pose, imu = airframe.pose[0], airframe.imu[0]
         mean, sigma = _prior(layout, widths, body.inertia, arm, 1.0 / diameter)
         tangents = np.stack([np.linalg.svd(a[None])[2][1:] for a in axis])
@@ -199,9 +199,9 @@ class NominalVehicle:
         return cls(*arrays)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> CoordinateLayout:
         """Of the coordinates."""
-        return Layout(len(self.thrust))
+        return CoordinateLayout(len(self.thrust))
 
 
 def _rotors(model: Model, joint_angles: Floats | None) -> tuple[Floats, Floats, Floats]:
@@ -216,7 +216,9 @@ def _rotors(model: Model, joint_angles: Floats | None) -> tuple[Floats, Floats, 
     return axes, positions[first:], inertia
 
 
-def _prior(layout: Layout, widths: Widths, inertia: Floats, arm: float, air: float) -> tuple[Floats, Floats]:
+def _prior(
+    layout: CoordinateLayout, widths: Widths, inertia: Floats, arm: float, air: float
+) -> tuple[Floats, Floats]:
     """(n,) mean and deviation of the coordinates."""
     moments = np.diag(inertia)
     second = _second_moments(moments)
@@ -256,7 +258,7 @@ def _second_moments(moments: Numbers) -> Numbers:
 
 @pytree
 @dataclass(frozen=True)
-class Vehicle:
+class FlownVehicle:
     """Physical numbers of the flight; fields as in `NominalVehicle`, and the rest of the coordinates."""
 
     mass: Array
@@ -300,7 +302,7 @@ class Vehicle:
     """(3,) scale."""
 
 
-def vehicle_of(layout: Layout, nominal: NominalVehicle, z: Array) -> Vehicle:
+def vehicle_of(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> FlownVehicle:
     """The physical numbers at coordinates z (n,)."""
     u = layout.split(nominal.mean + nominal.sigma * z)
     axis = nominal.axis + jnp.einsum("rt,rti->ri", u["tilt"], nominal.tangents)
@@ -311,7 +313,7 @@ def vehicle_of(layout: Layout, nominal: NominalVehicle, z: Array) -> Vehicle:
     coefficients = jnp.concatenate(
         [jnp.exp(u["axial"]), jnp.exp(u["hub"]), u["flapping"][1:] * nominal.diameter]
     )
-    return Vehicle(
+    return FlownVehicle(
         mass=nominal.mass * jnp.exp(u["mass"][0]),
         com=nominal.com + u["com"],
         inertia=_inertia(nominal, u["moment"], u["product"]),

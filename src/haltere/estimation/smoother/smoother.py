@@ -26,7 +26,7 @@ from haltere.estimation.smoother.marginal import (
 )
 from haltere.estimation.smoother.motion import ERROR, GUST, plus
 from haltere.estimation.smoother.nodes import FlightNodes
-from haltere.estimation.smoother.parameters import Layout, NominalVehicle
+from haltere.estimation.smoother.parameters import CoordinateLayout, NominalVehicle
 from haltere.foundation.arrays import compiled, double_precision
 from haltere.foundation.numbers import Bools, Floats
 
@@ -48,17 +48,17 @@ NEGLIGIBLE = 1e-4
 """Weight of a reading below which it is left out."""
 WITHOUT_ROTORS = 200.0
 """Factor on the error of rotor speeds where they were not logged."""
-LEAST_WHITE = 0.2
+LEAST_WHITE = 0.7
 """Level of gyro and accelerometer, over what is white in their readings, at least."""
 BLOCKS = 12
 """Parts of the flight that the jackknife leaves out one by one."""
 AIR = ("axial", "hub", "cross", "flapping", "linear_drag", "quadratic_drag", "pressure", "wind")
 """Blocks of coordinates of the air: gusts and wind, drag and inflow hardly differ, and may go on changing together."""
-DRAWN = ("thrust", "position", "com", "tilt", "moment", "product")
+SCALED = ("thrust", "position", "com", "tilt", "moment", "product")
 """Blocks of coordinates whose prior deviation is how well the vehicle was built after its drawing."""
-WORST_DRAWN = 2.0
-"""Factor on the stated deviations of what is drawn, at most."""
-DRAWN_WEIGHT = 20.0
+LARGEST_PRIOR_SCALE = 2.0
+"""Factor on the stated deviations of what a drawing tells, at most."""
+PRIOR_SCALE_WEIGHT = 12.0
 """Coordinates that the stated deviations count as when the flight tells how well it was built."""
 LONGEST_STEP = 4.0
 """Step of a coordinate in one iteration, prior deviations."""
@@ -107,7 +107,7 @@ class SmoothedFlight:
         log_levels: (19,) of the noise.
         innovations: (K, 12) whitened; NaN where nothing was read.
         pose_weights: (K, P, 2) of positions and attitudes, NaN where there is no pose.
-        drawn: factor on the prior deviations of what is drawn: how far the vehicle is from its drawing.
+        prior_scale: factor on the prior deviations of what a drawing tells: how far the vehicle is from its drawing.
         last_step: largest change of a coordinate of the vehicle in the last iteration, prior deviations.
         iterations: how many.
     """
@@ -121,12 +121,12 @@ class SmoothedFlight:
     log_levels: Floats
     innovations: Floats
     pose_weights: Floats
-    drawn: float
+    prior_scale: float
     last_step: float
     iterations: int
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> CoordinateLayout:
         """Of the coordinates."""
         return self.nominal.layout
 
@@ -138,7 +138,7 @@ class _Pass:
     step: Floats
     cov: Floats
     errors: Floats
-    squares: Floats
+    square_sums: Floats
     precisions: Floats
     innovations: Floats
     slopes: Floats
@@ -171,7 +171,7 @@ def smooth(
     first = first_levels(nominal)
     levels = first
     steps = tuple(level_steps)
-    drawn = 1.0
+    prior_scale = 1.0
     coupling = np.zeros(layout.size)
     of_vehicle = ~np.isin(
         np.arange(layout.size), [i for name in AIR for i in range(layout.size)[layout.slices[name]]]
@@ -180,16 +180,16 @@ def smooth(
         linear, weights, pose_weights = work.linearise(z, states, levels, number)
         for _ in range(count):
             found = work.evaluate(linear, weights, states, levels, z, coupling)
-            levels = better_levels(levels, first, found.squares, found.precisions)
+            levels = better_levels(levels, first, found.square_sums, found.precisions)
             levels[:2] = np.maximum(levels[:2], np.log(LEAST_WHITE * np.maximum(nodes.white, 1e-12)))
         z = z + found.step * min(1.0, LONGEST_STEP / max(float(np.max(np.abs(found.step))), 1e-300))
         longest = float(np.max(np.abs(found.step[of_vehicle])))
         if number > 0:
             coupling = work.coupling(z, states, found)
-        states = work.moved(states, found.errors)
+        states = work.shifted(states, found.errors)
         if number > 0:
-            ratio = _drawn_ratio(layout, z, found.cov, drawn)
-            drawn *= ratio
+            ratio = _prior_scale_ratio(layout, z, found.cov, prior_scale)
+            prior_scale *= ratio
             z, coupling = work.rescale(z, coupling, ratio)
         if progress is not None:
             progress(f"smoothing, iteration {number + 1}: largest step {longest:.2g} prior sigma")
@@ -205,7 +205,7 @@ def smooth(
         log_levels=levels,
         innovations=np.where(weights > 0.0, found.innovations, np.nan),
         pose_weights=pose_weights,
-        drawn=drawn,
+        prior_scale=prior_scale,
         last_step=longest,
         iterations=number + 1,
     )
@@ -247,18 +247,18 @@ class _Work:
         rotors, rotors_slope = nodes.rotors_at(delays["rotor"])
         accel, accel_slope = nodes.accel_at(delays["accel"])
         later, poses, present = nodes.poses_at(delays["pose"], self.slots)
-        apart = np.concatenate(
+        residuals = np.concatenate(
             [
                 np.asarray(self.programs.pose_residuals(nominal, z, *chunk))
                 for chunk in self.chunks(states, rotors, later, poses)
             ]
         )[: self.count]
         deviations = np.exp(log_levels[2:4])
-        weights = _pose_weights(apart, present, deviations, far=iteration == 0)
+        weights = _pose_weights(residuals, present, deviations, far=iteration == 0)
         each = np.repeat(weights, 3, axis=2)
         total = each.sum(axis=1)
         share = each / np.maximum(total, 1e-12)[:, None]
-        residual = np.sum(share * np.where(share > 0.0, apart, 0.0), axis=1)
+        residual = np.sum(share * np.where(share > 0.0, residuals, 0.0), axis=1)
         some = weights.sum(axis=(1, 2))
         moments = np.sum(weights.sum(axis=2) * later, axis=1)
         mean = np.where(some > 0.0, moments / np.maximum(some, 1e-12), delays["pose"])
@@ -328,40 +328,40 @@ class _Work:
             errors.append(np.asarray(error))
             factors.append(own_factors)
             sums = more if sums is None else Sums(*(a + b for a, b in zip(sums, more, strict=True)))
-        squares, precisions = self.programs.level_sums(log_levels, sums, back)
+        square_sums, precisions = self.programs.level_sums(log_levels, sums, back)
         return _Pass(
-            step, spread @ spread.T, np.concatenate(errors[::-1])[: self.count], np.asarray(squares),
+            step, spread @ spread.T, np.concatenate(errors[::-1])[: self.count], np.asarray(square_sums),
             np.asarray(precisions), innovations, slopes, right,
             float(np.sum(innovations**2) + sum(np.sum(np.asarray(each[2])) for each in kept) + z @ z),
             factors[::-1], spread,
         )  # fmt: skip
 
-    def coupling(self, z: Floats, states: Floats, found: _Pass) -> Floats:
+    def coupling(self, z: Floats, states: Floats, passed: _Pass) -> Floats:
         """(n,) b of equation (3) of `marginal`."""
         total, by_states = np.zeros(len(z)), np.zeros(len(z))
-        for (x,), own, factors in zip(self.chunks(states), self.readings, found.factors, strict=True):
+        for (x,), own, factors in zip(self.chunks(states), self.readings, passed.factors, strict=True):
             in_z, in_x = self.programs.coupling_slopes(self.nominal, z, x, own, *factors)
             total += np.asarray(in_z)
             by_states += np.asarray(in_x)
-        of_states = linalg.solve_triangular(found.root, by_states, lower=False, trans="T")
+        of_states = linalg.solve_triangular(passed.root, by_states, lower=False, trans="T")
         return np.asarray(total + of_states)
 
     def rescale(self, z: Floats, coupling: Floats, ratio: float) -> tuple[Floats, Floats]:
-        """Change the prior deviations of what is drawn by a factor; coordinates and slopes that mean the same then."""
+        """Change the prior deviations of `SCALED` by a factor; coordinates and slopes that mean the same then."""
         factor: Any = np.ones(len(z))
-        for name in DRAWN:
+        for name in SCALED:
             factor[self.nominal.layout.slices[name]] = ratio
         self.nominal = replace(self.nominal, sigma=np.asarray(self.nominal.sigma) * factor)
         return z / factor, coupling * factor
 
-    def moved(self, states: Floats, errors: Floats) -> Floats:
+    def shifted(self, states: Floats, errors: Floats) -> Floats:
         """The states moved by their errors, chunk by chunk."""
-        return np.concatenate([np.asarray(_moved(*chunk)) for chunk in self.chunks(states, errors)])[
+        return np.concatenate([np.asarray(_shifted(*chunk)) for chunk in self.chunks(states, errors)])[
             : self.count
         ]
 
 
-_moved = compiled(jax.vmap(plus))
+_shifted = compiled(jax.vmap(plus))
 
 
 def _mean_disturbance(nominal: NominalVehicle, values: Floats) -> Mean:
@@ -374,25 +374,27 @@ def _mean_disturbance(nominal: NominalVehicle, values: Floats) -> Mean:
     return Mean(mean, slope)
 
 
-def _drawn_ratio(layout: Layout, z: Floats, cov: Floats, drawn: float) -> float:
-    """By which the deviations of what is drawn should change: restricted maximum likelihood, held to what was stated.
+def _prior_scale_ratio(layout: CoordinateLayout, z: Floats, cov: Floats, prior_scale: float) -> float:
+    """By which the deviations of `SCALED` should change: restricted maximum likelihood, held to what was stated.
 
     Args:
         layout: of the coordinates.
         z: (n,) whitened by the deviations as they are.
         cov: (n, n) of them.
-        drawn: the factor on the stated deviations as it is.
+        prior_scale: the factor on the stated deviations as it is.
     """
-    own = np.concatenate([np.arange(layout.size)[layout.slices[name]] for name in DRAWN])
+    own = np.concatenate([np.arange(layout.size)[layout.slices[name]] for name in SCALED])
     told = float(np.sum(1.0 - np.diagonal(cov)[own]))
-    stated = DRAWN_WEIGHT / drawn**2
-    ratio = float(np.sqrt((np.sum(z[own] ** 2) + stated) / (told + DRAWN_WEIGHT)))
-    return float(np.clip(drawn * ratio, 1.0 / WORST_DRAWN, WORST_DRAWN)) / drawn
+    stated = PRIOR_SCALE_WEIGHT / prior_scale**2
+    ratio = float(np.sqrt((np.sum(z[own] ** 2) + stated) / (told + PRIOR_SCALE_WEIGHT)))
+    return float(np.clip(prior_scale * ratio, 1.0 / LARGEST_PRIOR_SCALE, LARGEST_PRIOR_SCALE)) / prior_scale
 
 
-def _pose_weights(apart: Floats, present: Bools, deviations: Floats, *, far: bool) -> Floats:
-    """(K, P, 2) weights of positions and attitudes of poses that are `apart` (K, P, 6) from the motion."""
-    size = np.stack([np.linalg.norm(apart[..., own], axis=-1) for own in (slice(0, 3), slice(3, 6))], axis=-1)
+def _pose_weights(residuals: Floats, present: Bools, deviations: Floats, *, far: bool) -> Floats:
+    """(K, P, 2) weights of positions and attitudes of poses that are `residuals` (K, P, 6) from the motion."""
+    size = np.stack(
+        [np.linalg.norm(residuals[..., own], axis=-1) for own in (slice(0, 3), slice(3, 6))], axis=-1
+    )
     if far:
         near = (size < np.asarray(FAR_POSE)).all(axis=-1, keepdims=True)
         weights = np.where(near, 1.0, 0.0) * np.ones(2)
@@ -404,12 +406,12 @@ def _pose_weights(apart: Floats, present: Bools, deviations: Floats, *, far: boo
     return np.where(present[..., None] & np.isfinite(size), weights, 0.0)
 
 
-def _split(found: _Pass) -> FlightParts:
+def _split(passed: _Pass) -> FlightParts:
     """What the parts of the flight tell."""
-    n = len(found.right)
+    n = len(passed.right)
     information, right = [], []
-    for block in np.array_split(np.arange(len(found.innovations)), BLOCKS):
-        W = found.slopes[block].reshape(-1, n)
+    for block in np.array_split(np.arange(len(passed.innovations)), BLOCKS):
+        W = passed.slopes[block].reshape(-1, n)
         information.append(W.T @ W)
-        right.append(W.T @ found.innovations[block].reshape(-1))
-    return FlightParts(np.array(information), np.array(right), found.step)
+        right.append(W.T @ passed.innovations[block].reshape(-1))
+    return FlightParts(np.array(information), np.array(right), passed.step)

@@ -2,7 +2,7 @@
 
 `haltere.estimation.smoother` gives numbers in body axes from the airframe's origin. They are compared with what the
 effectiveness method finds in the same log, which knows neither pose nor prior, and with parts of the flight; where they
-disagree, intervals widen (`haltere.identification.methods.judgement`).
+disagree, intervals widen (`haltere.identification.methods.credibility`).
 """
 
 from collections.abc import Mapping
@@ -30,8 +30,8 @@ from haltere.foundation.verdict import LEARNT, NORMAL, USUAL_ARM, Limit, Source,
 from haltere.identification.known import Known
 from haltere.identification.methods.airframe import validated, with_identified_numbers
 from haltere.identification.methods.base import HeldOut, MethodResult, predict_accelerations
+from haltere.identification.methods.credibility import check_credibility
 from haltere.identification.methods.effectiveness import identify_effectiveness
-from haltere.identification.methods.judgement import judge_flight
 from haltere.identification.methods.vehicle import flying_part, held_joints
 from haltere.identification.methods.vehicle_airframe import body_without_rotors
 from haltere.identification.parameters import Parameter
@@ -44,9 +44,9 @@ UNITS = {
     "accel_delay": "s",
 }  # fmt: skip
 POSITIVE = ("mass", "inertia", "thrust_coefficient", "torque_ratio", "spin_inertia")
-UNSTATED_PLACE = 0.5
-"""Prior deviation of the place of a sensor that the file does not have, over the arm."""
-UNSTATED_TURN = 0.3
+UNSTATED_POSITION = 0.5
+"""Prior deviation of the position of a sensor that the file does not have, over the arm."""
+UNSTATED_ROTATION = 0.3
 """rad, of its rotation."""
 FAR = 3.0
 """Prior deviations of the thrust from which on the flight starts from what the effectiveness method finds."""
@@ -55,7 +55,7 @@ WEIGHED = 0.03
 CUTOFF = 20.0
 """Hz, of the low-pass of held-out predictions."""
 LIVELIER = "fly longer and livelier (haltere design)"
-DRIVEN = ("max_speed", "idle_speed", "curve", "time_constant", "delay")
+MOTOR_NUMBERS = ("max_speed", "idle_speed", "curve", "time_constant", "delay")
 """Numbers of the motors, which commands tell and poses do not."""
 
 
@@ -81,24 +81,24 @@ def identify_batch(
     equipped, assumed = equip(near, ("pose", "imu"), measured=measure_sensors(flight))
     told.notes += [note for note in assumed if ".sigma" not in note]
     nominal = NominalVehicle.from_airframe(equipped, joints, _widths(airframe))
-    nominal, hand, left = with_measured(nominal, rotors, known)
+    nominal, measured, left = with_measured(nominal, rotors, known)
     told.notes += [f"--known {name} is not used by this method" for name in left]
     found = smooth(nodes, nominal)
     numbers = physical_numbers(found, rotors)
-    judgement = judge_flight(found, numbers, quick.parameters)
-    if judgement.refusal:
-        raise IdentifyError(judgement.refusal)
-    told.notes += judgement.notes
-    told.parameters += _parameters(numbers, judgement.sigma, hand, rotors)
-    told.parameters += [p for p in quick.parameters if p.name.rpartition(".")[2] in DRIVEN]
-    told.covariance = _covariance(numbers, judgement.sigma)
-    told.airframe = _assembled(airframe, numbers, quick, told.notes)
+    credibility = check_credibility(found, numbers, quick.parameters)
+    if credibility.refusal:
+        raise IdentifyError(credibility.refusal)
+    told.notes += credibility.notes
+    told.parameters += _parameters(numbers, credibility.sigma, measured, rotors)
+    told.parameters += [p for p in quick.parameters if p.name.rpartition(".")[2] in MOTOR_NUMBERS]
+    told.covariance = _covariance(numbers, credibility.sigma)
+    told.airframe = _identified_airframe(airframe, numbers, quick, told.notes)
     told.predictions += _predictions(found, window, rotors)
     told.fit.update(
         frame="airframe",
         levels={n: float(x) for n, x in zip(NAMES, np.exp(found.log_levels), strict=True)},
         iterations=found.iterations,
-        **judgement.figures,
+        **credibility.figures,
     )
     return told
 
@@ -128,20 +128,20 @@ def _widths(airframe: Airframe) -> Widths:
     arm = arm_length(RigidAirframe.from_airframe(airframe).positions) or USUAL_ARM
     widths = Widths(mass=WEIGHED)
     if not airframe.imu:
-        widths = replace(widths, imu_position=UNSTATED_PLACE * arm, imu_rotation=UNSTATED_TURN)
+        widths = replace(widths, imu_position=UNSTATED_POSITION * arm, imu_rotation=UNSTATED_ROTATION)
     if not airframe.pose:
-        widths = replace(widths, pose_position=UNSTATED_PLACE * arm, pose_rotation=UNSTATED_TURN)
+        widths = replace(widths, pose_position=UNSTATED_POSITION * arm, pose_rotation=UNSTATED_ROTATION)
     return widths
 
 
-def _predictions(found: SmoothedFlight, window: FlightWindow, rotors: tuple[str, ...]) -> list[Prediction]:
+def _predictions(smoothed: SmoothedFlight, window: FlightWindow, rotors: tuple[str, ...]) -> list[Prediction]:
     """What the early parts of the flight say of the late one."""
     late = window.late()
     if late.flight_seconds < 0.5 or window.rotor_speeds is None:
         return []
-    count = len(found.parts.right)
-    step = found.parts.step_of(range(int((1.0 - HELD_OUT) * count)))
-    early = replace(found, z=found.z - found.parts.step + step)
+    count = len(smoothed.parts.right)
+    step = smoothed.parts.step_of(range(int((1.0 - HELD_OUT) * count)))
+    early = replace(smoothed, z=smoothed.z - smoothed.parts.step + step)
     value = dict(zip(number_names(rotors), map(float, physical_numbers(early, rotors).values), strict=True))
 
     def rows(kind: str) -> Floats:
@@ -170,7 +170,7 @@ def _inertia(value: Mapping[str, float]) -> Floats:
 
 
 def _parameters(
-    numbers: Numbers, sigma: Floats, hand: Mapping[str, float], rotors: tuple[str, ...]
+    numbers: Numbers, sigma: Floats, measured: Mapping[str, float], rotors: tuple[str, ...]
 ) -> list[Parameter]:
     """Every physical number with what is known of it; thrust axes get the angle of their uncertainty, too."""
     values = {name: float(value) for name, value in zip(numbers.names, numbers.values, strict=True)}
@@ -179,7 +179,7 @@ def _parameters(
     found = []
     for name, own, prior in zip(numbers.names, map(float, sigma), numbers.prior_sigma, strict=True):
         source: Source = "data"
-        if name in hand and own >= LEARNT * hand[name]:
+        if name in measured and own >= LEARNT * measured[name]:
             source = "user"
         elif own >= LEARNT * prior:
             source = "prior"
@@ -226,7 +226,7 @@ def _covariance(numbers: Numbers, sigma: Floats) -> Covariance:
     return Covariance(numbers.names, numbers.cov * np.outer(scale, scale))
 
 
-def _assembled(
+def _identified_airframe(
     airframe: Airframe, numbers: Numbers, quick: MethodResult, notes: list[str]
 ) -> Airframe | None:
     """The airframe with the numbers of the flight, and the motors of the effectiveness method."""
@@ -238,7 +238,7 @@ def _assembled(
     def vector(head: str) -> Floats:
         return np.array([value[f"{head}.{axis}"] for axis in "xyz"])
 
-    motors = [p for p in quick.parameters if p.name.rpartition(".")[2] in DRIVEN]
+    motors = [p for p in quick.parameters if p.name.rpartition(".")[2] in MOTOR_NUMBERS]
     driven = with_identified_numbers(airframe, motors, quick.curves, notes) or airframe
     rotors, places = [], []
     for rotor in driven.rotors:

@@ -2,12 +2,13 @@
 
 The model's own deviations count only as far as these agree with them:
 
-- parts of the flight: the jackknife over them is the deviation where it is larger;
+- parts of the flight: the part of a variance that comes from noise is that between parts of the flight (jackknife)
+  where this is larger, and the mean of both where it is smaller;
 - gusts: what the air does to the vehicle is known less well than the rotors, so all deviations grow with the deviation
   g of the gusts, by sqrt(1 + (g / `STRONG`)^2);
-- disturbances: where something turns the vehicle, the controller answers, and what it does looks weaker than it is.
-  With the share s of the turning about an axis that is disturbance, the rows and moments of that axis get a relative
-  deviation of `ANSWERED` s^2 more, and reactions to the rotors' acceleration `SAMPLED`, as their speeds are sampled;
+- disturbances: where something rotates the vehicle, the controller answers, and what it does looks weaker than it is.
+  With the share s of the angular acceleration about an axis that is disturbance, rows and moments of that axis get a
+  relative deviation of `ANSWERED` s^2 more, reactions to the rotors' acceleration `SAMPLED`, as speeds are sampled;
 - the effectiveness method on the same log, which shares neither prior nor pose: rows that differ by more than their
   deviations allow widen until they agree;
 - the drawing: a vehicle farther from it than was believed is said to be so, and its prior was widened.
@@ -45,7 +46,7 @@ COMPARED = (".effectiveness.p", ".effectiveness.q")
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Credibility:
     """What is thought of a result.
 
     Attributes:
@@ -61,8 +62,8 @@ class Judgement:
     refusal: str = ""
 
 
-def judge_flight(flight: SmoothedFlight, numbers: Numbers, others: Iterable[Parameter]) -> Judgement:
-    """The judgement of a smoothed flight.
+def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable[Parameter]) -> Credibility:
+    """Compare a smoothed flight with what else is known.
 
     Args:
         flight: the estimate.
@@ -70,32 +71,43 @@ def judge_flight(flight: SmoothedFlight, numbers: Numbers, others: Iterable[Para
         others: what the effectiveness method found in the same log.
     """
     shares = disturbed_shares(flight)
-    rejected = rejected_share(flight)
-    parts = np.sqrt(np.diagonal(numbers.slopes @ flight.parts.jackknife() @ numbers.slopes.T))
+    rejected = rejected_fraction(flight)
+    scatter, between = _scatter(flight, numbers)
     told = numbers.sigma < LEARNT * numbers.prior_sigma
-    sigma = np.where(told, np.maximum(numbers.sigma, parts), numbers.sigma)
+    sigma = np.sqrt(numbers.sigma**2 + np.maximum(between - scatter, 0.5 * (between - scatter)))
     gust = float(np.exp(np.max(flight.log_levels[GUST_LEVELS])))
     sigma = np.where(told, sigma * np.hypot(1.0, gust / STRONG), sigma)
     sigma = np.hypot(sigma, _answered(numbers, shares))
-    apart = _apart(numbers, sigma, others)
-    sigma = sigma * np.array([max(apart.get(name, 0.0) / AGREE, 1.0) for name in numbers.names])
+    difference = _differences(numbers, sigma, others)
+    sigma = sigma * np.array([max(difference.get(name, 0.0) / AGREE, 1.0) for name in numbers.names])
     figures: dict[str, object] = {
         "gust": gust,
-        "apart": max(apart.values(), default=0.0),
+        "difference": max(difference.values(), default=0.0),
         "disturbed": dict(zip(AXES, map(float, shares), strict=True)),
         "rejected_poses": rejected,
         "autocorrelation": autocorrelation(flight.innovations),
-        "between_parts": float(np.median(parts[told] / numbers.sigma[told])) if told.any() else 0.0,
+        "between_parts": float(np.sqrt(np.median(between[told] / scatter[told]))) if told.any() else 0.0,
         "last_step": flight.last_step,
-        "drawn": flight.drawn,
+        "prior_scale": flight.prior_scale,
     }
     notes = []
-    if flight.drawn > FARTHER:
+    if flight.prior_scale > FARTHER:
         notes.append(
-            f"the vehicle is {flight.drawn:.1f} times as far from its airframe file as a drawing usually is: look at "
-            "masses, rotor positions and propellers in it"
+            f"the vehicle is {flight.prior_scale:.1f} times as far from its airframe file as a drawing usually is: "
+            "look at masses, rotor positions and propellers in it"
         )
-    return Judgement(sigma, figures, notes, _refusal(flight, rejected))
+    return Credibility(sigma, figures, notes, _refusal(flight, rejected))
+
+
+def _scatter(flight: SmoothedFlight, numbers: Numbers) -> tuple[Floats, Floats]:
+    """(N,) the part of the variances that comes from noise, not from the prior: by the model, and between parts."""
+    information = flight.parts.information.sum(axis=0)
+    found = (
+        np.einsum("ij,jk,ik->i", numbers.slopes, cov, numbers.slopes)
+        for cov in (flight.cov @ information @ flight.cov, flight.parts.jackknife())
+    )
+    by_model, between = found
+    return np.maximum(by_model, 1e-300), between
 
 
 def _refusal(flight: SmoothedFlight, rejected: float) -> str:
@@ -116,7 +128,7 @@ def disturbed_shares(flight: SmoothedFlight) -> Floats:
     return np.asarray(np.std(torque, axis=0) / np.maximum(np.std(turn, axis=0), 1e-9))
 
 
-def rejected_share(flight: SmoothedFlight) -> float:
+def rejected_fraction(flight: SmoothedFlight) -> float:
     """Share of the poses that count less than half."""
     there = np.isfinite(flight.pose_weights).all(axis=2)
     return float(np.mean(flight.pose_weights[there].min(axis=1) < 0.5)) if there.any() else 1.0
@@ -156,7 +168,7 @@ def _answered(numbers: Numbers, shares: Floats) -> Floats:
     return found
 
 
-def _apart(numbers: Numbers, sigma: Floats, others: Iterable[Parameter]) -> Mapping[str, float]:
+def _differences(numbers: Numbers, sigma: Floats, others: Iterable[Parameter]) -> Mapping[str, float]:
     """Differences from another method over the deviations of both, by name."""
     own = dict(zip(numbers.names, zip(numbers.values, sigma, strict=True), strict=True))
     found = {}
