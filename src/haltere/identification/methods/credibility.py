@@ -37,6 +37,8 @@ REJECTED = 0.2
 """Share of the poses that do not fit from which on nothing is stated."""
 UNSETTLED = 1.0
 """Last step of a coordinate, prior deviations, from which on the estimate has not settled."""
+IMPOSSIBLE = 4.0
+"""Deviations beyond the triangle inequality from which on nothing is stated."""
 FARTHER = 1.3
 """Factor on the deviations of the drawing from which on it is said."""
 GUST_LEVELS = [NAMES.index("gust_xy"), NAMES.index("gust_z")]
@@ -102,23 +104,37 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
 def _scatter(flight: SmoothedFlight, numbers: Numbers) -> tuple[Floats, Floats]:
     """(N,) the part of the variances that comes from noise, not from the prior: by the model, and between parts."""
     information = flight.parts.information.sum(axis=0)
-    found = (
+    by_model, between = (
         np.einsum("ij,jk,ik->i", numbers.slopes, cov, numbers.slopes)
         for cov in (flight.cov @ information @ flight.cov, flight.parts.jackknife())
     )
-    by_model, between = found
     return np.maximum(by_model, 1e-300), between
 
 
 def _refusal(flight: SmoothedFlight, rejected: float) -> str:
     if not np.isfinite(flight.z).all() or flight.last_step > UNSETTLED:
         return "the estimate does not settle: give an airframe nearer to the vehicle, or fly livelier"
+    if (excess := _beyond_triangle(flight)) > IMPOSSIBLE:
+        return (
+            f"the flight asks for moments of inertia that no body has, by {excess:.0f} sigma: see whether rotor "
+            "positions, spin directions and thrust in the airframe are those of the vehicle"
+        )
     if rejected > REJECTED:
         return (
             f"{100 * rejected:.0f} % of the poses do not fit the motion: see whether pose and IMU are of the same "
             "body and clock (haltere plot)"
         )
     return ""
+
+
+def _beyond_triangle(flight: SmoothedFlight) -> float:
+    """Deviations by which the largest moment of inertia, as the flight has it, exceeds the sum of the others."""
+    own = flight.layout.slices["moment"]
+    spread = np.asarray(flight.nominal.sigma)[own]
+    moments = np.diagonal(np.asarray(flight.nominal.inertia)) * np.exp(spread * flight.z[own])
+    slope = moments * spread * np.where(np.arange(3) == np.argmax(moments), 1.0, -1.0)
+    excess = 2.0 * moments.max() - moments.sum()
+    return float(excess / np.sqrt(slope @ flight.cov[own, own] @ slope))
 
 
 def disturbed_shares(flight: SmoothedFlight) -> Floats:
