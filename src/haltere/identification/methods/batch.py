@@ -54,6 +54,8 @@ WEIGHED = 0.03
 """Relative deviation of the mass that an airframe file states."""
 CUTOFF = 20.0
 """Hz, of the low-pass of held-out predictions."""
+LAG_SIGMA = 0.1
+"""Relative deviation of a motor's time constant, at least: it speeds up and slows down with different ones."""
 LIVELIER = "fly longer and livelier (haltere design)"
 MOTOR_NUMBERS = ("max_speed", "idle_speed", "curve", "time_constant", "delay")
 """Numbers of the motors, which commands tell and poses do not."""
@@ -90,7 +92,7 @@ def identify_batch(
         raise IdentifyError(credibility.refusal)
     told.notes += credibility.notes
     told.parameters += _parameters(numbers, credibility.sigma, measured, rotors)
-    told.parameters += [p for p in quick.parameters if p.name.rpartition(".")[2] in MOTOR_NUMBERS]
+    told.parameters += [_motor(p) for p in quick.parameters if p.name.rpartition(".")[2] in MOTOR_NUMBERS]
     told.covariance = _covariance(numbers, credibility.sigma)
     told.airframe = _identified_airframe(airframe, numbers, quick, told.notes)
     told.predictions += _predictions(found, window, rotors)
@@ -218,6 +220,17 @@ def _parameter(
         name, value, sigma, (max(low, 0.0) if positive else low, high), unit or UNITS[kind], verdict, (), LIVELIER,
         limit.scale, source,
     )  # fmt: skip
+
+
+def _motor(parameter: Parameter) -> Parameter:
+    """A number of a motor from the effectiveness method; time constants are those of a motor that follows none."""
+    if not parameter.name.endswith("time_constant") or parameter.value is None or parameter.sigma is None:
+        return parameter
+    sigma = float(np.hypot(parameter.sigma, LAG_SIGMA * parameter.value))
+    wide = Parameter.measured(
+        parameter.name, parameter.value, sigma, parameter.unit, parameter.fix, positive=True
+    )
+    return replace(wide, verdict=parameter.verdict) if parameter.verdict != "identified" else wide
 
 
 def _covariance(numbers: Numbers, sigma: Floats) -> Covariance:
