@@ -15,6 +15,7 @@ PUBLIC = {
     "Flight": "haltere.flight.flight:Flight",
     "HaltereError": "haltere.foundation.errors:HaltereError",
     "Identification": "haltere.identification.result:Identification",
+    "OnlineVehicle": "haltere.estimation.smoother.online:OnlineVehicle",
     "PayloadFilter": "haltere.estimation.payload.filter:PayloadFilter",
     "VehicleFilter": "haltere.estimation.vehicle.filter:VehicleFilter",
     "compare": "haltere.identification.comparison:compare",

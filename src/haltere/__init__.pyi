@@ -3,6 +3,7 @@ from haltere.airframe.catalogue.entries import load_airframe as load_airframe
 from haltere.doctor.diagnosis import diagnose as diagnose
 from haltere.estimation.cog.filter import CogFilter as CogFilter
 from haltere.estimation.payload.filter import PayloadFilter as PayloadFilter
+from haltere.estimation.smoother.online import OnlineVehicle as OnlineVehicle
 from haltere.estimation.vehicle.filter import VehicleFilter as VehicleFilter
 from haltere.flight.flight import Flight as Flight
 from haltere.foundation.errors import HaltereError as HaltereError

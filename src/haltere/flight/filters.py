@@ -172,17 +172,26 @@ def wiener_mix(measured: Floats, modelled: Floats, rate: float) -> Floats:
     below counts as an error of the model, and the readings are believed.
     """
     apart = measured - modelled
-    size = min(int(rate), len(apart))
-    if size < 16:
+    if min(int(rate), len(apart)) < 16:
         return measured
-    grid, power = signal.welch(apart, rate, nperseg=size, axis=0, detrend="constant")
-    noise = np.mean(power[grid > 0.25 * rate], axis=0)
-    share = np.clip(1.0 - noise / np.maximum(power, 1e-300), 0.0, 1.0)
-    share[:2] = 1.0
+    grid, gains = wiener_gains(apart, rate)
     both = np.fft.rfft(np.concatenate([apart, apart[::-1]]), axis=0)
     places = np.fft.rfftfreq(2 * len(apart), 1.0 / rate)
-    gain = interpolate_columns(places, grid, share)
+    gain = interpolate_columns(places, grid, gains)
     return np.asarray(modelled + np.fft.irfft(both * gain, 2 * len(apart), axis=0)[: len(apart)])
+
+
+def wiener_gains(signals: Floats, rate: float) -> tuple[Floats, Floats]:
+    """Frequencies (F,), Hz, and the gain of Wiener's filter there (F, m) for signals (N, m) with white noise.
+
+    White is what they have beyond a quarter of the sampling rate. N is at least 16.
+    """
+    size = min(int(rate), len(signals))
+    grid, power = signal.welch(signals, rate, nperseg=size, axis=0, detrend="constant")
+    noise = np.mean(power[grid > 0.25 * rate], axis=0)
+    gains = np.clip(1.0 - noise / np.maximum(power, 1e-300), 0.0, 1.0)
+    gains[:2] = 1.0
+    return grid, gains
 
 
 def white_noise(values: Floats) -> Floats:

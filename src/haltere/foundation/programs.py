@@ -74,6 +74,16 @@ class CachedProgram:
         found = self._compiled(arrays, tree)(*arrays)
         return jax.tree.unflatten(self.tree, found)
 
+    def bound(self, *args: Any) -> Callable[..., Any]:
+        """The program for arguments of the trees, shapes and types of these, which it does not check again."""
+        leaves, tree = jax.tree.flatten(args)
+        run = self._compiled([leaf if hasattr(leaf, "shape") else np.asarray(leaf) for leaf in leaves], tree)
+
+        def call(*same: Any) -> Any:
+            return jax.tree.unflatten(self.tree, run(*jax.tree.leaves(same)))
+
+        return call
+
     def prepare(self, *args: Any) -> None:
         """Compile, or load what was compiled, for arguments of which only shapes and types are looked at."""
         leaves, tree = jax.tree.flatten(args)

@@ -31,19 +31,17 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from haltere.estimation.smoother.levels import KINDS, NAMES, READINGS, Levels, unpack
+from haltere.estimation.smoother.linearisation import Linear, Readings, linearise, pose_residuals
 from haltere.estimation.smoother.motion import (
     BIAS,
     DISTURBANCE,
     ERROR,
     NODE,
     RotorInputs,
-    advance,
-    minus,
     plus,
     rates_and_readings,
-    read_pose,
 )
-from haltere.estimation.smoother.parameters import CoordinateLayout, FlownVehicle, NominalVehicle, vehicle_of
+from haltere.estimation.smoother.parameters import CoordinateLayout, NominalVehicle, vehicle_of
 from haltere.foundation.arrays import Array
 from haltere.foundation.programs import CachedProgram
 from haltere.lie import so3
@@ -58,97 +56,6 @@ COUPLED = np.array([*range(3, 24)])
 """Of the error: velocity, attitude, momentum rate and disturbances, whose effect depends on the coordinates."""
 ROUNDING = 1e-5
 """Process deviation of position and attitude over a step, m and rad: keeps the covariance definite."""
-
-
-class Readings(NamedTuple):
-    """What is read at K nodes, and the rotor inputs; (K, ...)."""
-
-    rotors: Array
-    """(6, R) `RotorInputs` at the delay of the linearisation."""
-    rotors_slope: Array
-    gyro: Array
-    accel: Array
-    accel_slope: Array
-    pose_later: Array
-    """() s, mean time of the poses of the node after it."""
-
-
-class Linear(NamedTuple):
-    """Equation (1) at K nodes."""
-
-    F: Array
-    G: Array
-    c: Array
-    H: Array
-    D: Array
-    r: Array
-    rotor: Array
-    """(30, R) what an error of the rotor speeds does over a step."""
-
-
-def linearise(
-    layout: CoordinateLayout, nominal: NominalVehicle, z: Array, x: Array, after: Array, readings: Readings
-) -> tuple[Array, ...]:
-    """F, G, c, H, D of (1), the predicted IMU residual and the rotor columns at nodes x (K, 31), `after` the next ones.
-
-    The pose's rows of H and D are those of its reading at the mean time of the node's poses; its residual is made by
-    `pose_residuals`.
-    """
-    base = vehicle_of(layout, nominal, z)
-
-    def node(error: Array, d: Array, x: Array, after: Array, own: Readings) -> tuple[Array, Array, Array]:
-        vehicle = vehicle_of(layout, nominal, z + d)
-        inputs = RotorInputs(*(own.rotors + own.rotors_slope * (vehicle.rotor_delay - base.rotor_delay)))
-        accel = own.accel + own.accel_slope * (vehicle.accel_delay - base.accel_delay)
-        moved = plus(x, error)
-        ahead = minus(advance(vehicle, moved, inputs), after)
-        *_, imu, place, q = rates_and_readings(vehicle, moved, inputs, own.pose_later - vehicle.pose_delay)
-        pose = jnp.concatenate([place, so3.box_minus_wxyz(q, jax.lax.stop_gradient(q))])
-        return ahead, jnp.concatenate([own.gyro, accel]) - imu, pose
-
-    def one(x: Array, after: Array, own: Readings) -> tuple[Array, ...]:
-        def f(both: Array) -> tuple[Array, Array, Array]:
-            return node(both[:ERROR], both[ERROR:], x, after, own)
-
-        at = jnp.zeros(ERROR + layout.size)
-        c, residual, _ = f(at)
-        steps, imu, pose = jax.jacfwd(f)(at)
-        slopes = jnp.concatenate([-imu, pose])
-        return (
-            steps[:, :ERROR], steps[:, ERROR:], c, slopes[:, :ERROR], slopes[:, ERROR:], residual,
-            rotor_columns(base, x, own.rotors[4]),
-        )  # fmt: skip
-
-    return jax.vmap(one)(x, after, readings)
-
-
-def rotor_columns(vehicle: FlownVehicle, x: Array, speed: Array) -> Array:
-    """(30, R) change of velocity and momentum rate over a step per error of a rotor speed."""
-    arms = vehicle.position - vehicle.com
-    twist = jnp.cross(arms, vehicle.axis) - (vehicle.spin * vehicle.torque_ratio)[:, None] * vehicle.axis
-    gain = 2.0 * NODE * jnp.abs(speed) * vehicle.thrust
-    force = so3.from_wxyz(x[6:10]) @ (vehicle.axis.T * gain) / vehicle.mass
-    turn = jnp.linalg.solve(vehicle.inertia, twist.T * gain)
-    return jnp.zeros((ERROR, speed.shape[0])).at[3:6].set(force).at[9:12].set(turn)
-
-
-def pose_residuals(
-    layout: CoordinateLayout,
-    nominal: NominalVehicle,
-    z: Array,
-    x: Array,
-    rotors: Array,
-    later: Array,
-    poses: Array,
-) -> Array:
-    """(K, P, 6) measured minus predicted position and attitude of every pose, each at its own time."""
-    vehicle = vehicle_of(layout, nominal, z)
-
-    def one(x: Array, rotors: Array, later: Array, pose: Array) -> Array:
-        place, q = read_pose(vehicle, x, RotorInputs(*rotors), later - vehicle.pose_delay)
-        return jnp.concatenate([pose[:3] - place, so3.box_minus_wxyz(pose[3:], q)])
-
-    return jax.vmap(jax.vmap(one, in_axes=(None, None, 0, 0)))(x, rotors, later, poses)
 
 
 def coupling_slopes(
@@ -269,25 +176,40 @@ def forwards(
     noise = process_noise(levels)
 
     def node(carry: Carry, own: tuple[Array, ...]) -> tuple[Carry, tuple[Array, ...]]:
-        F, G, c, H, D, r, rotor, weight, loose, x, after = own
-        read = weight > 0.0
-        H, D, r = jnp.where(read[:, None], H, 0.0), jnp.where(read[:, None], D, 0.0), jnp.where(read, r, 0.0)
-        variance = jnp.where(read, levels.readings**2 / jnp.where(read, weight, 1.0), 1.0)
-        HP = H @ carry.P
-        C = jnp.linalg.cholesky(HP @ H.T + jnp.diag(variance))
-        right = jnp.concatenate([(r - H @ carry.m)[:, None], H @ carry.B + D, HP], axis=1)
-        white = solve_triangular(C, right, lower=True)
-        n = carry.B.shape[1]
-        i, W, gain = white[:, 0], white[:, 1 : 1 + n], white[:, 1 + n :]
-        m, B, P = carry.m + gain.T @ i, carry.B - gain.T @ W, carry.P - gain.T @ gain
-        log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(C)))
-        c = c.at[DISTURBANCE].set(levels.decay * x[13:25] + (1.0 - levels.decay) * mean.value - after[13:25])
-        G = G.at[DISTURBANCE].set((1.0 - levels.decay)[:, None] * mean.slope)
-        P1 = propagate(F, P, levels.decay) + noise + (loose * levels.rotor) ** 2 * (rotor @ rotor.T)
-        ahead = Carry(step(F, m, levels.decay) + c, step(F, B, levels.decay) + G, 0.5 * (P1 + P1.T))
-        return ahead, (i, W, log_det, m, B, P, gain, C, H)
+        return filter_node(levels, mean, noise, carry, Linear(*own[:7]), *own[7:])
 
     return jax.lax.scan(node, carry, (*linear, weights, loose, x, after))
+
+
+def filter_node(
+    levels: Levels,
+    mean: Mean,
+    noise: Array,
+    carry: Carry,
+    linear: Linear,
+    weight: Array,
+    loose: Array,
+    x: Array,
+    after: Array,
+) -> tuple[Carry, tuple[Array, ...]]:
+    """One node of `forwards`: the reading, then the step to the next node; `noise` (30, 30) is that of the step."""
+    F, G, c, H, D, r, rotor = linear
+    read = weight > 0.0
+    H, D, r = jnp.where(read[:, None], H, 0.0), jnp.where(read[:, None], D, 0.0), jnp.where(read, r, 0.0)
+    variance = jnp.where(read, levels.readings**2 / jnp.where(read, weight, 1.0), 1.0)
+    HP = H @ carry.P
+    C = jnp.linalg.cholesky(HP @ H.T + jnp.diag(variance))
+    right = jnp.concatenate([(r - H @ carry.m)[:, None], H @ carry.B + D, HP], axis=1)
+    white = solve_triangular(C, right, lower=True)
+    n = carry.B.shape[1]
+    i, W, gain = white[:, 0], white[:, 1 : 1 + n], white[:, 1 + n :]
+    m, B, P = carry.m + gain.T @ i, carry.B - gain.T @ W, carry.P - gain.T @ gain
+    log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(C)))
+    c = c.at[DISTURBANCE].set(levels.decay * x[13:25] + (1.0 - levels.decay) * mean.value - after[13:25])
+    G = G.at[DISTURBANCE].set((1.0 - levels.decay)[:, None] * mean.slope)
+    P1 = propagate(F, P, levels.decay) + noise + (loose * levels.rotor) ** 2 * (rotor @ rotor.T)
+    ahead = Carry(step(F, m, levels.decay) + c, step(F, B, levels.decay) + G, 0.5 * (P1 + P1.T))
+    return ahead, (i, W, log_det, m, B, P, gain, C, H)
 
 
 def process_noise(levels: Levels) -> Array:

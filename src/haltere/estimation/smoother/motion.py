@@ -106,7 +106,7 @@ def advance(vehicle: FlownVehicle, x: Array, inputs: RotorInputs) -> Array:
     """The state one node later by (1): the midpoint rule, with rotor speeds as means over the step."""
     p, v, q, W = x[:3], x[3:6], x[6:10], x[10:13]
     force_left, air, torque_left = x[13:16], x[16:19], x[19:22] + x[22:25]
-    inverse = jnp.linalg.inv(vehicle.inertia)
+    inverse = vehicle.inverse_inertia
     spin = inverse @ spin_momentum(vehicle, inputs.speed)
 
     def rates(q: Array, v: Array, W: Array) -> tuple[Array, Array]:
@@ -153,7 +153,7 @@ def rates_and_readings(
         attitude of the pose sensor.
     """
     v, q, W = x[3:6], x[6:10], x[10:13]
-    inverse = jnp.linalg.inv(vehicle.inertia)
+    inverse = vehicle.inverse_inertia
     w = W - inverse @ spin_momentum(vehicle, inputs.speed_here)
     R = so3.from_wxyz(q)
     force, moment = wrench_of_air(vehicle, inputs.square_here, inputs.speed_here, R.T @ (v - x[16:19]), w)

@@ -104,17 +104,17 @@ class FlightNodes:
             )
         fine = np.arange(begin - EDGE, end + EDGE, FINE)
         time = begin + NODE * np.arange(int((end - begin) / NODE))
-        speeds = _spline(*_shrunk(*rotors), fine)
-        smooth = _low_pass(_spline(*gyro, fine))
+        speeds = spline(*_shrunk(*rotors), fine)
+        smooth = low_pass(spline(*gyro, fine))
         return cls(
             time=time,
-            gyro=_spline(fine, smooth, time),
+            gyro=spline(fine, smooth, time),
             imu_valid=_near(gyro[0], time) & _near(accel[0], time),
             rotor_valid=_near(rotors[0], time),
             fine=fine,
-            accel=_low_pass(_spline(*accel, fine)),
-            square=_low_pass(speeds * np.abs(speeds)),
-            speed=_low_pass(speeds),
+            accel=low_pass(spline(*accel, fine)),
+            square=low_pass(speeds * np.abs(speeds)),
+            speed=low_pass(speeds),
             pose_time=pose_time,
             pose=pose,
             white=np.array([_white(*gyro), _white(*accel)]),
@@ -133,7 +133,7 @@ class FlightNodes:
 
     def accel_at(self, delay: float) -> tuple[Floats, Floats]:
         """(K, 3) the accelerometer `delay` s after each node, and its slope in the delay."""
-        early, here, late = (self._at(self.accel, delay + d) for d in (-DELAY_STEP, 0.0, DELAY_STEP))
+        early, here, late = (self.at(self.accel, delay + d) for d in (-DELAY_STEP, 0.0, DELAY_STEP))
         return here, (late - early) / (2.0 * DELAY_STEP)
 
     def rotors_at(self, delay: float) -> tuple[Floats, Floats]:
@@ -146,13 +146,13 @@ class FlightNodes:
 
     def _inputs(self, sums: list[Floats], slope: Floats, delay: float) -> Floats:
         squares, twice, speeds = sums
-        s0, s1 = self._at(squares, delay), self._at(squares, delay + NODE)
-        early = self._at(twice, delay + NODE) - self._at(twice, delay) - NODE * s0
-        speed = (self._at(speeds, delay + NODE) - self._at(speeds, delay)) / NODE
-        here = [self._at(x, delay) for x in (self.square, self.speed, slope)]
+        s0, s1 = self.at(squares, delay), self.at(squares, delay + NODE)
+        early = self.at(twice, delay + NODE) - self.at(twice, delay) - NODE * s0
+        speed = (self.at(speeds, delay + NODE) - self.at(speeds, delay)) / NODE
+        here = [self.at(x, delay) for x in (self.square, self.speed, slope)]
         return np.stack([(s1 - s0) / NODE, 2.0 / NODE**2 * early, speed, *here], axis=1)
 
-    def _at(self, values: Floats, later: float) -> Floats:
+    def at(self, values: Floats, later: float) -> Floats:
         """Values of the fine clock `later` s after each node; linear between its samples."""
         place = (self.time + later - self.fine[0]) / FINE
         index = np.clip(place.astype(np.int64), 0, len(values) - 2)
@@ -197,7 +197,7 @@ class FlightNodes:
         size = min(11, (len(place) - 1) // 2 * 2 + 1)
         velocity = signal.savgol_filter(place, size, 3, deriv=1, delta=NODE, axis=0)
         rate = self.gyro @ matrix_from_wxyz(nominal.imu_wxyz).T
-        spin = self._at(self.speed, 0.0) * np.asarray(nominal.spin * nominal.spin_inertia)
+        spin = self.at(self.speed, 0.0) * np.asarray(nominal.spin * nominal.spin_inertia)
         rate = rate + spin @ np.asarray(nominal.axis) @ np.linalg.inv(np.asarray(nominal.inertia)).T
         states = np.zeros((len(self.time), STATE))
         states[:, :13] = np.concatenate(
@@ -215,9 +215,13 @@ def _readings(flight: Flight, name: str, *, clipped: bool = False) -> tuple[Floa
     time, values = channel.seconds(flight.start)[good], channel.values[good]
     if len(time) < 4:
         raise IdentifyError(f"the log has no {name}; log it in flight")
-    time = steady_clock(time, values)
+    return thinned(steady_clock(time, values), values)
+
+
+def thinned(time: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Stamps (T,) and samples (T, m) without what is faster than the fine clock and would be folded into it."""
     faster = int(FINE / np.median(np.diff(time)) + 0.5)
-    if faster > 1:  # what is faster than the fine clock would be folded into it
+    if faster > 1:
         values = ndimage.uniform_filter1d(values, faster, axis=0, mode="nearest")
     return time, values
 
@@ -306,16 +310,21 @@ def _poses(flight: Flight) -> tuple[Floats, Floats]:
 
 def _shrunk(time: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Rotor speeds on a regular clock, their principal components shrunk by what is noise in them."""
-    rate = 1.0 / float(np.median(np.diff(time)))
-    clock = np.arange(time[0], time[-1], 1.0 / rate)
-    regular = _spline(time, values, clock)
-    mean = regular.mean(axis=0)
-    _, vectors = np.linalg.eigh(np.atleast_2d(np.cov((regular - mean).T)))
-    components = (regular - mean) @ vectors
+    clock, rate, mean, vectors, components = principal_components(time, values)
     return clock, wiener_mix(components, np.zeros_like(components), rate) @ vectors.T + mean
 
 
-def _spline(time: Floats, values: Floats, at: Floats) -> Floats:
+def principal_components(time: Floats, values: Floats) -> tuple[Floats, float, Floats, Floats, Floats]:
+    """Regular clock, its rate, and mean, directions (R, R) and principal components (T, R) of rotor speeds there."""
+    rate = 1.0 / float(np.median(np.diff(time)))
+    clock = np.arange(time[0], time[-1], 1.0 / rate)
+    regular = spline(time, values, clock)
+    mean = regular.mean(axis=0)
+    _, vectors = np.linalg.eigh(np.atleast_2d(np.cov((regular - mean).T)))
+    return clock, rate, mean, vectors, (regular - mean) @ vectors
+
+
+def spline(time: Floats, values: Floats, at: Floats) -> Floats:
     """Values at other times by a cubic spline, straight across gaps."""
     gaps = np.flatnonzero(np.diff(time) > GAP)
     if len(gaps):
@@ -327,7 +336,8 @@ def _spline(time: Floats, values: Floats, at: Floats) -> Floats:
     return np.asarray(CubicSpline(time, values, axis=0)(np.clip(at, time[0], time[-1])))
 
 
-def _low_pass(values: Floats) -> Floats:
+def low_pass(values: Floats) -> Floats:
+    """Signals (N, m) on the fine clock without what the nodes cannot follow, and without phase."""
     b, a = signal.butter(2, CUTOFF, fs=1.0 / FINE)
     return np.asarray(signal.filtfilt(b, a, values, axis=0))
 

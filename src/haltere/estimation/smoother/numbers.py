@@ -55,10 +55,15 @@ def physical_numbers(
     flight: SmoothedFlight, rotor_names: tuple[str, ...], cov: Floats | None = None
 ) -> Numbers:
     """All numbers of a smoothed flight; `cov` (n, n) of the coordinates instead of its own."""
-    values, slopes = _program(flight.layout)(flight.nominal, flight.z)
+    return numbers_at(flight.nominal, flight.z, flight.cov if cov is None else cov, rotor_names)
+
+
+@double_precision()
+def numbers_at(nominal: NominalVehicle, z: Floats, cov: Floats, rotor_names: tuple[str, ...]) -> Numbers:
+    """All numbers at coordinates z (n,) with covariance (n, n)."""
+    values, slopes = _program(nominal.layout)(nominal, z)
     slopes = np.asarray(slopes)
-    own = flight.cov if cov is None else cov
-    return Numbers(number_names(rotor_names), np.asarray(values), slopes, slopes @ own @ slopes.T)
+    return Numbers(number_names(rotor_names), np.asarray(values), slopes, slopes @ cov @ slopes.T)
 
 
 def number_names(rotor_names: tuple[str, ...]) -> tuple[str, ...]:

@@ -232,9 +232,8 @@ def _prior(
         "pose_rotation": w.pose_rotation, "gravity_tilt": w.gravity_tilt, "gravity": w.gravity,
         "pose_delay": w.pose_delay, "rotor_delay": w.rotor_delay, "accel_delay": w.accel_delay,
         "axial": w.axial, "hub": w.hub, "cross": w.cross_air * air**2, "flapping": w.flapping_air * air,
-        "linear_drag": w.linear_drag,
-        "quadratic_drag": w.quadratic_drag, "pressure": w.pressure_arm * arm, "wind": w.wind,
-        "accel_rotation": w.accel_rotation, "accel_scale": w.accel_scale, "gyro_scale": w.gyro_scale,
+        "linear_drag": w.linear_drag, "quadratic_drag": w.quadratic_drag, "pressure": w.pressure_arm * arm,
+        "wind": w.wind, "accel_rotation": w.accel_rotation, "accel_scale": w.accel_scale, "gyro_scale": w.gyro_scale,
     }  # fmt: skip
     at = {
         "axial": np.log(AXIAL * air),
@@ -274,6 +273,8 @@ class FlownVehicle:
     R_BI: Array
     pose_position: Array
     pose_wxyz: Array
+    inverse_inertia: Array
+    """(3, 3) 1/(kg m2)."""
     gravity: Array
     """(3,) in the world, m/s2."""
     pose_delay: Array
@@ -308,6 +309,7 @@ def vehicle_of(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> F
     axis = nominal.axis + jnp.einsum("rt,rti->ri", u["tilt"], nominal.tangents)
     axis = axis / jnp.sqrt(jnp.sum(axis**2, axis=1, keepdims=True))
     thrust = nominal.thrust * jnp.exp(u["thrust"])
+    inertia = _inertia(nominal, u["moment"], u["product"])
     tilt = u["gravity_tilt"]
     down = jnp.concatenate([tilt, jnp.ones(1)]) / jnp.sqrt(1.0 + tilt @ tilt)
     coefficients = jnp.concatenate(
@@ -316,7 +318,8 @@ def vehicle_of(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> F
     return FlownVehicle(
         mass=nominal.mass * jnp.exp(u["mass"][0]),
         com=nominal.com + u["com"],
-        inertia=_inertia(nominal, u["moment"], u["product"]),
+        inertia=inertia,
+        inverse_inertia=_inverse(inertia),
         position=nominal.position + u["position"],
         axis=axis,
         spin=nominal.spin,
@@ -353,3 +356,9 @@ def _inertia(nominal: NominalVehicle, moment: Array, product: Array) -> Array:
         value = r * jnp.sqrt(second[i] * second[j])
         inertia = inertia.at[i, j].set(value).at[j, i].set(value)
     return inertia
+
+
+def _inverse(matrix: Array) -> Array:
+    """(3, 3) of a symmetric one, by cross products of its rows: cheaper than a factorisation, and so is its slope."""
+    rows = jnp.stack([jnp.cross(matrix[i - 2], matrix[i - 1]) for i in range(3)])
+    return rows / (matrix[0] @ rows[0])

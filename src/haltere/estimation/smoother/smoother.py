@@ -14,13 +14,12 @@ import numpy as np
 from scipy import linalg
 
 from haltere.estimation.smoother.levels import better_levels, first_levels
+from haltere.estimation.smoother.linearisation import Linear, Readings
 from haltere.estimation.smoother.marginal import (
     CHUNK,
     Backward,
-    Linear,
     Mean,
     Programs,
-    Readings,
     Sums,
     programs,
 )
@@ -165,7 +164,7 @@ def smooth(
         progress: called with a sentence after each iteration.
     """
     layout = nominal.layout
-    work = _Work(nodes, nominal, programs(layout))
+    work = FlightWork(nodes, nominal, programs(layout))
     z = np.zeros(layout.size)
     states = nodes.first_guess(nominal)
     first = first_levels(nominal)
@@ -211,7 +210,7 @@ def smooth(
     )
 
 
-class _Work:
+class FlightWork:
     """The nodes of a flight in chunks of one length, and the compiled programs over them."""
 
     def __init__(self, nodes: FlightNodes, nominal: NominalVehicle, compiled_programs: Programs) -> None:
@@ -297,16 +296,8 @@ class _Work:
         coupling: Floats,
     ) -> _Pass:
         """Both passes."""
-        after = np.concatenate([states[1:], states[-1:]])
-        parts = list(self.chunks(weights, self.loose, states, after))
-        if self.padded > self.count:
-            parts[-1][0][self.count - self.padded :] = 0.0
-            parts[-1][1][self.count - self.padded :] = 0.0
-        carry = self.programs.start(log_levels, self.mean, states[0])
-        kept = []
-        for own, (weight, loose, x, ahead) in zip(linear, parts, strict=True):
-            carry, each = self.programs.forwards(log_levels, self.mean, own, weight, loose, x, ahead, carry)
-            kept.append(each)
+        parts = self.weighted(weights, states)
+        kept = self.filtered(linear, parts, log_levels, states)
         innovations = np.concatenate([np.asarray(each[0]) for each in kept])[: self.count]
         slopes = np.concatenate([np.asarray(each[1]) for each in kept])[: self.count]
         flat = slopes.reshape(-1, slopes.shape[2])
@@ -335,6 +326,26 @@ class _Work:
             float(np.sum(innovations**2) + sum(np.sum(np.asarray(each[2])) for each in kept) + z @ z),
             factors[::-1], spread,
         )  # fmt: skip
+
+    def weighted(self, weights: Floats, states: Floats) -> list[tuple[Any, ...]]:
+        """Weights (K, 12), factors on the error of rotor speeds, states and those of the next nodes, in chunks."""
+        after = np.concatenate([states[1:], states[-1:]])
+        parts = list(self.chunks(weights, self.loose, states, after))
+        if self.padded > self.count:
+            parts[-1][0][self.count - self.padded :] = 0.0
+            parts[-1][1][self.count - self.padded :] = 0.0
+        return parts
+
+    def filtered(
+        self, linear: list[Linear], parts: list[tuple[Any, ...]], log_levels: Floats, states: Floats
+    ) -> list[tuple[Any, ...]]:
+        """What the pass forwards gives for each node, in chunks; `parts` are those of `weighted`."""
+        carry = self.programs.start(log_levels, self.mean, states[0])
+        kept = []
+        for own, (weight, loose, x, ahead) in zip(linear, parts, strict=True):
+            carry, each = self.programs.forwards(log_levels, self.mean, own, weight, loose, x, ahead, carry)
+            kept.append(each)
+        return kept
 
     def coupling(self, z: Floats, states: Floats, passed: _Pass) -> Floats:
         """(n,) b of equation (3) of `marginal`."""

@@ -10,7 +10,6 @@ import pytest
 from haltere.airframe import PositionSensor, from_catalogue
 from haltere.estimation.vehicle.core import VehicleCore
 from haltere.estimation.vehicle.frames import frames_from_flight
-from haltere.estimation.vehicle.online import OnlineVehicle
 from haltere.flight import Channel, Flight
 from haltere.foundation import HaltereError
 
@@ -155,41 +154,6 @@ def test_a_sensor_without_stated_noise_is_refused() -> None:
     silent = AIRFRAME.imu[0].model_copy(update={"sigma_gyro": None})
     with pytest.raises(HaltereError, match=r"imu\.sigma_gyro is 0\.0"):
         VehicleCore.from_airframe(AIRFRAME.model_copy(update={"imu": (silent,)}))
-
-
-def test_late_poses_are_used_where_they_were_taken(vehicle: VehicleCore) -> None:
-    """Poses in time and poses that come 20 ms late end in the same belief; a wrong order is named and harmless."""
-    rng = np.random.default_rng(5)
-    frames = frames_from_flight(hovering(), vehicle.coordinates.rotors).frames
-    begin = vehicle.begin(vehicle.first_state(frames))
-    prompt, late = OnlineVehicle(vehicle, begin), OnlineVehicle(vehicle, begin)
-    waiting = []
-    for k in range(24):
-        time = 0.005 * k
-        speeds = HOVER + 5.0 * rng.normal(size=4)
-        read = np.asarray([0.0, 0.0, 9.81, 0.0, 0.0, 0.0]) + 0.1 * rng.normal(size=6)
-        for online in (prompt, late):
-            assert online.imu(time, speeds, read)
-        if k % 4 == 0:
-            place = np.asarray(AIRFRAME.pose[0].position) + 0.01 * rng.normal(size=3)
-            assert prompt.pose(time, place, np.asarray([1.0, 0.0, 0.0, 0.0]))
-            waiting.append((time, place))
-        if k >= 4 and k % 4 == 0:
-            assert late.pose(waiting[0][0], waiting[0][1], np.asarray([1.0, 0.0, 0.0, 0.0]))
-            waiting.pop(0)
-    assert late.pose(*waiting[0], np.asarray([1.0, 0.0, 0.0, 0.0]))
-    np.testing.assert_allclose(late.belief.cov, prompt.belief.cov, rtol=1e-9, atol=1e-15)
-    for name, value in prompt.belief.mean.items():
-        np.testing.assert_allclose(late.belief.mean[name], value, rtol=1e-9, atol=1e-12)
-
-    before = late.belief
-    assert not late.imu(0.01, np.full(4, HOVER), np.zeros(6))
-    assert not late.imu(0.2, np.full(4, np.nan), np.zeros(6))
-    assert not late.pose(-1.0, np.zeros(3))
-    assert not late.pose(0.1, np.full(3, np.nan))
-    assert late.belief is before
-    assert len(late.reasons) == 4
-    assert all(reason.endswith("skipped") for reason in late.reasons)
 
 
 def test_moments_that_no_body_has_are_named(vehicle: VehicleCore) -> None:

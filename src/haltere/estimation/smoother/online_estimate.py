@@ -1,0 +1,102 @@
+"""What `OnlineVehicle` says: every number with its deviation, where it comes from, and what happened."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from haltere.airframe import Airframe
+from haltere.estimation.smoother.numbers import Numbers
+from haltere.estimation.smoother.parameters import Widths
+from haltere.foundation.verdict import LEARNT, NORMAL, USUAL_ARM, Source, Verdict, arm_length, judge, limits
+
+UNSTATED_POSITION = 0.5
+"""Prior deviation of the position of a sensor that the file does not have, over the arm."""
+UNSTATED_ROTATION = 0.3
+"""rad, of its rotation."""
+
+
+class OnlineEvent(NamedTuple):
+    """Something that happened to the estimate."""
+
+    time: float
+    """Stamp of the newest reading, s."""
+    text: str
+
+
+class OnlineParameter(NamedTuple):
+    """One number."""
+
+    name: str
+    value: float
+    sigma: float
+    source: Source
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class OnlineEstimate:
+    """All numbers of the vehicle in body axes, positions from the airframe's origin, SI.
+
+    Attributes:
+        time: stamp up to which readings were used, s; NaN before the first seconds were smoothed.
+        behind: s from there to the newest reading.
+        numbers: values, prior and covariance.
+        parameters: one row for each; `source` is `prior` where the flight has not narrowed the number.
+        events: what happened so far, the last ones.
+    """
+
+    time: float
+    behind: float
+    numbers: Numbers
+    parameters: tuple[OnlineParameter, ...]
+    events: tuple[OnlineEvent, ...]
+
+    def __getitem__(self, name: str) -> OnlineParameter:
+        return next(p for p in self.parameters if p.name == name)
+
+    def __iter__(self) -> Iterator[OnlineParameter]:
+        return iter(self.parameters)
+
+    def __repr__(self) -> str:
+        width = max(len(p.name) for p in self.parameters)
+        return "\n".join(
+            f"{p.name:{width}}  {p.value:12.5g} +- {p.sigma:<10.2g} {p.verdict} ({p.source})"
+            for p in self.parameters
+        )
+
+
+def parameters_of(
+    numbers: Numbers, measured: Mapping[str, float], *, is_prior: bool
+) -> tuple[OnlineParameter, ...]:
+    """A row for each number.
+
+    Args:
+        numbers: values, prior and covariance.
+        measured: sigma of what was measured by hand, by name.
+        is_prior: whether nothing has been flown yet.
+    """
+    values = dict(zip(numbers.names, map(float, numbers.values), strict=True))
+    bounds = limits(values)
+    found = []
+    for name, sigma, prior in zip(numbers.names, numbers.sigma, numbers.prior_sigma, strict=True):
+        own = float(min(sigma, prior))
+        source: Source = "data"
+        if name in measured and own >= LEARNT * measured[name]:
+            source = "user"
+        elif own >= LEARNT * prior or is_prior:
+            source = "prior"
+        found.append(
+            OnlineParameter(name, values[name], own, source, judge(NORMAL * own, bounds[name], source))
+        )
+    return tuple(found)
+
+
+def widths_of(airframe: Airframe) -> Widths:
+    """Prior deviations: wide for the sensors that the file does not have."""
+    arm = arm_length([rotor.position for rotor in airframe.rotors]) or USUAL_ARM
+    widths = Widths()
+    if not airframe.imu:
+        widths = replace(widths, imu_position=UNSTATED_POSITION * arm, imu_rotation=UNSTATED_ROTATION)
+    if not airframe.pose:
+        widths = replace(widths, pose_position=UNSTATED_POSITION * arm, pose_rotation=UNSTATED_ROTATION)
+    return widths
