@@ -64,6 +64,7 @@ class Widths:
     thrust: float = 0.045
     torque_ratio: float = 0.06
     spin_inertia: float = 0.10
+    spin_inertia_spread: float = 0.04
     position: float = 0.0022
     com_arm: float = 0.045
     tilt: float = 0.006
@@ -106,7 +107,8 @@ class CoordinateLayout:
         """Shape of each block of coordinates, in order."""
         R = self.rotors
         return {
-            "mass": (1,), "thrust": (R,), "torque_ratio": (R,), "spin_inertia": (1,), "position": (R, 3), "com": (3,),
+            "mass": (1,), "thrust": (R,), "torque_ratio": (R,), "spin_inertia": (1,), "spin_inertia_spread": (R,),
+            "position": (R, 3), "com": (3,),
             "tilt": (R, 2), "moment": (3,), "product": (3,), "imu_position": (3,), "imu_rotation": (3,),
             "pose_position": (3,), "pose_rotation": (3,), "gravity_tilt": (2,), "gravity": (1,), "pose_delay": (1,),
             "rotor_delay": (1,), "accel_delay": (1,), "axial": (1,), "hub": (1,), "cross": (1,), "flapping": (2,),
@@ -227,6 +229,7 @@ def _prior(
     w = widths
     sigma = {
         "mass": w.mass, "thrust": w.thrust, "torque_ratio": w.torque_ratio, "spin_inertia": w.spin_inertia,
+        "spin_inertia_spread": w.spin_inertia_spread,
         "position": w.position, "com": w.com_arm * arm, "tilt": w.tilt, "moment": w.moment, "product": products,
         "imu_position": w.imu_position, "imu_rotation": w.imu_rotation, "pose_position": w.pose_position,
         "pose_rotation": w.pose_rotation, "gravity_tilt": w.gravity_tilt, "gravity": w.gravity,
@@ -325,7 +328,7 @@ def vehicle_of(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> F
         spin=nominal.spin,
         thrust=thrust,
         torque_ratio=nominal.torque_ratio * jnp.exp(u["torque_ratio"]),
-        spin_inertia=nominal.spin_inertia * jnp.exp(u["spin_inertia"]),
+        spin_inertia=nominal.spin_inertia * jnp.exp(u["spin_inertia"] + u["spin_inertia_spread"]),
         imu_position=nominal.imu_position + u["imu_position"],
         R_BI=so3.from_wxyz(so3.box_plus_wxyz(nominal.imu_wxyz, u["imu_rotation"])),
         pose_position=nominal.pose_position + u["pose_position"],
