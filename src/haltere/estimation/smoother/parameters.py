@@ -9,13 +9,19 @@ The n coordinates z are whitened: with prior mean mu and deviation s, mu + s z d
 so what is positive stays positive. The inertia I is described by the second moments of the mass, s_i = int x_i^2 dm,
 which are positive for every body that there is:
 
-    I_xx = s_y + s_z  and so on,   I_xy = r_xy sqrt(s_x s_y)  and so on,   |r| < 1                              (1)
+    I_xx = s_y + s_z  and so on,   I_xy = r_xy sqrt(s_x s_y)  and so on                                        (1)
 
-Moments of inertia deviate from the nominal one by factors; where they leave the triangle inequality, s is held above
-`THINNEST` of its mean by s -> (s + sqrt(s^2 + 4 e^2)) / 2. All numbers are in body axes, positions from the airframe's
-origin.
+-r are correlations of the mass. They are those of a body if r_xy, r_xz and the partial correlation of y and z are
+between -1 and 1 (Joe 2006, Generating random correlation matrices based on partial correlations):
+
+    r_yz = t sqrt((1 - r_xy^2) (1 - r_xz^2)) - r_xy r_xz,   |t| < 1                                             (2)
+
+Moments of inertia deviate from the nominal one by factors. Where s is less than 2 e, with e = `THINNEST` of the mean of
+the nominal s, it becomes 4 e^2 / (4 e - s), so it stays positive where factors leave the triangle inequality. All
+numbers are in body axes, positions from the airframe's origin.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -33,7 +39,9 @@ from haltere.foundation.verdict import USUAL_ARM, arm_length
 from haltere.lie import so3
 
 THINNEST = 0.01
-"""Second moment of the mass along an axis over the mean of the three, at least."""
+"""Second moment of the mass along an axis over the mean of the three, where the moments of inertia say none."""
+MOST_CORRELATED = 0.99
+"""Bound of r_xy, r_xz and t: with 1 a body would be a thin rod, which has no inertia about its axis."""
 AIR_DENSITY = 1.225  # kg/m3
 THRUST_NUMBER = 0.1
 """C_T = thrust / (rho n^2 D^4) of a usual propeller, from which its diameter follows."""
@@ -224,7 +232,7 @@ def _prior(
     """(n,) mean and deviation of the coordinates."""
     moments = np.diag(inertia)
     second = _second_moments(moments)
-    floor = np.maximum(second, THINNEST * second.mean())
+    floor = _positive(second, float(THINNEST * second.mean()))
     products = [widths.product * np.sqrt(moments[i] * moments[j] / (floor[i] * floor[j])) for i, j in PAIRS]
     w = widths
     sigma = {
@@ -244,7 +252,7 @@ def _prior(
         "cross": CROSS * air**2,
         "linear_drag": np.log(LINEAR_DRAG),
         "quadratic_drag": np.log(QUADRATIC_DRAG),
-        "product": [np.arctanh(inertia[i, j] / np.sqrt(floor[i] * floor[j])) for i, j in PAIRS],
+        "product": np.arctanh(_partial([inertia[i, j] / np.sqrt(floor[i] * floor[j]) for i, j in PAIRS])),
     }
     sizes = {name: block.stop - block.start for name, block in layout.slices.items()}
     mean = [np.broadcast_to(np.asarray(at.get(name, 0.0), float), size) for name, size in sizes.items()]
@@ -256,6 +264,20 @@ def _second_moments(moments: Numbers) -> Numbers:
     """(3,) of the mass along the axes, from the moments of inertia (3,)."""
     half: Numbers = 0.5 * (moments[0] + moments[1] + moments[2]) - moments
     return half
+
+
+def _positive(second: Numbers, floor: Numbers | float) -> Numbers:
+    """(3,) second moments as they are, or positive where they are less than twice the floor."""
+    low = 0.5 * (second + 2.0 * floor - abs(second - 2.0 * floor))  # the smaller of both
+    held: Numbers = second - low + 4.0 * floor**2 / (4.0 * floor - low)
+    return held
+
+
+def _partial(r: Sequence[float]) -> Floats:
+    """r_xy, r_xz and t of (2) from r_xy, r_xz and r_yz, over their bound."""
+    xy, xz = np.clip(r[:2], -(MOST_CORRELATED**2), MOST_CORRELATED**2)
+    t = (r[2] + xy * xz) / np.sqrt((1.0 - xy**2) * (1.0 - xz**2))
+    return np.clip(np.array([xy, xz, t]) / MOST_CORRELATED, -MOST_CORRELATED, MOST_CORRELATED)
 
 
 @pytree
@@ -350,12 +372,13 @@ def vehicle_of(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> F
 
 
 def _inertia(nominal: NominalVehicle, moment: Array, product: Array) -> Array:
-    """(3, 3) by equation (1)."""
-    second = _second_moments(jnp.diagonal(nominal.inertia) * jnp.exp(moment))
+    """(3, 3) by equations (1) and (2)."""
     least = THINNEST * jnp.mean(_second_moments(jnp.diagonal(nominal.inertia)))
-    second = 0.5 * (second + jnp.sqrt(second**2 + 4.0 * least**2))
+    second = _positive(_second_moments(jnp.diagonal(nominal.inertia) * jnp.exp(moment)), least)
     inertia = jnp.diag(jnp.sum(second) - second)
-    for r, (i, j) in zip(jnp.tanh(product), PAIRS, strict=True):
+    xy, xz, t = MOST_CORRELATED * jnp.tanh(product)
+    yz = t * jnp.sqrt((1.0 - xy**2) * (1.0 - xz**2)) - xy * xz
+    for r, (i, j) in zip((xy, xz, yz), PAIRS, strict=True):
         value = r * jnp.sqrt(second[i] * second[j])
         inertia = inertia.at[i, j].set(value).at[j, i].set(value)
     return inertia
