@@ -47,6 +47,8 @@ CLOCK_WINDOW = 25
 """Samples for that at least."""
 JITTERED = 0.4
 """Deviation of stamps from a steady clock, over its period, up to which they may be jittered ones."""
+SAME_POSE = 1e-3
+"""s between the stamps of a position and of an attitude, up to which they are one pose."""
 OUTLIER_WINDOW = 5
 """Samples of the median that the first guess of the motion takes poses from."""
 
@@ -208,14 +210,21 @@ class FlightNodes:
 
 def _readings(flight: Flight, name: str, *, clipped: bool = False) -> tuple[Floats, Floats]:
     """Times (T,) s and values (T, m) of a channel's good samples; those of a saturated sensor are not."""
+    stamps, values = _samples(flight, name, clipped=clipped)
+    return thinned(steady_clock(stamps, values), values)
+
+
+def _samples(flight: Flight, name: str, *, clipped: bool = False) -> tuple[Floats, Floats]:
+    """Stamps (T,) s and values (T, m) of the good samples, as they were logged."""
     channel: Channel = flight[name]
     good = channel.finite
-    if clipped:
-        good = good & ~_saturated(channel.values)
-    time, values = channel.seconds(flight.start)[good], channel.values[good]
-    if len(time) < 4:
+    stamps, values = channel.seconds(flight.start)[good], channel.values[good]
+    if clipped and len(values):
+        good = ~_saturated(values)
+        stamps, values = stamps[good], values[good]
+    if len(stamps) < 4:
         raise IdentifyError(f"the log has no {name}; log it in flight")
-    return thinned(steady_clock(time, values), values)
+    return stamps, values
 
 
 def thinned(time: Floats, values: Floats) -> tuple[Floats, Floats]:
@@ -294,17 +303,25 @@ def _saturated(values: Floats) -> Bools:
 
 def _poses(flight: Flight) -> tuple[Floats, Floats]:
     """Times (M,) s, positions and unit quaternions (M, 7)."""
-    time, position = _readings(flight, "pose.position")
+    stamps, position = _samples(flight, "pose.position")
+    time, position = thinned(steady_clock(stamps, position), position)
+    without = np.concatenate([position, np.full((len(time), 4), np.nan)], axis=1)
     if "pose.wxyz" not in flight:
-        return time, np.concatenate([position, np.full((len(time), 4), np.nan)], axis=1)
+        return time, without
     turned = flight["pose.wxyz"]
     good = turned.finite & (np.linalg.norm(turned.values, axis=1) > 0.5)
-    stamps, wxyz = turned.seconds(flight.start)[good], turned.values[good]
+    own, wxyz = turned.seconds(flight.start)[good], turned.values[good]
+    if not len(own):
+        return time, without
     wxyz = wxyz / np.linalg.norm(wxyz, axis=1, keepdims=True)
-    index = np.clip(np.searchsorted(stamps, time), 0, len(stamps) - 1)
+    index = np.clip(np.searchsorted(own, stamps), 0, len(own) - 1)
     before = np.clip(index - 1, 0, None)
-    index = np.where(np.abs(stamps[before] - time) < np.abs(stamps[index] - time), before, index)
-    together = np.abs(stamps[index] - time) < 1e-3
+    index = np.where(np.abs(own[before] - stamps) < np.abs(own[index] - stamps), before, index)
+    together = np.abs(own[index] - stamps) < SAME_POSE
+    if together.sum() < 4:
+        raise IdentifyError(
+            "pose.position and pose.wxyz have no stamps in common; log both of each pose with one stamp"
+        )
     return time[together], np.concatenate([position, wxyz[index]], axis=1)[together]
 
 
