@@ -1,0 +1,417 @@
+"""Both passes over a short stretch against dense Gaussian computations, and slopes against differences."""
+
+from functools import lru_cache, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests.unit.estimation.smoother.quadrotor import nominal_vehicle, some_speeds, some_state
+
+from haltere.estimation.smoother.levels import KINDS, NAMES, first_levels, unpack
+from haltere.estimation.smoother.marginal import (
+    CHUNK,
+    ROUNDING,
+    START,
+    START_BIAS,
+    Backward,
+    Carry,
+    Linear,
+    Readings,
+    Sums,
+    backwards,
+    forwards,
+    level_sums,
+    pose_residuals,
+    programs,
+    rotor_columns,
+    start,
+)
+from haltere.estimation.smoother.motion import NODE, RotorInputs, advance, minus, plus, read_imu, read_pose
+from haltere.estimation.smoother.parameters import vehicle_of
+
+NODES, COORDINATES, ROTORS = 14, 5, 4
+LOG_LEVELS = np.log(
+    [0.5, 0.7, 0.4, 0.6, 0.3, 0.8, 0.5, 1.2, 0.4, 0.9, 0.7, 0.3, 0.6, 12.0, 1.0, 9.0, 2.0, 0.5, 0.2]
+)
+
+
+class Dense:
+    """A random linear model of equation (1), and all of it as one Gaussian, without any recursion."""
+
+    def __init__(self, seed=0):
+        rng = np.random.default_rng(seed)
+        K, n = NODES, COORDINATES
+        self.F = np.eye(30) + 0.1 * rng.normal(size=(K, 30, 30))
+        self.G = 0.2 * rng.normal(size=(K, 30, n))
+        self.c = 0.2 * rng.normal(size=(K, 30))
+        self.H = rng.normal(size=(K, 12, 30)) / 3.0
+        self.D = rng.normal(size=(K, 12, n)) / 3.0
+        self.r = rng.normal(size=(K, 12))
+        self.rotor = np.zeros((K, 30, ROTORS))
+        self.rotor[:, 3:6], self.rotor[:, 9:12] = rng.normal(size=(2, K, 3, ROTORS))
+        self.x = 0.3 * rng.normal(size=(K, 31))
+        self.after = np.concatenate([self.x[1:], self.x[-1:]])
+        self.loose = np.where(rng.uniform(size=K) < 0.2, 5.0, 1.0)
+        self.weights = rng.choice([0.0, 0.3, 1.0, 2.0], size=(K, 12), p=[0.2, 0.2, 0.4, 0.2])
+        self.weights[4] = 0.0  # a node without any reading
+        self.z = rng.normal(size=n)
+
+    def linear(self):
+        return Linear(self.F, self.G, self.c, self.H, self.D, self.r, self.rotor)
+
+    def read(self):
+        return self.weights.ravel() > 0.0
+
+    def gaussian(self, log_levels):
+        """Mean (30 K,) and covariance of the states at d = 0, their slopes in d; variance of the readings (12 K,)."""
+        level = dict(zip(NAMES, np.exp(log_levels), strict=True))
+        strength = np.concatenate([level[f"{kind}_xy"] * np.array([1, 1, 0]) for kind in KINDS])
+        strength += np.concatenate([level[f"{kind}_z"] * np.array([0, 0, 1]) for kind in KINDS])
+        decay = np.exp(-NODE * np.repeat([level[f"{kind}_bandwidth"] for kind in KINDS], 3))
+        walk = NODE * np.repeat([level["accel_walk"], level["gyro_walk"]], 3) ** 2
+        round_off = np.repeat([ROUNDING**2, 0.0, ROUNDING**2, 0.0], 3)
+        Q = np.diag(np.concatenate([round_off, strength**2 * (1.0 - decay**2), walk]))
+        size = 30 * NODES
+        # S e = u + U d with independent u: S is lower block bidiagonal.
+        S, u, U, V = np.eye(size), np.zeros(size), np.zeros((size, COORDINATES)), np.zeros((size, size))
+        u[12:30] = -self.x[0, 13:]
+        V[:30, :30] = np.diag(
+            np.concatenate([np.repeat(START, 3) ** 2, strength**2, np.repeat(START_BIAS, 3) ** 2])
+        )
+        for k in range(NODES - 1):
+            F = self.F[k].copy()
+            F[12:] = 0.0
+            F[12:24, 12:24], F[24:, 24:] = np.diag(decay), np.eye(6)
+            c = self.c[k].copy()
+            c[12:24] = decay * self.x[k, 13:25] - self.after[k, 13:25]
+            here, ahead = slice(30 * k, 30 * k + 30), slice(30 * k + 30, 30 * k + 60)
+            S[ahead, here] = -F
+            u[ahead], U[ahead] = c, self.G[k]
+            speeds = self.loose[k] * level["rotor"] * self.rotor[k]
+            V[ahead, ahead] = Q + speeds @ speeds.T
+        inverse = np.linalg.inv(S)
+        deviations = np.repeat([level[name] for name in ("gyro", "accel", "position", "rotation")], 3)
+        with np.errstate(divide="ignore"):
+            variance = (deviations**2 / self.weights).ravel()
+        return inverse @ u, inverse @ V @ inverse.T, inverse @ U, variance
+
+    def readings(self, log_levels):
+        """Of what is read: residual at d = 0, its slopes -X in d, covariance V, the matrix of the states."""
+        mean, cov, slopes, variance = self.gaussian(log_levels)
+        H = np.zeros((12 * NODES, 30 * NODES))
+        for k in range(NODES):
+            H[12 * k : 12 * k + 12, 30 * k : 30 * k + 30] = self.H[k]
+        read = self.read()
+        H = H[read]
+        V = H @ cov @ H.T + np.diag(variance[read])
+        X = H @ slopes + self.D.reshape(-1, COORDINATES)[read]
+        return self.r.ravel()[read] - H @ mean, X, V, H
+
+    def log_likelihood(self, log_levels):
+        """Of the readings with coordinates of prior N(-z, 1) integrated out, as they are around z."""
+        y, X, V, _ = self.readings(log_levels)
+        V = V + X @ X.T
+        apart = y + X @ self.z
+        return -0.5 * np.linalg.slogdet(V)[1] - 0.5 * apart @ np.linalg.solve(V, apart)
+
+
+@lru_cache
+def passes():
+    """Both passes in one compiled function of the numbers of `Dense`."""
+
+    def run(log_levels, linear, weights, loose, x, after, m, P, z):
+        n = linear.G.shape[2]
+        carry = Carry(m, np.zeros((30, n)), P)
+        ahead, kept = forwards(log_levels, linear, weights, loose, x, after, carry)
+        i, W, log_det = kept[:3]
+        flat = W.reshape(-1, n)
+        A, g = flat.T @ flat, flat.T @ i.reshape(-1)
+        cov = jnp.linalg.inv(A + np.eye(n))
+        d = cov @ (g - z)
+        root = jnp.linalg.cholesky(cov)
+        zeros = Backward(np.zeros(30), np.zeros((30, n)), np.zeros((30, 30)))
+        back, errors, factors, sums = backwards(log_levels, linear, weights, loose, x, kept, d, root, zeros)
+        squares, precisions = level_sums(log_levels, sums, back)
+        return {
+            "A": A, "g": g, "d": d, "log_det": log_det.sum(), "i": i, "errors": errors, "squares": squares,
+            "precisions": precisions, "on_reading": factors[1], "ahead": ahead,
+        }  # fmt: skip
+
+    return jax.jit(run)
+
+
+def start_of(dense, log_levels):
+    """Mean (30,) and covariance (30, 30) before the first node."""
+    m = np.concatenate([np.zeros(12), -dense.x[0, 13:]])
+    strength = np.asarray(unpack(log_levels).disturbance)
+    return m, np.diag(np.concatenate([np.repeat(START, 3) ** 2, strength**2, np.repeat(START_BIAS, 3) ** 2]))
+
+
+def run(dense, log_levels=LOG_LEVELS):
+    m, P = start_of(dense, log_levels)
+    return jax.tree.map(
+        np.asarray,
+        passes()(log_levels, dense.linear(), dense.weights, dense.loose, dense.x, dense.after, m, P, dense.z),
+    )
+
+
+@pytest.fixture(scope="module", params=[0, 1])
+def both(request):
+    dense = Dense(request.param)
+    return dense, run(dense)
+
+
+def test_normal_equations_are_those_of_dense_least_squares(both):
+    dense, found = both
+    y, X, V, _ = dense.readings(LOG_LEVELS)
+    solved = np.linalg.solve(V, np.column_stack([X, y]))
+    np.testing.assert_allclose(
+        found["A"], X.T @ solved[:, :-1], rtol=1e-7, atol=1e-7 * np.abs(found["A"]).max()
+    )
+    np.testing.assert_allclose(
+        found["g"], X.T @ solved[:, -1], rtol=1e-7, atol=1e-7 * np.abs(found["g"]).max()
+    )
+    np.testing.assert_allclose(np.sum(found["i"] ** 2), y @ solved[:, -1], rtol=1e-8)
+
+
+def test_the_step_is_the_least_squares_one(both):
+    """Of prior and readings together, stacked and whitened, by `lstsq`."""
+    dense, found = both
+    y, X, V, _ = dense.readings(LOG_LEVELS)
+    root = np.linalg.cholesky(V)
+    rows = np.vstack([np.linalg.solve(root, X), np.eye(COORDINATES)])
+    right = np.concatenate([np.linalg.solve(root, y), -dense.z])
+    np.testing.assert_allclose(found["d"], np.linalg.lstsq(rows, right)[0], rtol=1e-7, atol=1e-9)
+
+
+def test_log_determinant_is_that_of_the_readings(both):
+    dense, found = both
+    _, _, V, _ = dense.readings(LOG_LEVELS)
+    assert found["log_det"] == pytest.approx(np.linalg.slogdet(V)[1], rel=1e-9)
+
+
+def test_innovations_are_nothing_where_nothing_is_read(both):
+    dense, found = both
+    np.testing.assert_array_equal(found["i"][dense.weights == 0.0], 0.0)
+
+
+def test_states_are_the_conditional_expectation(both):
+    """Given readings and step, from the joint covariance."""
+    dense, found = both
+    mean, cov, slopes, _ = dense.gaussian(LOG_LEVELS)
+    y, X, V, H = dense.readings(LOG_LEVELS)
+    d = found["d"]
+    wanted = mean + slopes @ d + cov @ H.T @ np.linalg.solve(V, y - X @ d)
+    np.testing.assert_allclose(found["errors"].ravel(), wanted, rtol=1e-6, atol=1e-7)
+
+
+def test_factors_of_the_readings_are_smoothed_covariances(both):
+    """R^-1 H S of equation (3), with the covariance S of the states given all readings."""
+    dense, found = both
+    _, cov, _, variance = dense.gaussian(LOG_LEVELS)
+    _, _, V, H = dense.readings(LOG_LEVELS)
+    smoothed = cov - cov @ H.T @ np.linalg.solve(V, H @ cov)
+    for k in (0, 6, NODES - 1):
+        own = slice(30 * k, 30 * k + 30)
+        wanted = (dense.H[k] @ smoothed[own, own])[:, 3:24] / variance[12 * k : 12 * k + 12, None]
+        np.testing.assert_allclose(found["on_reading"][k], wanted, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_levels_have_the_slope_of_the_marginal_likelihood(both, name):
+    """Squares minus precisions, against differences of the dense likelihood, coordinates integrated out too."""
+    dense, found = both
+    k, h = NAMES.index(name), 1e-4
+    step = h * (np.arange(len(NAMES)) == k)
+    up, down = (dense.log_likelihood(LOG_LEVELS + sign * step) for sign in (1.0, -1.0))
+    slope = found["squares"][k] - found["precisions"][k]
+    assert slope == pytest.approx((up - down) / (2.0 * h), rel=1e-5, abs=1e-5)
+    if not name.endswith("bandwidth"):
+        assert found["squares"][k] >= 0.0
+        assert found["precisions"][k] > 0.0
+
+
+def test_chunks_give_what_the_whole_gives(both):
+    """Carried from one half of the nodes to the other, forwards and backwards."""
+    dense, found = both
+    halves = slice(0, NODES // 2), slice(NODES // 2, NODES)
+    m, P = start_of(dense, LOG_LEVELS)
+    carry = Carry(m, np.zeros((30, COORDINATES)), P)
+    there, back = jax.jit(forwards), jax.jit(backwards)
+    parts, kept = [], []
+    for own in halves:
+        linear = Linear(*(part[own] for part in dense.linear()))
+        parts.append((linear, dense.weights[own], dense.loose[own], dense.x[own]))
+        carry, each = there(LOG_LEVELS, *parts[-1], dense.after[own], carry)
+        kept.append(each)
+    adjoint = Backward(np.zeros(30), np.zeros((30, COORDINATES)), np.zeros((30, 30)))
+    root = np.linalg.cholesky(np.linalg.inv(found["A"] + np.eye(COORDINATES)))
+    errors, sums = [], []
+    for part, each in zip(parts[::-1], kept[::-1], strict=True):
+        adjoint, error, _, more = back(LOG_LEVELS, *part, each, found["d"], root, adjoint)
+        errors.insert(0, error)
+        sums.append(more)
+    np.testing.assert_allclose(np.concatenate(errors), found["errors"], rtol=1e-8, atol=1e-9)
+    squares, precisions = level_sums(LOG_LEVELS, Sums(*(a + b for a, b in zip(*sums, strict=True))), adjoint)
+    np.testing.assert_allclose(squares, found["squares"], rtol=1e-7)
+    np.testing.assert_allclose(precisions, found["precisions"], rtol=1e-7)
+
+
+def test_belief_at_the_start_is_that_of_its_deviations():
+    nominal = nominal_vehicle()
+    log_levels = first_levels(nominal)
+    first = some_state()
+    carry = start(nominal.layout, log_levels, first)
+    np.testing.assert_allclose(np.diagonal(carry.P)[:12], np.repeat(START, 3) ** 2)
+    np.testing.assert_allclose(
+        first[13:] + np.asarray(carry.m)[12:], 0.0
+    )  # disturbances and biases: around zero
+    np.testing.assert_array_equal(carry.B, 0.0)
+
+
+class Flight:
+    """Nodes of the quadrotor in motion, one chunk of them, with readings that need not fit."""
+
+    def __init__(self, seed=0):
+        rng = np.random.default_rng(seed)
+        self.nominal = nominal_vehicle()
+        self.layout = self.nominal.layout
+        self.log_levels = first_levels(self.nominal)
+        self.z = 0.5 * rng.normal(size=self.layout.size)
+        speeds = some_speeds(seed)
+        rotors = np.stack([speeds.inputs(NODE * k, NODE) for k in range(CHUNK)])
+        turn = np.linspace(0.0, 6.0, CHUNK)
+        x = np.tile(some_state(seed), (CHUNK, 1))
+        x[:, 3:6] += np.stack([np.sin(turn), np.cos(turn), 0.3 * np.sin(2.0 * turn)], axis=1)
+        x[:, 10:13] += np.stack([np.cos(turn), np.sin(2.0 * turn), 0.2 * np.sin(turn)], axis=1)
+        vehicle = vehicle_of(self.layout, self.nominal, self.z)
+        step = jax.jit(jax.vmap(lambda x, inputs: advance(vehicle, x, RotorInputs(*inputs))))
+        self.x, self.after = x, np.asarray(step(x, rotors))
+        gyro, accel = rng.normal(size=(2, CHUNK, 3))
+        later = rng.uniform(-0.01, 0.01, CHUNK)
+        self.readings = Readings(rotors, 0.1 * rotors, gyro, accel, 0.1 * accel, later)
+
+    def linearise(self, z):
+        F, G, c, H, D, r, rotor = programs(self.layout).linearise(
+            self.nominal, z, self.x, self.after, self.readings
+        )
+        return Linear(F, G, c, H, D, np.concatenate([r, np.zeros((CHUNK, 6))], axis=1), rotor)
+
+
+@pytest.fixture(scope="module")
+def moving():
+    return Flight()
+
+
+def test_linear_model_is_that_of_differences(moving):
+    """Along random directions of errors and coordinates, by nonlinear step, IMU and pose."""
+    linear = jax.tree.map(np.asarray, moving.linearise(moving.z))
+    rng = np.random.default_rng(3)
+    base = vehicle_of(moving.layout, moving.nominal, moving.z)
+
+    @jax.jit
+    def nonlinear(error, d, x, after, own):
+        vehicle = vehicle_of(moving.layout, moving.nominal, moving.z + d)
+        inputs = RotorInputs(*(own.rotors + own.rotors_slope * (vehicle.rotor_delay - base.rotor_delay)))
+        accel_shift = own.accel_slope * (vehicle.accel_delay - base.accel_delay)
+        x = plus(x, error)
+        later = own.pose_later - vehicle.pose_delay
+        reading = read_imu(vehicle, x, inputs)
+        return (
+            minus(advance(vehicle, x, inputs), after),
+            reading,
+            accel_shift,
+            *read_pose(vehicle, x, inputs, later),
+        )
+
+    h = 1e-5
+    for k in (0, 100, CHUNK - 1):
+        error, d = rng.normal(size=30), rng.normal(size=moving.layout.size)
+        own = Readings(*(part[k] for part in moving.readings))
+        at = moving.x[k], moving.after[k], own
+        up, down = (nonlinear(s * h * error, s * h * d, *at) for s in (1.0, -1.0))
+        slope = [(np.asarray(a) - np.asarray(b)) / (2.0 * h) for a, b in zip(up, down, strict=True)]
+        here = nonlinear(0.0 * error, 0.0 * d, *at)
+        np.testing.assert_allclose(linear.F[k] @ error + linear.G[k] @ d, slope[0], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(linear.c[k], here[0], atol=1e-9)
+        reading = slope[1] - np.concatenate([np.zeros(3), slope[2]])
+        turned = (
+            2.0 * np.asarray([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]) @ conjugate_times(here[4], slope[4])
+        )
+        wanted = np.concatenate([reading, slope[3], turned])
+        np.testing.assert_allclose(linear.H[k] @ error + linear.D[k] @ d, wanted, rtol=1e-4, atol=1e-4)
+        read = np.concatenate([own.gyro, own.accel]) - np.asarray(here[1])
+        np.testing.assert_allclose(linear.r[k][:6], read, atol=1e-9)
+
+
+def conjugate_times(p, q):
+    """Quaternion p* q, both (4,)."""
+    (a, *u), (b, *v) = np.asarray(p), np.asarray(q)
+    u, v = -np.array(u), np.array(v)
+    return np.concatenate([[a * b - u @ v], a * v + b * u + np.cross(u, v)])
+
+
+def test_rotor_columns_are_what_other_speeds_do_over_a_step(moving):
+    """In still air, which is what they are for: thrust and torque of a speed that is wrong throughout the step."""
+    vehicle = vehicle_of(moving.layout, moving.nominal, moving.z)
+    x, rotors = moving.x[7], moving.readings.rotors[7]
+    columns = np.asarray(rotor_columns(vehicle, x, rotors[4]))
+    step = jax.jit(lambda inputs: minus(advance(vehicle, x, RotorInputs(*inputs)), x))
+    for i in range(ROTORS):
+        faster = np.zeros((6, ROTORS))
+        faster[:3, i] = 2.0 * rotors[2, i], 2.0 * rotors[2, i], 0.0  # per rad/s
+        difference = np.asarray(step(rotors + 0.5 * faster) - step(rotors - 0.5 * faster))
+        scale = np.abs(difference[[*range(3, 6), *range(9, 12)]]).max()
+        np.testing.assert_allclose(columns[3:6, i], difference[3:6], atol=0.1 * scale)
+        np.testing.assert_allclose(columns[9:12, i], difference[9:12], atol=0.1 * scale)
+    assert not columns[[*range(3), *range(6, 9), *range(12, 30)]].any()
+
+
+def test_pose_residuals_are_measured_minus_predicted(moving):
+    rng = np.random.default_rng(5)
+    vehicle = vehicle_of(moving.layout, moving.nominal, moving.z)
+    x, rotors = moving.x[:2], moving.readings.rotors[:2]
+    later = rng.uniform(-0.01, 0.01, (2, 3))
+    shift = 0.1 * rng.normal(size=(2, 3, 3))
+    read = jax.jit(
+        lambda a, b, t: jnp.concatenate(read_pose(vehicle, a, RotorInputs(*b), t - vehicle.pose_delay))
+    )
+    poses = np.array([[read(x[i], rotors[i], later[i, j]) for j in range(3)] for i in range(2)])
+    poses[..., :3] += shift
+    residuals = jax.jit(partial(pose_residuals, moving.layout))
+    found = np.asarray(residuals(moving.nominal, moving.z, x, rotors, later, poses))
+    np.testing.assert_allclose(found[..., :3], shift, atol=1e-12)
+    np.testing.assert_allclose(found[..., 3:], 0.0, atol=1e-7)
+
+
+def test_coupling_is_the_slope_of_the_log_determinant(moving):
+    """b of (3) against differences of the sum of log determinants, along directions over all coordinates."""
+    own = programs(moving.layout)
+    rng = np.random.default_rng(6)
+    weights = rng.choice([0.0, 0.5, 1.0], size=(CHUNK, 12), p=[0.1, 0.2, 0.7])
+    loose = np.ones(CHUNK)
+    levels, n = moving.log_levels, moving.layout.size
+    centre = moving.linearise(moving.z)
+
+    def filtered(z):
+        linear = moving.linearise(z)._replace(
+            rotor=centre.rotor
+        )  # (3) leaves the noise of the rotors as it is
+        carry = own.start(levels, moving.x[0])
+        return linear, own.forwards(levels, linear, weights, loose, moving.x, moving.after, carry)[1]
+
+    linear, kept = filtered(moving.z)
+    zeros = Backward(np.zeros(30), np.zeros((30, n)), np.zeros((30, 30)))
+    passed = own.backwards(
+        levels, linear, weights, loose, moving.x, kept, np.zeros(n), np.zeros((n, n)), zeros
+    )
+    b = np.asarray(own.coupling_slopes(moving.nominal, moving.z, moving.x, moving.readings, *passed[2]))
+    h = 1e-3
+    single = [moving.layout.slices[name].start for name in ("hub", "linear_drag", "imu_position", "moment")]
+    directions = [*np.eye(n)[single], *rng.normal(size=(2, n))]
+    for direction in directions:
+        up, down = (float(np.sum(filtered(moving.z + s * h * direction)[1][2])) for s in (1.0, -1.0))
+        slope = -0.5 * (up - down) / (2.0 * h)
+        assert b @ direction == pytest.approx(slope, rel=2e-3, abs=1e-3)
+    assert np.abs(b).max() > 1.0
