@@ -93,7 +93,7 @@ def some_state(seed=3):
     x[:6] = rng.uniform(-2.0, 2.0, 6)
     x[6:10] = q / np.linalg.norm(q)
     x[10:13] = rng.uniform(-2.0, 2.0, 3)
-    x[13:25] = np.repeat([0.5, 1.5, 2.0, 1.0], 3) * rng.uniform(-1.0, 1.0, 12)
+    x[13:25] = np.repeat([0.5, 3.0, 2.0, 1.0], 3) * rng.uniform(-1.0, 1.0, 12)
     x[25:] = np.repeat([0.2, 0.03], 3) * rng.uniform(-1.0, 1.0, 6)
     return x
 
@@ -126,11 +126,11 @@ def momentum(vehicle, speeds):
 
 def fly(vehicle, x, speeds, times):
     """Position, velocity (T, 3), attitude (T, 3, 3) and rate (T, 3) at times of one sign, from x (31,) at 0."""
-    gust, force_left, turn_left = x[16:19], x[13:16], x[19:22] + x[22:25]
+    air, force_left, turn_left = x[16:19], x[13:16], x[19:22] + x[22:25]
 
     def slopes(t, y):
         v, R, w = y[3:6], y[6:15].reshape(3, 3), y[15:]
-        force, moment = wrench(vehicle, speeds(t), R.T @ (v - vehicle.wind - gust), w)
+        force, moment = wrench(vehicle, speeds(t), R.T @ (v - air), w)
         whole = vehicle.inertia @ w + momentum(vehicle, speeds(t))
         moment = (
             moment + vehicle.inertia @ turn_left - momentum(vehicle, speeds.slope(t)) - np.cross(w, whole)

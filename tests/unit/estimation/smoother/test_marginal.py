@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from tests.unit.estimation.smoother.quadrotor import nominal_vehicle, some_speeds, some_state
 
-from haltere.estimation.smoother.levels import KINDS, NAMES, first_levels, unpack
+from haltere.estimation.smoother.levels import KINDS, NAMES, first_levels
 from haltere.estimation.smoother.marginal import (
     CHUNK,
     ROUNDING,
     START,
     START_BIAS,
     Backward,
-    Carry,
     Linear,
+    Mean,
     Readings,
     Sums,
     backwards,
@@ -56,6 +56,7 @@ class Dense:
         self.weights = rng.choice([0.0, 0.3, 1.0, 2.0], size=(K, 12), p=[0.2, 0.2, 0.4, 0.2])
         self.weights[4] = 0.0  # a node without any reading
         self.z = rng.normal(size=n)
+        self.mean = Mean(rng.normal(size=12), rng.normal(size=(12, n)))
 
     def linear(self):
         return Linear(self.F, self.G, self.c, self.H, self.D, self.r, self.rotor)
@@ -75,7 +76,8 @@ class Dense:
         size = 30 * NODES
         # S e = u + U d with independent u: S is lower block bidiagonal.
         S, u, U, V = np.eye(size), np.zeros(size), np.zeros((size, COORDINATES)), np.zeros((size, size))
-        u[12:30] = -self.x[0, 13:]
+        u[12:24], u[24:30] = self.mean.value - self.x[0, 13:25], -self.x[0, 25:]
+        U[12:24] = self.mean.slope
         V[:30, :30] = np.diag(
             np.concatenate([np.repeat(START, 3) ** 2, strength**2, np.repeat(START_BIAS, 3) ** 2])
         )
@@ -84,10 +86,12 @@ class Dense:
             F[12:] = 0.0
             F[12:24, 12:24], F[24:, 24:] = np.diag(decay), np.eye(6)
             c = self.c[k].copy()
-            c[12:24] = decay * self.x[k, 13:25] - self.after[k, 13:25]
+            c[12:24] = self.mean.value + decay * (self.x[k, 13:25] - self.mean.value) - self.after[k, 13:25]
+            G = self.G[k].copy()
+            G[12:24] = (1.0 - decay)[:, None] * self.mean.slope
             here, ahead = slice(30 * k, 30 * k + 30), slice(30 * k + 30, 30 * k + 60)
             S[ahead, here] = -F
-            u[ahead], U[ahead] = c, self.G[k]
+            u[ahead], U[ahead] = c, G
             speeds = self.loose[k] * level["rotor"] * self.rotor[k]
             V[ahead, ahead] = Q + speeds @ speeds.T
         inverse = np.linalg.inv(S)
@@ -120,10 +124,10 @@ class Dense:
 def passes():
     """Both passes in one compiled function of the numbers of `Dense`."""
 
-    def run(log_levels, linear, weights, loose, x, after, m, P, z):
+    def run(log_levels, mean, linear, weights, loose, x, after, z):
         n = linear.G.shape[2]
-        carry = Carry(m, np.zeros((30, n)), P)
-        ahead, kept = forwards(log_levels, linear, weights, loose, x, after, carry)
+        carry = start(log_levels, mean, x[0])
+        ahead, kept = forwards(log_levels, mean, linear, weights, loose, x, after, carry)
         i, W, log_det = kept[:3]
         flat = W.reshape(-1, n)
         A, g = flat.T @ flat, flat.T @ i.reshape(-1)
@@ -131,7 +135,9 @@ def passes():
         d = cov @ (g - z)
         root = jnp.linalg.cholesky(cov)
         zeros = Backward(np.zeros(30), np.zeros((30, n)), np.zeros((30, 30)))
-        back, errors, factors, sums = backwards(log_levels, linear, weights, loose, x, kept, d, root, zeros)
+        back, errors, factors, sums = backwards(
+            log_levels, mean, linear, weights, loose, x, kept, d, root, zeros
+        )
         squares, precisions = level_sums(log_levels, sums, back)
         return {
             "A": A, "g": g, "d": d, "log_det": log_det.sum(), "i": i, "errors": errors, "squares": squares,
@@ -141,19 +147,9 @@ def passes():
     return jax.jit(run)
 
 
-def start_of(dense, log_levels):
-    """Mean (30,) and covariance (30, 30) before the first node."""
-    m = np.concatenate([np.zeros(12), -dense.x[0, 13:]])
-    strength = np.asarray(unpack(log_levels).disturbance)
-    return m, np.diag(np.concatenate([np.repeat(START, 3) ** 2, strength**2, np.repeat(START_BIAS, 3) ** 2]))
-
-
 def run(dense, log_levels=LOG_LEVELS):
-    m, P = start_of(dense, log_levels)
-    return jax.tree.map(
-        np.asarray,
-        passes()(log_levels, dense.linear(), dense.weights, dense.loose, dense.x, dense.after, m, P, dense.z),
-    )
+    args = (dense.mean, dense.linear(), dense.weights, dense.loose, dense.x, dense.after, dense.z)
+    return jax.tree.map(np.asarray, passes()(log_levels, *args))
 
 
 @pytest.fixture(scope="module", params=[0, 1])
@@ -236,20 +232,19 @@ def test_chunks_give_what_the_whole_gives(both):
     """Carried from one half of the nodes to the other, forwards and backwards."""
     dense, found = both
     halves = slice(0, NODES // 2), slice(NODES // 2, NODES)
-    m, P = start_of(dense, LOG_LEVELS)
-    carry = Carry(m, np.zeros((30, COORDINATES)), P)
+    carry = start(LOG_LEVELS, dense.mean, dense.x[0])
     there, back = jax.jit(forwards), jax.jit(backwards)
     parts, kept = [], []
     for own in halves:
         linear = Linear(*(part[own] for part in dense.linear()))
         parts.append((linear, dense.weights[own], dense.loose[own], dense.x[own]))
-        carry, each = there(LOG_LEVELS, *parts[-1], dense.after[own], carry)
+        carry, each = there(LOG_LEVELS, dense.mean, *parts[-1], dense.after[own], carry)
         kept.append(each)
     adjoint = Backward(np.zeros(30), np.zeros((30, COORDINATES)), np.zeros((30, 30)))
     root = np.linalg.cholesky(np.linalg.inv(found["A"] + np.eye(COORDINATES)))
     errors, sums = [], []
     for part, each in zip(parts[::-1], kept[::-1], strict=True):
-        adjoint, error, _, more = back(LOG_LEVELS, *part, each, found["d"], root, adjoint)
+        adjoint, error, _, more = back(LOG_LEVELS, dense.mean, *part, each, found["d"], root, adjoint)
         errors.insert(0, error)
         sums.append(more)
     np.testing.assert_allclose(np.concatenate(errors), found["errors"], rtol=1e-8, atol=1e-9)
@@ -292,9 +287,10 @@ class Flight:
         later = rng.uniform(-0.01, 0.01, CHUNK)
         self.readings = Readings(rotors, 0.1 * rotors, gyro, accel, 0.1 * accel, later)
 
-    def linearise(self, z):
+    def linearise(self, z, x=None):
+        x = self.x if x is None else x
         F, G, c, H, D, r, rotor = programs(self.layout).linearise(
-            self.nominal, z, self.x, self.after, self.readings
+            self.nominal, z, x, self.after, self.readings
         )
         return Linear(F, G, c, H, D, np.concatenate([r, np.zeros((CHUNK, 6))], axis=1), rotor)
 
@@ -386,32 +382,43 @@ def test_pose_residuals_are_measured_minus_predicted(moving):
 
 
 def test_coupling_is_the_slope_of_the_log_determinant(moving):
-    """b of (3) against differences of the sum of log determinants, along directions over all coordinates."""
+    """b of (3) against differences of the sum of log determinants, along directions over all coordinates and states."""
     own = programs(moving.layout)
     rng = np.random.default_rng(6)
     weights = rng.choice([0.0, 0.5, 1.0], size=(CHUNK, 12), p=[0.1, 0.2, 0.7])
     loose = np.ones(CHUNK)
     levels, n = moving.log_levels, moving.layout.size
-    centre = moving.linearise(moving.z)
+    mean = Mean(np.zeros(12), np.zeros((12, n)))
+    rotor = moving.linearise(moving.z).rotor
+    move = jax.jit(jax.vmap(plus))
 
-    def filtered(z):
-        linear = moving.linearise(z)._replace(
-            rotor=centre.rotor
-        )  # (3) leaves the noise of the rotors as it is
-        carry = own.start(levels, moving.x[0])
-        return linear, own.forwards(levels, linear, weights, loose, moving.x, moving.after, carry)[1]
+    def filtered(z, errors):
+        linear = moving.linearise(z, move(moving.x, errors))._replace(
+            rotor=rotor
+        )  # (3) leaves their noise as it is
+        carry = own.start(levels, mean, moving.x[0])
+        return linear, own.forwards(levels, mean, linear, weights, loose, moving.x, moving.after, carry)[1]
 
-    linear, kept = filtered(moving.z)
+    def slope(d, errors):
+        """Of -1/2 the sum of log determinants."""
+        h = 1e-3
+        up, down = (float(np.sum(filtered(moving.z + s * d, s * errors)[1][2])) for s in (h, -h))
+        return -0.25 * (up - down) / h
+
+    still = np.zeros((CHUNK, 30))
+    linear, kept = filtered(moving.z, still)
     zeros = Backward(np.zeros(30), np.zeros((30, n)), np.zeros((30, 30)))
     passed = own.backwards(
-        levels, linear, weights, loose, moving.x, kept, np.zeros(n), np.zeros((n, n)), zeros
+        levels, mean, linear, weights, loose, moving.x, kept, np.zeros(n), np.zeros((n, n)), zeros
     )
-    b = np.asarray(own.coupling_slopes(moving.nominal, moving.z, moving.x, moving.readings, *passed[2]))
-    h = 1e-3
+    spread = rng.normal(size=(CHUNK, 30, n))
+    found = own.coupling_slopes(moving.nominal, moving.z, moving.x, moving.readings, *passed[2][:2], spread)
+    in_z, in_x = (np.asarray(part) for part in found)
     single = [moving.layout.slices[name].start for name in ("hub", "linear_drag", "imu_position", "moment")]
-    directions = [*np.eye(n)[single], *rng.normal(size=(2, n))]
-    for direction in directions:
-        up, down = (float(np.sum(filtered(moving.z + s * h * direction)[1][2])) for s in (1.0, -1.0))
-        slope = -0.5 * (up - down) / (2.0 * h)
-        assert b @ direction == pytest.approx(slope, rel=2e-3, abs=1e-3)
-    assert np.abs(b).max() > 1.0
+    for direction in [*np.eye(n)[single], *rng.normal(size=(2, n))]:
+        assert in_z @ direction == pytest.approx(slope(direction, still), rel=2e-3, abs=1e-3)
+    for direction in rng.normal(size=(2, n)) / np.sqrt(n):
+        wanted = slope(np.zeros(n), spread @ direction)
+        assert in_x @ direction == pytest.approx(wanted, rel=5e-3, abs=1e-2)
+    assert np.abs(in_z).max() > 1.0
+    assert np.abs(in_x).max() > 1.0
