@@ -47,7 +47,10 @@ def test_every_vehicle_is_physical(z):
         assert np.all(getattr(vehicle, name) > 0.0), name
     assert np.all(vehicle.inflow[:, :2] > 0.0)
     np.testing.assert_allclose(np.linalg.norm(vehicle.axis, axis=1), 1.0, rtol=1e-12)
-    np.testing.assert_allclose(np.linalg.norm(vehicle.gravity), 9.80665, rtol=1e-12)
+    strength = np.asarray(z)[Layout(4).slices["gravity"]]
+    np.testing.assert_allclose(
+        np.linalg.norm(vehicle.gravity), 9.80665 * np.exp(Widths().gravity * strength), rtol=1e-12
+    )
     np.testing.assert_allclose(vehicle.R_BI.T @ vehicle.R_BI, np.eye(3), atol=1e-12)
     assert all(np.all(np.isfinite(x)) for x in jax.tree.leaves(vehicle))
 
