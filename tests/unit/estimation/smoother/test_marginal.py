@@ -257,12 +257,13 @@ def test_belief_at_the_start_is_that_of_its_deviations():
     nominal = nominal_vehicle()
     log_levels = first_levels(nominal)
     first = some_state()
-    carry = start(nominal.layout, log_levels, first)
+    mean = Dense().mean
+    carry = start(log_levels, mean, first)
     np.testing.assert_allclose(np.diagonal(carry.P)[:12], np.repeat(START, 3) ** 2)
-    np.testing.assert_allclose(
-        first[13:] + np.asarray(carry.m)[12:], 0.0
-    )  # disturbances and biases: around zero
-    np.testing.assert_array_equal(carry.B, 0.0)
+    expected = first[13:] + np.asarray(carry.m)[12:]
+    np.testing.assert_allclose(expected[:12], mean.value, atol=1e-12)  # disturbances are around their mean
+    np.testing.assert_allclose(expected[12:], 0.0, atol=1e-12)  # biases around zero
+    np.testing.assert_array_equal(carry.B[12:24], mean.slope)
 
 
 class Flight:
@@ -382,7 +383,10 @@ def test_pose_residuals_are_measured_minus_predicted(moving):
 
 
 def test_coupling_is_the_slope_of_the_log_determinant(moving):
-    """b of (3) against differences of the sum of log determinants, along directions over all coordinates and states."""
+    """b of (3) against differences of the sum of log determinants, along directions over all coordinates and states.
+
+    b takes the step to first order only, the differences do not: they agree within some per cent of the largest.
+    """
     own = programs(moving.layout)
     rng = np.random.default_rng(6)
     weights = rng.choice([0.0, 0.5, 1.0], size=(CHUNK, 12), p=[0.1, 0.2, 0.7])
@@ -416,9 +420,11 @@ def test_coupling_is_the_slope_of_the_log_determinant(moving):
     in_z, in_x = (np.asarray(part) for part in found)
     single = [moving.layout.slices[name].start for name in ("hub", "linear_drag", "imu_position", "moment")]
     for direction in [*np.eye(n)[single], *rng.normal(size=(2, n))]:
-        assert in_z @ direction == pytest.approx(slope(direction, still), rel=2e-3, abs=1e-3)
+        near = 0.03 * np.linalg.norm(in_z * direction)
+        assert in_z @ direction == pytest.approx(slope(direction, still), abs=near + 0.01)
     for direction in rng.normal(size=(2, n)) / np.sqrt(n):
         wanted = slope(np.zeros(n), spread @ direction)
-        assert in_x @ direction == pytest.approx(wanted, rel=5e-3, abs=1e-2)
+        near = 0.03 * np.linalg.norm(in_x * direction)
+        assert in_x @ direction == pytest.approx(wanted, abs=near + 0.01)
     assert np.abs(in_z).max() > 1.0
     assert np.abs(in_x).max() > 1.0
