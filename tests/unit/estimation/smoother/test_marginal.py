@@ -385,7 +385,7 @@ def test_pose_residuals_are_measured_minus_predicted(moving):
 def test_coupling_is_the_slope_of_the_log_determinant(moving):
     """b of (3) against differences of the sum of log determinants, along directions over all coordinates and states.
 
-    b takes the step to first order only, the differences do not: they agree within some per cent of the largest.
+    b takes the step to first order only, the differences do not: they agree within a quarter of a prior deviation.
     """
     own = programs(moving.layout)
     rng = np.random.default_rng(6)
@@ -419,12 +419,11 @@ def test_coupling_is_the_slope_of_the_log_determinant(moving):
     found = own.coupling_slopes(moving.nominal, moving.z, moving.x, moving.readings, *passed[2][:2], spread)
     in_z, in_x = (np.asarray(part) for part in found)
     single = [moving.layout.slices[name].start for name in ("hub", "linear_drag", "imu_position", "moment")]
-    for direction in [*np.eye(n)[single], *rng.normal(size=(2, n))]:
-        near = 0.03 * np.linalg.norm(in_z * direction)
-        assert in_z @ direction == pytest.approx(slope(direction, still), abs=near + 0.01)
+    for direction in [*np.eye(n)[single], *rng.normal(size=(2, n)) / np.sqrt(n)]:
+        wanted = slope(direction, still)
+        assert in_z @ direction == pytest.approx(wanted, rel=0.02, abs=0.25)
     for direction in rng.normal(size=(2, n)) / np.sqrt(n):
         wanted = slope(np.zeros(n), spread @ direction)
-        near = 0.03 * np.linalg.norm(in_x * direction)
-        assert in_x @ direction == pytest.approx(wanted, abs=near + 0.01)
+        assert in_x @ direction == pytest.approx(wanted, rel=0.02, abs=0.25)
     assert np.abs(in_z).max() > 1.0
     assert np.abs(in_x).max() > 1.0
