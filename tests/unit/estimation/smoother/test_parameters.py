@@ -18,15 +18,15 @@ from haltere.estimation.smoother.parameters import (
     HUB,
     SPIN_INERTIA_WIDTH,
     THINNEST,
-    Layout,
+    CoordinateLayout,
+    FlownVehicle,
     NominalVehicle,
-    Vehicle,
     Widths,
     vehicle_of,
 )
 
 POSITIVE = ("mass", "thrust", "torque_ratio", "spin_inertia", "linear_drag", "quadratic_drag")
-SIZE = Layout(4).size
+SIZE = CoordinateLayout(4).size
 coordinates = st.tuples(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 1.0, 5.0, 30.0, 100.0])).map(
     lambda both: both[1] * np.random.default_rng(both[0]).uniform(-1.0, 1.0, SIZE)
 )
@@ -39,7 +39,7 @@ def point_masses(inertia):
 
 @given(coordinates)
 def test_every_vehicle_is_physical(z):
-    vehicle: Vehicle = jax.tree.map(np.asarray, vehicle_program()(z))
+    vehicle: FlownVehicle = jax.tree.map(np.asarray, vehicle_program()(z))
     a, b, c = np.linalg.eigvalsh(vehicle.inertia)
     assert a > 0.0
     assert c <= (a + b) * (1.0 + 1e-12)
@@ -47,7 +47,7 @@ def test_every_vehicle_is_physical(z):
         assert np.all(getattr(vehicle, name) > 0.0), name
     assert np.all(vehicle.inflow[:, :2] > 0.0)
     np.testing.assert_allclose(np.linalg.norm(vehicle.axis, axis=1), 1.0, rtol=1e-12)
-    strength = np.asarray(z)[Layout(4).slices["gravity"]]
+    strength = np.asarray(z)[CoordinateLayout(4).slices["gravity"]]
     np.testing.assert_allclose(
         np.linalg.norm(vehicle.gravity), 9.80665 * np.exp(Widths().gravity * strength), rtol=1e-12
     )
@@ -59,7 +59,7 @@ def test_every_vehicle_is_physical(z):
 def test_products_of_inertia_together_stay_those_of_a_body(signs):
     """Three products may each be possible and yet no body have all of them."""
     z = np.zeros(SIZE)
-    z[Layout(4).slices["product"]] = 25.0 * np.array(signs)
+    z[CoordinateLayout(4).slices["product"]] = 25.0 * np.array(signs)
     inertia = np.asarray(vehicle_program()(z).inertia)
     assert np.linalg.eigvalsh(point_masses(inertia))[0] > 0.0
 
@@ -117,7 +117,7 @@ def test_numbers_are_those_of_the_airframe():
 
 
 def test_one_sigma_of_the_prior_is_the_stated_width():
-    layout, widths = Layout(4), Widths()
+    layout, widths = CoordinateLayout(4), Widths()
     nominal = nominal_vehicle()
 
     def moved(name, k=0):
@@ -180,12 +180,12 @@ def test_a_file_without_spin_inertia_gives_a_usual_one_that_is_hardly_known():
     nominal = NominalVehicle.from_airframe(massless_rotors())
     own = np.asarray(nominal.spin_inertia)
     assert np.all((own > 1e-7) & (own < 1e-4))
-    assert nominal.sigma[Layout(4).slices["spin_inertia"]] == pytest.approx(SPIN_INERTIA_WIDTH)
+    assert nominal.sigma[CoordinateLayout(4).slices["spin_inertia"]] == pytest.approx(SPIN_INERTIA_WIDTH)
 
 
 def test_blocks_fill_the_coordinates_without_overlap():
     for rotors in (1, 3, 8):
-        layout = Layout(rotors)
+        layout = CoordinateLayout(rotors)
         places = np.concatenate([np.arange(layout.size)[block] for block in layout.slices.values()])
         assert places.tolist() == list(range(layout.size))
         blocks = layout.split(np.arange(layout.size))
