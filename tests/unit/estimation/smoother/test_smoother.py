@@ -14,7 +14,7 @@ from haltere.estimation.smoother.marginal import CHUNK
 from haltere.estimation.smoother.nodes import FlightNodes
 from haltere.estimation.smoother.numbers import physical_numbers
 from haltere.estimation.smoother.parameters import NominalVehicle
-from haltere.estimation.smoother.smoother import BLOCKS, FEWEST, SETTLED, FlightParts, smooth
+from haltere.estimation.smoother.smoother import BLOCKS, FEWEST, LEAST_WHITE, SETTLED, FlightParts, smooth
 from haltere.flight import Channel
 
 SECONDS = 5.1  # one chunk of nodes
@@ -120,9 +120,15 @@ def test_the_truth_is_within_the_intervals(clean):
     assert np.abs(errors).max() < 4.0
 
 
-def test_innovations_are_white(clean):
+def test_innovations_have_the_size_that_is_expected(clean):
+    """1 where the flight finds the noise of a reading, less where it is held higher, at what is white in the log."""
     result, _ = clean
-    assert np.sqrt(np.nanmean(result.innovations**2)) == pytest.approx(1.0, abs=0.15)
+    record, _, names, _ = world()
+    sizes = np.sqrt(np.nanmean(result.innovations.reshape(-1, 4, 3) ** 2, axis=(0, 2)))
+    floor = LEAST_WHITE * FlightNodes.from_flight(record, names).white
+    held = np.append(np.exp(result.log_levels[:2]) < floor * (1.0 + 1e-6), [False, False])
+    np.testing.assert_allclose(sizes[~held], 1.0, atol=0.1)
+    assert np.all(sizes[held] < 1.1)
 
 
 def test_the_same_flight_gives_the_same_result(clean):
