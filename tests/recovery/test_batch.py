@@ -86,7 +86,9 @@ def test_a_vehicle_built_about_as_drawn(name):
     check_possible(found.result)
     assert len(found.away) >= 40
     assert max(map(abs, found.away.values())) < 4.0, found.away
-    assert 0.3 < np.sqrt(np.mean(np.square(list(found.away.values())))) < 1.5  # numbers of one flight go together
+    assert (
+        0.3 < np.sqrt(np.mean(np.square(list(found.away.values())))) < 1.5
+    )  # numbers of one flight go together
     assert found.result.airframe is not None
     assert found.result.parameters["mass"].sigma <= 2.0 * SCALE * found.result.parameters["mass"].value
     for held_out in found.result.predictions[3:5]:

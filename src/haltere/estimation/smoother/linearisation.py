@@ -19,7 +19,12 @@ from haltere.estimation.smoother.motion import (
     rates_and_readings,
     read_pose,
 )
-from haltere.estimation.smoother.parameters import CoordinateLayout, FlownVehicle, NominalVehicle, vehicle_of
+from haltere.estimation.smoother.parameters import (
+    CoordinateLayout,
+    VehicleNumbers,
+    NominalVehicle,
+    vehicle_of,
+)
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
 
@@ -63,14 +68,14 @@ def linearise(
     """
     base = vehicle_of(layout, nominal, z)
 
-    def of_coordinates(z: Array) -> FlownVehicle:
+    def of_coordinates(z: Array) -> VehicleNumbers:
         return vehicle_of(layout, nominal, z)
 
     slopes = [leaf.reshape(-1, layout.size) for leaf in jax.tree.leaves(jax.jacfwd(of_coordinates)(z))]
     of_vehicle = jnp.concatenate(slopes)
 
     def one(x: Array, after: Array, own: Readings) -> tuple[Array, ...]:
-        def f(error: Array, vehicle: FlownVehicle) -> tuple[Array, tuple[Array, Array]]:
+        def f(error: Array, vehicle: VehicleNumbers) -> tuple[Array, tuple[Array, Array]]:
             inputs = RotorInputs(*(own.rotors + own.rotors_slope * (vehicle.rotor_delay - base.rotor_delay)))
             accel = own.accel + own.accel_slope * (vehicle.accel_delay - base.accel_delay)
             moved = plus(x, error)
@@ -95,7 +100,7 @@ def linearise(
     return jax.vmap(one)(x, after, readings)
 
 
-def rotor_columns(vehicle: FlownVehicle, x: Array, speed: Array) -> Array:
+def rotor_columns(vehicle: VehicleNumbers, x: Array, speed: Array) -> Array:
     """(30, R) change of velocity and momentum rate over a step per error of a rotor speed."""
     arms = vehicle.position - vehicle.com
     twist = jnp.cross(arms, vehicle.axis) - (vehicle.spin * vehicle.torque_ratio)[:, None] * vehicle.axis

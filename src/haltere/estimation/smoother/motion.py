@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from haltere.dynamics.loads import rotor_wrench
 from haltere.dynamics.sensors.imu import lever_force
-from haltere.estimation.smoother.parameters import FlownVehicle
+from haltere.estimation.smoother.parameters import VehicleNumbers
 from haltere.foundation.arrays import Array
 from haltere.lie import so3
 
@@ -63,13 +63,13 @@ def minus(y: Array, x: Array) -> Array:
     return jnp.concatenate([y[:6] - x[:6], so3.box_minus_wxyz(y[6:10], x[6:10]), y[10:] - x[10:]])
 
 
-def spin_momentum(vehicle: FlownVehicle, speed: Array) -> Array:
+def spin_momentum(vehicle: VehicleNumbers, speed: Array) -> Array:
     """(3,) angular momentum of the rotors, N m s."""
     return (vehicle.spin * vehicle.spin_inertia * speed) @ vehicle.axis
 
 
 def wrench_of_air(
-    vehicle: FlownVehicle, square: Array, speed: Array, v: Array, w: Array
+    vehicle: VehicleNumbers, square: Array, speed: Array, v: Array, w: Array
 ) -> tuple[Array, Array]:
     """Force (3,) and moment (3,) about the centre of mass, body axes, of rotors and drag.
 
@@ -102,7 +102,7 @@ def wrench_of_air(
     return force, moment + jnp.cross(vehicle.pressure, drag)
 
 
-def advance(vehicle: FlownVehicle, x: Array, inputs: RotorInputs) -> Array:
+def advance(vehicle: VehicleNumbers, x: Array, inputs: RotorInputs) -> Array:
     """The state one node later by (1): the midpoint rule, with rotor speeds as means over the step."""
     p, v, q, W = x[:3], x[3:6], x[6:10], x[10:13]
     force_left, air, torque_left = x[13:16], x[16:19], x[19:22] + x[22:25]
@@ -138,7 +138,7 @@ def advance(vehicle: FlownVehicle, x: Array, inputs: RotorInputs) -> Array:
 
 
 def rates_and_readings(
-    vehicle: FlownVehicle, x: Array, inputs: RotorInputs, later: Array
+    vehicle: VehicleNumbers, x: Array, inputs: RotorInputs, later: Array
 ) -> tuple[Array, ...]:
     """Rates of the state at a node, and what its sensors read.
 
@@ -170,12 +170,12 @@ def rates_and_readings(
     return moved, w, turn, jnp.concatenate([gyro, accel]), place, so3.multiply_wxyz(q1, vehicle.pose_wxyz)
 
 
-def read_imu(vehicle: FlownVehicle, x: Array, inputs: RotorInputs) -> Array:
+def read_imu(vehicle: VehicleNumbers, x: Array, inputs: RotorInputs) -> Array:
     """(6,) gyro and accelerometer at a node."""
     return rates_and_readings(vehicle, x, inputs, jnp.zeros(()))[3]
 
 
-def read_pose(vehicle: FlownVehicle, x: Array, inputs: RotorInputs, later: Array) -> tuple[Array, Array]:
+def read_pose(vehicle: VehicleNumbers, x: Array, inputs: RotorInputs, later: Array) -> tuple[Array, Array]:
     """Position (3,) and attitude (4,) of the pose sensor `later` s after a node."""
     *_, place, q = rates_and_readings(vehicle, x, inputs, later)
     return place, q

@@ -8,7 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from haltere.estimation.smoother.parameters import CoordinateLayout, FlownVehicle, NominalVehicle, vehicle_of
+from haltere.estimation.smoother.parameters import (
+    CoordinateLayout,
+    VehicleNumbers,
+    NominalVehicle,
+    vehicle_of,
+)
 from haltere.estimation.smoother.smoother import SmoothedFlight
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.numbers import Floats
@@ -80,7 +85,7 @@ def number_names(rotor_names: tuple[str, ...]) -> tuple[str, ...]:
     return (*names, "pose.delay", "telemetry.delay", "imu.accel_delay")
 
 
-def _vector(vehicle: FlownVehicle) -> Array:
+def _vector(vehicle: VehicleNumbers) -> Array:
     """(N,) numbers in the order of `number_names`."""
     parts = [
         vehicle.mass[None],
@@ -97,7 +102,7 @@ def _vector(vehicle: FlownVehicle) -> Array:
     return jnp.concatenate(parts)
 
 
-def effectiveness(vehicle: FlownVehicle) -> tuple[Array, Array, Array]:
+def effectiveness(vehicle: VehicleNumbers) -> tuple[Array, Array, Array]:
     """(R, 3) specific force and angular acceleration per squared speed, angular acceleration per rotor acceleration."""
     inverse = jnp.linalg.inv(vehicle.inertia)
     thrust = vehicle.thrust[:, None] * vehicle.axis

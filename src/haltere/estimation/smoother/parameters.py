@@ -282,7 +282,7 @@ def _partial(r: Sequence[float]) -> Floats:
 
 @pytree
 @dataclass(frozen=True)
-class FlownVehicle:
+class VehicleNumbers:
     """Physical numbers of the flight; fields as in `NominalVehicle`, and the rest of the coordinates."""
 
     mass: Array
@@ -328,7 +328,7 @@ class FlownVehicle:
     """(3,) scale."""
 
 
-def vehicle_of(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> FlownVehicle:
+def vehicle_of(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> VehicleNumbers:
     """The physical numbers at coordinates z (n,)."""
     u = layout.split(nominal.mean + nominal.sigma * z)
     axis = nominal.axis + jnp.einsum("rt,rti->ri", u["tilt"], nominal.tangents)
@@ -340,7 +340,7 @@ def vehicle_of(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> F
     coefficients = jnp.concatenate(
         [jnp.exp(u["axial"]), jnp.exp(u["hub"]), u["flapping"][1:] * nominal.diameter]
     )
-    return FlownVehicle(
+    return VehicleNumbers(
         mass=nominal.mass * jnp.exp(u["mass"][0]),
         com=nominal.com + u["com"],
         inertia=inertia,

@@ -19,7 +19,7 @@ from haltere.estimation.smoother.parameters import (
     SPIN_INERTIA_WIDTH,
     THINNEST,
     CoordinateLayout,
-    FlownVehicle,
+    VehicleNumbers,
     NominalVehicle,
     Widths,
     vehicle_of,
@@ -39,7 +39,7 @@ def point_masses(inertia):
 
 @given(coordinates)
 def test_every_vehicle_is_physical(z):
-    vehicle: FlownVehicle = jax.tree.map(np.asarray, vehicle_program()(z))
+    vehicle: VehicleNumbers = jax.tree.map(np.asarray, vehicle_program()(z))
     a, b, c = np.linalg.eigvalsh(vehicle.inertia)
     assert a > 0.0
     assert c <= (a + b) * (1.0 + 1e-12)
