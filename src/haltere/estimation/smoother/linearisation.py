@@ -21,8 +21,8 @@ from haltere.estimation.smoother.motion import (
 )
 from haltere.estimation.smoother.parameters import (
     CoordinateLayout,
-    VehicleNumbers,
     NominalVehicle,
+    VehicleNumbers,
     vehicle_of,
 )
 from haltere.foundation.arrays import Array

@@ -10,8 +10,8 @@ import numpy as np
 
 from haltere.estimation.smoother.parameters import (
     CoordinateLayout,
-    VehicleNumbers,
     NominalVehicle,
+    VehicleNumbers,
     vehicle_of,
 )
 from haltere.estimation.smoother.smoother import SmoothedFlight

@@ -19,8 +19,8 @@ from haltere.estimation.smoother.parameters import (
     SPIN_INERTIA_WIDTH,
     THINNEST,
     CoordinateLayout,
-    VehicleNumbers,
     NominalVehicle,
+    VehicleNumbers,
     Widths,
     vehicle_of,
 )
