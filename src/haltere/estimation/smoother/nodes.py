@@ -47,6 +47,8 @@ CLOCK_WINDOW = 25
 """Samples for that at least."""
 JITTERED = 0.4
 """Deviation of stamps from a steady clock, over its period, up to which they may be jittered ones."""
+LOGGED_AGAIN = 4
+"""Of as many samples in a row that repeat the one before, one stays."""
 SAME_POSE = 1e-3
 """s between the stamps of a position and of an attitude, up to which they are one pose."""
 OUTLIER_WINDOW = 5
@@ -222,9 +224,19 @@ def _samples(flight: Flight, name: str, *, clipped: bool = False) -> tuple[Float
     if clipped and len(values):
         good = ~_saturated(values)
         stamps, values = stamps[good], values[good]
+    fresh = ~_repeated(values)
+    stamps, values = stamps[fresh], values[fresh]
     if len(stamps) < 4:
         raise IdentifyError(f"the log has no {name}; log it in flight")
     return stamps, values
+
+
+def _repeated(values: Floats) -> Bools:
+    """(T,) where samples (T, m) are those before, logged again; of many in a row some stay, so that no gap is made."""
+    order = np.arange(len(values))
+    same = np.concatenate([[False], np.all(values[1:] == values[:-1], axis=1)])
+    since = order - np.maximum.accumulate(np.where(same, 0, order))
+    return np.asarray(same & (since % LOGGED_AGAIN != 0))
 
 
 def thinned(time: Floats, values: Floats) -> tuple[Floats, Floats]:

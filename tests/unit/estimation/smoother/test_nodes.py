@@ -412,3 +412,27 @@ def test_stamps_a_nanosecond_apart_do_no_harm(nodes):
 def test_repeated_and_backward_stamps_never_reach_the_nodes(stamps):
     with pytest.raises(ht.HaltereError, match="time does not increase"):
         Channel("imu.gyro", np.array(stamps), np.zeros((4, 3)), "rad/s", "imu")
+
+
+def test_samples_that_were_logged_again_are_left_out():
+    """Telemetry at half the pace of the log, each sample twice: the speeds between them are no steps."""
+
+    def twice(time, values):
+        return time, np.repeat(values[::2], 2, axis=0)[: len(time)]
+
+    found = FlightNodes.from_flight(flight(speed=twice), NAMES)
+    inside = slice(20, -20)
+    expected = speed(found.fine)[inside]
+    assert np.max(np.abs(found.speed[inside] - expected)) < 0.1
+    assert found.rotor_valid.all()
+
+
+def test_a_sensor_that_repeats_itself_for_long_leaves_no_gap():
+    def frozen(time, values):
+        values[(time > 2.0) & (time < 4.0)] = values[time <= 2.0][-1]
+        return time, values
+
+    found = FlightNodes.from_flight(flight(speed=frozen), NAMES)
+    assert found.rotor_valid.all()
+    still = found.speed[(found.fine > 2.3) & (found.fine < 3.7)]
+    assert np.ptp(still, axis=0).max() < 0.5
