@@ -1,34 +1,31 @@
 """Both passes over a short stretch against dense Gaussian computations, and slopes against differences."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.unit.estimation.smoother.quadrotor import nominal_vehicle, some_speeds, some_state
+from tests.unit.estimation.smoother.chunk import ChunkOfNodes
+from tests.unit.estimation.smoother.quadrotor import nominal_vehicle, some_state
 
 from haltere.estimation.smoother.levels import KINDS, NAMES, first_levels
+from haltere.estimation.smoother.linearisation import Linear
 from haltere.estimation.smoother.marginal import (
     CHUNK,
     ROUNDING,
     START,
     START_BIAS,
     Backward,
-    Linear,
     Mean,
-    Readings,
     Sums,
     backwards,
     forwards,
     level_sums,
-    pose_residuals,
     programs,
-    rotor_columns,
     start,
 )
-from haltere.estimation.smoother.motion import NODE, RotorInputs, advance, minus, plus, read_imu, read_pose
-from haltere.estimation.smoother.parameters import vehicle_of
+from haltere.estimation.smoother.motion import NODE, plus
 
 NODES, COORDINATES, ROTORS = 14, 5, 4
 LOG_LEVELS = np.log(
@@ -266,126 +263,15 @@ def test_belief_at_the_start_is_that_of_its_deviations():
     np.testing.assert_array_equal(carry.B[12:24], mean.slope)
 
 
-class Flight:
-    """Nodes of the quadrotor in motion, one chunk of them, with readings that need not fit."""
-
-    def __init__(self, seed=0):
-        rng = np.random.default_rng(seed)
-        self.nominal = nominal_vehicle()
-        self.layout = self.nominal.layout
-        self.log_levels = first_levels(self.nominal)
-        self.z = 0.5 * rng.normal(size=self.layout.size)
-        speeds = some_speeds(seed)
-        rotors = np.stack([speeds.inputs(NODE * k, NODE) for k in range(CHUNK)])
-        turn = np.linspace(0.0, 6.0, CHUNK)
-        x = np.tile(some_state(seed), (CHUNK, 1))
-        x[:, 3:6] += np.stack([np.sin(turn), np.cos(turn), 0.3 * np.sin(2.0 * turn)], axis=1)
-        x[:, 10:13] += np.stack([np.cos(turn), np.sin(2.0 * turn), 0.2 * np.sin(turn)], axis=1)
-        vehicle = vehicle_of(self.layout, self.nominal, self.z)
-        step = jax.jit(jax.vmap(lambda x, inputs: advance(vehicle, x, RotorInputs(*inputs))))
-        self.x, self.after = x, np.asarray(step(x, rotors))
-        gyro, accel = rng.normal(size=(2, CHUNK, 3))
-        later = rng.uniform(-0.01, 0.01, CHUNK)
-        self.readings = Readings(rotors, 0.1 * rotors, gyro, accel, 0.1 * accel, later)
-
-    def linearise(self, z, x=None):
-        x = self.x if x is None else x
-        F, G, c, H, D, r, rotor = programs(self.layout).linearise(
-            self.nominal, z, x, self.after, self.readings
-        )
-        return Linear(F, G, c, H, D, np.concatenate([r, np.zeros((CHUNK, 6))], axis=1), rotor)
-
-
 @pytest.fixture(scope="module")
 def moving():
-    return Flight()
-
-
-def test_linear_model_is_that_of_differences(moving):
-    """Along random directions of errors and coordinates, by nonlinear step, IMU and pose."""
-    linear = jax.tree.map(np.asarray, moving.linearise(moving.z))
-    rng = np.random.default_rng(3)
-    base = vehicle_of(moving.layout, moving.nominal, moving.z)
-
-    @jax.jit
-    def nonlinear(error, d, x, after, own):
-        vehicle = vehicle_of(moving.layout, moving.nominal, moving.z + d)
-        inputs = RotorInputs(*(own.rotors + own.rotors_slope * (vehicle.rotor_delay - base.rotor_delay)))
-        accel_shift = own.accel_slope * (vehicle.accel_delay - base.accel_delay)
-        x = plus(x, error)
-        later = own.pose_later - vehicle.pose_delay
-        reading = read_imu(vehicle, x, inputs)
-        return (
-            minus(advance(vehicle, x, inputs), after),
-            reading,
-            accel_shift,
-            *read_pose(vehicle, x, inputs, later),
-        )
-
-    h = 1e-5
-    for k in (0, 100, CHUNK - 1):
-        error, d = rng.normal(size=30), rng.normal(size=moving.layout.size)
-        own = Readings(*(part[k] for part in moving.readings))
-        at = moving.x[k], moving.after[k], own
-        up, down = (nonlinear(s * h * error, s * h * d, *at) for s in (1.0, -1.0))
-        slope = [(np.asarray(a) - np.asarray(b)) / (2.0 * h) for a, b in zip(up, down, strict=True)]
-        here = nonlinear(0.0 * error, 0.0 * d, *at)
-        np.testing.assert_allclose(linear.F[k] @ error + linear.G[k] @ d, slope[0], rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(linear.c[k], here[0], atol=1e-9)
-        reading = slope[1] - np.concatenate([np.zeros(3), slope[2]])
-        turned = (
-            2.0 * np.asarray([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]) @ conjugate_times(here[4], slope[4])
-        )
-        wanted = np.concatenate([reading, slope[3], turned])
-        np.testing.assert_allclose(linear.H[k] @ error + linear.D[k] @ d, wanted, rtol=1e-4, atol=1e-4)
-        read = np.concatenate([own.gyro, own.accel]) - np.asarray(here[1])
-        np.testing.assert_allclose(linear.r[k][:6], read, atol=1e-9)
-
-
-def conjugate_times(p, q):
-    """Quaternion p* q, both (4,)."""
-    (a, *u), (b, *v) = np.asarray(p), np.asarray(q)
-    u, v = -np.array(u), np.array(v)
-    return np.concatenate([[a * b - u @ v], a * v + b * u + np.cross(u, v)])
-
-
-def test_rotor_columns_are_what_other_speeds_do_over_a_step(moving):
-    """In still air, which is what they are for: thrust and torque of a speed that is wrong throughout the step."""
-    vehicle = vehicle_of(moving.layout, moving.nominal, moving.z)
-    x, rotors = moving.x[7], moving.readings.rotors[7]
-    columns = np.asarray(rotor_columns(vehicle, x, rotors[4]))
-    step = jax.jit(lambda inputs: minus(advance(vehicle, x, RotorInputs(*inputs)), x))
-    for i in range(ROTORS):
-        faster = np.zeros((6, ROTORS))
-        faster[:3, i] = 2.0 * rotors[2, i], 2.0 * rotors[2, i], 0.0  # per rad/s
-        difference = np.asarray(step(rotors + 0.5 * faster) - step(rotors - 0.5 * faster))
-        scale = np.abs(difference[[*range(3, 6), *range(9, 12)]]).max()
-        np.testing.assert_allclose(columns[3:6, i], difference[3:6], atol=0.1 * scale)
-        np.testing.assert_allclose(columns[9:12, i], difference[9:12], atol=0.1 * scale)
-    assert not columns[[*range(3), *range(6, 9), *range(12, 30)]].any()
-
-
-def test_pose_residuals_are_measured_minus_predicted(moving):
-    rng = np.random.default_rng(5)
-    vehicle = vehicle_of(moving.layout, moving.nominal, moving.z)
-    x, rotors = moving.x[:2], moving.readings.rotors[:2]
-    later = rng.uniform(-0.01, 0.01, (2, 3))
-    shift = 0.1 * rng.normal(size=(2, 3, 3))
-    read = jax.jit(
-        lambda a, b, t: jnp.concatenate(read_pose(vehicle, a, RotorInputs(*b), t - vehicle.pose_delay))
-    )
-    poses = np.array([[read(x[i], rotors[i], later[i, j]) for j in range(3)] for i in range(2)])
-    poses[..., :3] += shift
-    residuals = jax.jit(partial(pose_residuals, moving.layout))
-    found = np.asarray(residuals(moving.nominal, moving.z, x, rotors, later, poses))
-    np.testing.assert_allclose(found[..., :3], shift, atol=1e-12)
-    np.testing.assert_allclose(found[..., 3:], 0.0, atol=1e-7)
+    return ChunkOfNodes()
 
 
 def test_coupling_is_the_slope_of_the_log_determinant(moving):
     """b of (3) against differences of the sum of log determinants, along directions over all coordinates and states.
 
-    b takes the step to first order only, the differences do not: they agree within a quarter of a prior deviation.
+    b takes the step to first order only, the differences do not: they agree within a tenth.
     """
     own = programs(moving.layout)
     rng = np.random.default_rng(6)
@@ -421,9 +307,9 @@ def test_coupling_is_the_slope_of_the_log_determinant(moving):
     single = [moving.layout.slices[name].start for name in ("hub", "linear_drag", "imu_position", "moment")]
     for direction in [*np.eye(n)[single], *rng.normal(size=(2, n)) / np.sqrt(n)]:
         wanted = slope(direction, still)
-        assert in_z @ direction == pytest.approx(wanted, rel=0.02, abs=0.25)
+        assert in_z @ direction == pytest.approx(wanted, rel=0.1, abs=0.3)
     for direction in rng.normal(size=(2, n)) / np.sqrt(n):
         wanted = slope(np.zeros(n), spread @ direction)
-        assert in_x @ direction == pytest.approx(wanted, rel=0.02, abs=0.25)
+        assert in_x @ direction == pytest.approx(wanted, rel=0.1, abs=0.3)
     assert np.abs(in_z).max() > 1.0
     assert np.abs(in_x).max() > 1.0
