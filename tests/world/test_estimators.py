@@ -8,7 +8,7 @@ from tests.world.adapters.tumble import THROWS_DURATION
 from tests.world.hand import draw_throws
 from tests.world.plan import Batch
 from tests.world.run import Door, collect, run
-from tests.world.store import Store, estimator_hash, world_hash
+from tests.world.store import Store, estimator_hash, imported_files, world_hash
 
 NAMES = ("effectiveness from speeds", "effectiveness from commands", "centre-of-gravity filter")
 BATCHES = list(plan.batches(plan.SIZES["test"]))
@@ -30,6 +30,22 @@ def test_every_estimator_answers_in_the_ideal_world(flown):
     assert rows["effectiveness from speeds"].held > 0.8
     assert rows["centre-of-gravity filter"].median_error < 0.05
     assert rows["effectiveness from commands"].claimed > 5
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("effectiveness from speeds", "methods/effectiveness.py"),
+        ("effectiveness from commands", "methods/command.py"),
+        ("vehicle smoother", "smoother/marginal.py"),
+        ("vehicle filter", "vehicle/core.py"),
+        ("vehicle in flight", "smoother/causal.py"),
+    ],
+)
+def test_what_an_estimator_runs_counts_for_its_results(name, file):
+    modules = estimators.ESTIMATORS[name].modules
+    paths = [path.as_posix() for module in modules for path in imported_files(module)]
+    assert any(path.endswith(file) for path in paths)
 
 
 def test_claims_stand_beside_the_truth(flown):

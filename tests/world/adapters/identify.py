@@ -6,6 +6,7 @@ from tests.world.adapters.base import Estimator, Stated
 
 import haltere as ht
 from haltere.airframe import Airframe
+from haltere.identification.methods.registry import METHODS
 
 SCALE_SIGMA = 0.005
 """Relative deviation of the scale."""
@@ -13,7 +14,8 @@ SCALE_SIGMA = 0.005
 
 def identify_by(method: str, frame: str, channels: tuple[str, ...]) -> Estimator:
     """The method of `identify` that has this name."""
-    modules = (__name__, "haltere.identification.pipeline", "haltere.identification.methods.registry")
+    own = METHODS[method].partition(":")[0]  # the registry knows it by its name only
+    modules = (__name__, "haltere.identification.pipeline", own)
     return Estimator(modules, frame, channels, _identify(method))
 
 
