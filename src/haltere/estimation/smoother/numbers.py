@@ -1,6 +1,5 @@
 """The physical numbers of a smoothed flight by their names, with their covariance before and after."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,6 +17,7 @@ from haltere.estimation.smoother.smoother import SmoothedFlight
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.numbers import Floats
 from haltere.foundation.programs import CachedProgram
+from haltere.foundation.verdict import LEARNT, Source
 from haltere.lie import so3
 
 COMPONENTS = {"xx": (0, 0), "yy": (1, 1), "zz": (2, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
@@ -123,8 +123,14 @@ def _program(layout: CoordinateLayout) -> CachedProgram:
     return CachedProgram(values_and_slopes, layout, (0, 0), fast_compile=True)
 
 
-def as_mapping(numbers: Numbers) -> Mapping[str, tuple[float, float]]:
-    """Value and sigma by name."""
-    return {
-        n: (float(v), float(s)) for n, v, s in zip(numbers.names, numbers.values, numbers.sigma, strict=True)
-    }
+def source_of(sigma: float, prior: float, measured: float | None) -> Source:
+    """Where a number comes from: the flight, if it has narrowed what was known before.
+
+    Args:
+        sigma: its deviation.
+        prior: that before the flight.
+        measured: that of a measurement by hand, if there is one.
+    """
+    if measured is not None and sigma >= LEARNT * measured:
+        return "user"
+    return "prior" if sigma >= LEARNT * prior else "data"

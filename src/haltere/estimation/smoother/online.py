@@ -37,9 +37,8 @@ from haltere.estimation.smoother.online_estimate import (
     OnlineEstimate,
     OnlineEvent,
     parameters_of,
-    widths_of,
 )
-from haltere.estimation.smoother.parameters import NominalVehicle
+from haltere.estimation.smoother.parameters import NominalVehicle, Widths
 from haltere.estimation.smoother.recent import LOW_PASS_REACH, RECENT, RotorShrinkage, recent_nodes
 from haltere.estimation.smoother.stream import PoseSample, SensorBuffer, SensorSample, SkipLog, samples_of
 from haltere.flight import Flight
@@ -123,7 +122,7 @@ class OnlineVehicle:
         vehicle = load_airframe(airframe)
         self.rotor_names = tuple(rotor.name for rotor in vehicle.rotors)
         complete, _ = equip(vehicle, ("pose", "imu"))
-        nominal = NominalVehicle.from_airframe(complete, joint_angles, widths_of(vehicle))
+        nominal = NominalVehicle.from_airframe(complete, joint_angles, Widths.from_airframe(vehicle))
         pairs = {
             name: (x[0], x[1]) if isinstance(x, tuple | list) else (x, 0.0)
             for name, x in (known or {}).items()

@@ -1,18 +1,12 @@
 """What `OnlineVehicle` says: every number with its deviation, where it comes from, and what happened."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from haltere.airframe import Airframe
-from haltere.estimation.smoother.numbers import Numbers
-from haltere.estimation.smoother.parameters import Widths
-from haltere.foundation.verdict import LEARNT, NORMAL, USUAL_ARM, Source, Verdict, arm_length, judge, limits
-
-UNSTATED_POSITION = 0.5
-"""Prior deviation of the position of a sensor that the file does not have, over the arm."""
-UNSTATED_ROTATION = 0.3
-"""rad, of its rotation."""
+from haltere.estimation.smoother.numbers import Numbers, source_of
+from haltere.foundation import HaltereError
+from haltere.foundation.verdict import NORMAL, Source, Verdict, judge, limits
 
 
 class OnlineEvent(NamedTuple):
@@ -52,7 +46,12 @@ class OnlineEstimate:
     events: tuple[OnlineEvent, ...]
 
     def __getitem__(self, name: str) -> OnlineParameter:
-        return next(p for p in self.parameters if p.name == name)
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        raise HaltereError(
+            f"no number is called {name!r}; there are {', '.join(p.name for p in self.parameters[:5])}, ..."
+        )
 
     def __iter__(self) -> Iterator[OnlineParameter]:
         return iter(self.parameters)
@@ -80,23 +79,10 @@ def parameters_of(
     found = []
     for name, sigma, prior in zip(numbers.names, numbers.sigma, numbers.prior_sigma, strict=True):
         own = float(min(sigma, prior))
-        source: Source = "data"
-        if name in measured and own >= LEARNT * measured[name]:
-            source = "user"
-        elif own >= LEARNT * prior or is_prior:
+        source = source_of(own, float(prior), measured.get(name))
+        if is_prior and source == "data":
             source = "prior"
         found.append(
             OnlineParameter(name, values[name], own, source, judge(NORMAL * own, bounds[name], source))
         )
     return tuple(found)
-
-
-def widths_of(airframe: Airframe) -> Widths:
-    """Prior deviations: wide for the sensors that the file does not have."""
-    arm = arm_length([rotor.position for rotor in airframe.rotors]) or USUAL_ARM
-    widths = Widths()
-    if not airframe.imu:
-        widths = replace(widths, imu_position=UNSTATED_POSITION * arm, imu_rotation=UNSTATED_ROTATION)
-    if not airframe.pose:
-        widths = replace(widths, pose_position=UNSTATED_POSITION * arm, pose_rotation=UNSTATED_ROTATION)
-    return widths

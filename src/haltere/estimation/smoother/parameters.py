@@ -30,6 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe
+from haltere.airframe.rigid import RigidAirframe
 from haltere.dynamics import Model
 from haltere.dynamics.rigid import MassProperties, at_rest
 from haltere.foundation.arrays import Array, pytree
@@ -56,6 +57,10 @@ QUADRATIC_DRAG = 0.02  # 1/m, usual
 SPIN_INERTIA = 0.12
 """kg/m3: inertia of propeller and bell about their axis over D^5; 5 inch 4e-6, 10 inch 1.3e-4, Crazyflie 2e-8 kg m2."""
 SPIN_INERTIA_WIDTH = 0.7
+UNSTATED_POSITION = 0.5
+"""Prior deviation of the position of a sensor that the file does not have, over the arm."""
+UNSTATED_ROTATION = 0.3
+"""rad, of its rotation."""
 Numbers = TypeVar("Numbers", Floats, Array)
 PAIRS = ((0, 1), (0, 2), (1, 2))
 
@@ -98,6 +103,17 @@ class Widths:
     accel_rotation: float = 0.010
     accel_scale: float = 0.008
     gyro_scale: float = 0.006
+
+    @classmethod
+    def from_airframe(cls, airframe: Airframe) -> Self:
+        """Those of an airframe: wide for the sensors that its file does not have."""
+        arm = arm_length(RigidAirframe.from_airframe(airframe).positions) or USUAL_ARM
+        widths = cls()
+        if not airframe.imu:
+            widths = replace(widths, imu_position=UNSTATED_POSITION * arm, imu_rotation=UNSTATED_ROTATION)
+        if not airframe.pose:
+            widths = replace(widths, pose_position=UNSTATED_POSITION * arm, pose_rotation=UNSTATED_ROTATION)
+        return widths
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.equipment import equip, measure_sensors
-from haltere.airframe.rigid import RigidAirframe
 from haltere.estimation.smoother.hand_measurements import with_measured
 from haltere.estimation.smoother.levels import NAMES
 from haltere.estimation.smoother.nodes import FlightNodes
-from haltere.estimation.smoother.numbers import COMPONENTS, Numbers, number_names, physical_numbers
+from haltere.estimation.smoother.numbers import COMPONENTS, Numbers, number_names, physical_numbers, source_of
 from haltere.estimation.smoother.parameters import NominalVehicle, Widths
 from haltere.estimation.smoother.smoother import SmoothedFlight, smooth
 from haltere.flight import Flight
@@ -26,7 +25,7 @@ from haltere.flight.window import HELD_OUT, FlightWindow, IdentifyError
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.foundation.numbers import Floats
-from haltere.foundation.verdict import LEARNT, NORMAL, USUAL_ARM, Limit, Source, arm_length, judge, limits
+from haltere.foundation.verdict import NORMAL, Limit, Source, judge, limits
 from haltere.identification.known import Known
 from haltere.identification.methods.airframe import validated, with_identified_numbers
 from haltere.identification.methods.base import HeldOut, MethodResult, predict_accelerations
@@ -44,14 +43,8 @@ UNITS = {
     "accel_delay": "s",
 }  # fmt: skip
 POSITIVE = ("mass", "inertia", "thrust_coefficient", "torque_ratio", "spin_inertia")
-UNSTATED_POSITION = 0.5
-"""Prior deviation of the position of a sensor that the file does not have, over the arm."""
-UNSTATED_ROTATION = 0.3
-"""rad, of its rotation."""
 FAR = 3.0
 """Prior deviations of the thrust from which on the flight starts from what the effectiveness method finds."""
-WEIGHED = 0.03
-"""Relative deviation of the mass that an airframe file states."""
 CUTOFF = 20.0
 """Hz, of the low-pass of held-out predictions."""
 LAG_SIGMA = 0.1
@@ -82,7 +75,7 @@ def identify_batch(
     near = _near(airframe, quick, told.notes)
     equipped, assumed = equip(near, ("pose", "imu"), measured=measure_sensors(flight))
     told.notes += [note for note in assumed if ".sigma" not in note]
-    nominal = NominalVehicle.from_airframe(equipped, joints, _widths(airframe))
+    nominal = NominalVehicle.from_airframe(equipped, joints, Widths.from_airframe(airframe))
     nominal, measured, left = with_measured(nominal, rotors, known)
     told.notes += [f"--known {name} is not used by this method" for name in left]
     found = smooth(nodes, nominal)
@@ -123,17 +116,6 @@ def _near(airframe: Airframe, quick: MethodResult, notes: list[str]) -> Airframe
         "effectiveness method finds"
     )
     return near
-
-
-def _widths(airframe: Airframe) -> Widths:
-    """Prior deviations: wide for the sensors that the file does not have."""
-    arm = arm_length(RigidAirframe.from_airframe(airframe).positions) or USUAL_ARM
-    widths = Widths(mass=WEIGHED)
-    if not airframe.imu:
-        widths = replace(widths, imu_position=UNSTATED_POSITION * arm, imu_rotation=UNSTATED_ROTATION)
-    if not airframe.pose:
-        widths = replace(widths, pose_position=UNSTATED_POSITION * arm, pose_rotation=UNSTATED_ROTATION)
-    return widths
 
 
 def _predictions(smoothed: SmoothedFlight, window: FlightWindow, rotors: tuple[str, ...]) -> list[Prediction]:
@@ -180,11 +162,7 @@ def _parameters(
     sigma = _with_second_order(numbers, sigma, rotors)
     found = []
     for name, own, prior in zip(numbers.names, map(float, sigma), numbers.prior_sigma, strict=True):
-        source: Source = "data"
-        if name in measured and own >= LEARNT * measured[name]:
-            source = "user"
-        elif own >= LEARNT * prior:
-            source = "prior"
+        source = source_of(own, float(prior), measured.get(name))
         found.append(_parameter(name, values[name], own, bounds[name], source))
     by_name = {p.name: p for p in found}
     for rotor in rotors:

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from tests.unit.estimation.smoother.quadrotor import NAMES, nominal_vehicle, vehicle_program
 
-from haltere.estimation.smoother.numbers import as_mapping, number_names, physical_numbers
+from haltere.estimation.smoother.numbers import number_names, physical_numbers
 from haltere.estimation.smoother.smoother import FlightParts, SmoothedFlight
 
 
@@ -41,7 +41,6 @@ def test_names_are_unique(rotors):
 def test_every_number_has_its_name(numbers):
     assert len(numbers.names) == len(numbers.values) == len(numbers.slopes) == len(numbers.cov)
     assert numbers["mass"] == (numbers.values[0], numbers.sigma[0])
-    assert as_mapping(numbers)["com.y"] == numbers["com.y"]
 
 
 def test_values_are_those_of_the_vehicle(flight, numbers):

@@ -305,3 +305,8 @@ def test_ten_minutes_of_hover():
     truth = flight.truth
     known = [p for p in estimate if p.source == "data" and p.name in truth and np.ndim(truth[p.name]) == 0]
     assert np.mean([abs(p.value - truth[p.name]) < 3.0 * p.sigma for p in known]) > 0.8
+
+
+def test_an_unknown_number_is_named(airframe):
+    with pytest.raises(HaltereError, match=r"no number is called 'mas'; there are mass, com\.x"):
+        OnlineVehicle(airframe).estimate()["mas"]
