@@ -216,9 +216,11 @@ def belief_after(nodes: FlightNodes, flight: SmoothedFlight) -> CausalBelief:
 
 def mean_disturbance(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> Mean:
     """The wind at coordinates z (n,), among the disturbances."""
-    wind = layout.slices["wind"]
-    value = (nominal.mean + nominal.sigma * z)[wind]
-    slope = jnp.zeros((3, layout.size)).at[:, wind].set(jnp.diag(jnp.asarray(nominal.sigma)[wind]))
+    value, slope = jnp.zeros(3), jnp.zeros((3, layout.size))
+    if "wind" in layout.slices:
+        wind = layout.slices["wind"]
+        value = (nominal.mean + nominal.sigma * z)[wind]
+        slope = slope.at[:, wind].set(jnp.diag(jnp.asarray(nominal.sigma)[wind]))
     return Mean(jnp.zeros(12).at[GUST].set(value), jnp.zeros((12, layout.size)).at[GUST].set(slope))
 
 

@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.estimation.smoother.motion import NODE
-from haltere.estimation.smoother.parameters import NominalVehicle
+from haltere.estimation.smoother.parameters import NominalVehicle, VehicleModel
 from haltere.foundation.arrays import Array
 from haltere.foundation.constants import STANDARD_GRAVITY
-from haltere.foundation.numbers import Floats
+from haltere.foundation.numbers import Bools, Floats
 from haltere.foundation.verdict import USUAL_ARM, arm_length
 
 READINGS = ("gyro", "accel", "position", "rotation")
@@ -37,6 +37,8 @@ WIDEST = 6.0
 """Logarithm of a level over its first guess, at most."""
 BOLDEST = 1.5
 """Change of a logarithm in one step, at most."""
+NO_DISTURBANCE = 1e-7
+"""m/s2 and rad/s2, and 1/s: a model without disturbances."""
 BANDWIDTH_STEP = 0.4
 BANDWIDTH_CURVATURE = 200.0
 
@@ -69,7 +71,13 @@ def first_levels(nominal: NominalVehicle) -> Floats:
         usual |= {f"{kind}_xy": 0.5 * float(turn[0]), f"{kind}_z": 0.2 * float(turn[2])}
     usual |= {f"{kind}_bandwidth": 10.0 if kind in ("force", "torque_fast") else 1.0 for kind in KINDS}
     usual |= {"accel_walk": 0.01, "gyro_walk": 0.001}
-    return np.log([usual[name] for name in NAMES])
+    held = held_levels(nominal.model)
+    return np.log([NO_DISTURBANCE if h else usual[name] for name, h in zip(NAMES, held, strict=True)])
+
+
+def held_levels(model: VehicleModel) -> Bools:
+    """(19,) which levels stay as they are: a model without disturbances has none to find."""
+    return np.array([model == "paper" and name.startswith(KINDS) for name in NAMES])
 
 
 def unpack(log_levels: Array) -> Levels:

@@ -21,6 +21,8 @@ from haltere.foundation.verdict import LEARNT, Source
 from haltere.lie import so3
 
 COMPONENTS = {"xx": (0, 0), "yy": (1, 1), "zz": (2, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
+NOT_IN_PAPER = ("spin_inertia", "_dot", "delay")
+"""Endings of the numbers that the paper's state vector does not have."""
 ROWS = ("fx", "fy", "fz", "p", "q", "r", "p_dot", "q_dot", "r_dot")
 
 
@@ -67,8 +69,10 @@ def physical_numbers(
 def numbers_at(nominal: NominalVehicle, z: Floats, cov: Floats, rotor_names: tuple[str, ...]) -> Numbers:
     """All numbers at coordinates z (n,) with covariance (n, n)."""
     values, slopes = _program(nominal.layout)(nominal, z)
-    slopes = np.asarray(slopes)
-    return Numbers(number_names(rotor_names), np.asarray(values), slopes, slopes @ cov @ slopes.T)
+    names = number_names(rotor_names)
+    kept = [i for i, name in enumerate(names) if nominal.model == "full" or not name.endswith(NOT_IN_PAPER)]
+    slopes = np.asarray(slopes)[kept]
+    return Numbers(tuple(names[i] for i in kept), np.asarray(values)[kept], slopes, slopes @ cov @ slopes.T)
 
 
 def number_names(rotor_names: tuple[str, ...]) -> tuple[str, ...]:

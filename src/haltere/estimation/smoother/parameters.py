@@ -21,10 +21,10 @@ the nominal s, it becomes 4 e^2 / (4 e - s), so it stays positive where factors 
 numbers are in body axes, positions from the airframe's origin.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -63,6 +63,16 @@ UNSTATED_ROTATION = 0.3
 """rad, of its rotation."""
 Numbers = TypeVar("Numbers", Floats, Array)
 PAIRS = ((0, 1), (0, 2), (1, 2))
+VehicleModel = Literal["full", "paper"]
+"""All that is estimated, or the state vector of [Boehm2022]: still air, no delays, rotors without inertia, an IMU
+without scale errors, and nothing that disturbs."""
+NOT_IN_PAPER = (
+    "spin_inertia", "spin_inertia_spread", "pose_delay", "rotor_delay", "accel_delay", "axial", "hub", "cross",
+    "flapping", "linear_drag", "quadratic_drag", "pressure", "wind", "accel_rotation", "accel_scale", "gyro_scale",
+)  # fmt: skip
+"""Blocks of coordinates that the paper's state vector does not have."""
+NO_AIR = -50.0
+"""Logarithm of coefficients of the air that are not in the model."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +132,21 @@ class CoordinateLayout:
 
     Attributes:
         rotors: how many.
+        model: what is estimated.
     """
 
     rotors: int
+    model: VehicleModel = "full"
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Shape of each block of coordinates, in order."""
+        left_out = NOT_IN_PAPER if self.model == "paper" else ()
+        return {name: shape for name, shape in self.all_shapes.items() if name not in left_out}
+
+    @cached_property
+    def all_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Those of the full model."""
         R = self.rotors
         return {
             "mass": (1,), "thrust": (R,), "torque_ratio": (R,), "spin_inertia": (1,), "spin_inertia_spread": (R,),
@@ -155,11 +173,17 @@ class CoordinateLayout:
         return int(sum(np.prod(shape) for shape in self.shapes.values()))
 
     def split(self, values: Array) -> dict[str, Array]:
-        """The blocks of (n,) numbers, in their shapes."""
-        return {name: values[block].reshape(self.shapes[name]) for name, block in self.slices.items()}
+        """The blocks of (n,) numbers, in their shapes; zero where the model has none."""
+        own = {name: values[block].reshape(self.shapes[name]) for name, block in self.slices.items()}
+        return {name: jnp.zeros(shape) for name, shape in self.all_shapes.items()} | own
+
+    def places(self, names: Iterable[str]) -> list[int]:
+        """Coordinates of some blocks, without those that the model does not have."""
+        kept = (self.slices[name] for name in names if name in self.slices)
+        return [place for block in kept for place in range(block.start, block.stop)]
 
 
-@pytree
+@pytree(static=("model",))
 @dataclass(frozen=True)
 class NominalVehicle:
     """The nominal vehicle as one rigid body with R rotors, and the prior of the coordinates around it."""
@@ -194,24 +218,29 @@ class NominalVehicle:
     """(n,) of the coordinates before whitening."""
     sigma: Array
     """(n,) their deviation."""
+    model: VehicleModel = "full"
 
     @classmethod
     def from_airframe(
-        cls, airframe: Airframe, joint_angles: Floats | None = None, widths: Widths | None = None
+        cls,
+        airframe: Airframe,
+        joint_angles: Floats | None = None,
+        widths: Widths | None = None,
+        model: VehicleModel = "full",
     ) -> Self:
         """The numbers of an airframe with one IMU and one pose sensor, its joints held."""
-        model = Model.from_airframe(airframe)
-        body = MassProperties.of(model, joint_angles)
+        bodies = Model.from_airframe(airframe)
+        body = MassProperties.of(bodies, joint_angles)
         rotors = airframe.rotors
-        axis, position, spin_inertia = _rotors(model, joint_angles)
+        axis, position, spin_inertia = _rotors(bodies, joint_angles)
         widths = widths or Widths()
         k = np.array([rotor.thrust_coefficient for rotor in rotors])
         diameter = float((4.0 * np.pi**2 * k.mean() / (THRUST_NUMBER * AIR_DENSITY)) ** 0.25)
-        if not np.any(spin_inertia > 0.0):  # the file does not say
+        if not np.any(spin_inertia > 0.0) and model == "full":  # the file does not say
             spin_inertia = np.full(len(k), SPIN_INERTIA * diameter**5)
             widths = replace(widths, spin_inertia=SPIN_INERTIA_WIDTH)
         arm = arm_length(position) or USUAL_ARM
-        layout = CoordinateLayout(len(rotors))
+        layout = CoordinateLayout(len(rotors), model)
         pose, imu = airframe.pose[0], airframe.imu[0]
         mean, sigma = _prior(layout, widths, body.inertia, arm, 1.0 / diameter)
         tangents = np.stack([np.linalg.svd(a[None])[2][1:] for a in axis])
@@ -222,12 +251,12 @@ class NominalVehicle:
             imu.position, imu.wxyz, pose.position, pose.wxyz, mean, sigma,
         )  # fmt: skip
         arrays: Any = [np.asarray(x, np.float64) for x in numbers]
-        return cls(*arrays)
+        return cls(*arrays, model=model)
 
     @property
     def layout(self) -> CoordinateLayout:
         """Of the coordinates."""
-        return CoordinateLayout(len(self.thrust))
+        return CoordinateLayout(len(self.thrust), self.model)
 
 
 def _rotors(model: Model, joint_angles: Floats | None) -> tuple[Floats, Floats, Floats]:
@@ -351,6 +380,10 @@ def vehicle_of(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> V
     axis = axis / jnp.sqrt(jnp.sum(axis**2, axis=1, keepdims=True))
     thrust = nominal.thrust * jnp.exp(u["thrust"])
     inertia = _inertia(nominal, u["moment"], u["product"])
+    if layout.model == "paper":
+        u |= {
+            name: jnp.full_like(u[name], NO_AIR) for name in ("axial", "hub", "linear_drag", "quadratic_drag")
+        }
     tilt = u["gravity_tilt"]
     down = jnp.concatenate([tilt, jnp.ones(1)]) / jnp.sqrt(1.0 + tilt @ tilt)
     coefficients = jnp.concatenate(

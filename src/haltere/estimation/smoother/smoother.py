@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from scipy import linalg
 
-from haltere.estimation.smoother.levels import better_levels, first_levels
+from haltere.estimation.smoother.levels import better_levels, first_levels, held_levels
 from haltere.estimation.smoother.linearisation import Linear, Readings
 from haltere.estimation.smoother.marginal import (
     CHUNK,
@@ -168,25 +168,24 @@ def smooth(
     z = np.zeros(layout.size)
     states = nodes.first_guess(nominal)
     first = first_levels(nominal)
-    levels = first
+    levels, held = first, held_levels(nominal.model)
     steps = tuple(level_steps)
     prior_scale = 1.0
     coupling = np.zeros(layout.size)
-    of_vehicle = ~np.isin(
-        np.arange(layout.size), [i for name in AIR for i in range(layout.size)[layout.slices[name]]]
-    )
+    of_vehicle = ~np.isin(np.arange(layout.size), layout.places(AIR))
     for number, count in enumerate(steps):
         linear, weights, pose_weights = work.linearise(z, states, levels, number)
         for _ in range(count):
             found = work.evaluate(linear, weights, states, levels, z, coupling)
-            levels = better_levels(levels, first, found.square_sums, found.precisions)
+            better = better_levels(levels, first, found.square_sums, found.precisions)
+            levels = np.where(held, first, better)
             levels[:2] = np.maximum(levels[:2], np.log(LEAST_WHITE * np.maximum(nodes.white, 1e-12)))
         z = z + found.step * min(1.0, LONGEST_STEP / max(float(np.max(np.abs(found.step))), 1e-300))
         longest = float(np.max(np.abs(found.step[of_vehicle])))
         if number > 0:
             coupling = work.coupling(z, states, found)
         states = work.shifted(states, found.errors)
-        if number > 0:
+        if number > 0 and nominal.model == "full":
             ratio = _prior_scale_ratio(layout, z, found.cov, prior_scale)
             prior_scale *= ratio
             z, coupling = work.rescale(z, coupling, ratio)
@@ -239,7 +238,7 @@ class FlightWork:
         nodes, nominal = self.nodes, self.nominal
         values = np.asarray(nominal.mean) + np.asarray(nominal.sigma) * z
         delays = {
-            name: float(values[nominal.layout.slices[f"{name}_delay"]][0])
+            name: float(sum(values[nominal.layout.places([f"{name}_delay"])]))
             for name in ("pose", "rotor", "accel")
         }
         self.mean = _mean_disturbance(nominal, values)
@@ -377,11 +376,11 @@ _shifted = compiled(jax.vmap(plus))
 
 def _mean_disturbance(nominal: NominalVehicle, values: Floats) -> Mean:
     """The wind among the disturbances, from the coordinates (n,) before whitening."""
-    wind = nominal.layout.slices["wind"]
     mean: Any = np.zeros(12)
     slope: Any = np.zeros((12, len(values)))
-    mean[GUST] = values[wind]
-    slope[GUST, wind] = np.diag(np.asarray(nominal.sigma)[wind])
+    if wind := nominal.layout.places(["wind"]):
+        mean[GUST] = values[wind]
+        slope[GUST, wind] = np.diag(np.asarray(nominal.sigma)[wind])
     return Mean(mean, slope)
 
 
@@ -394,7 +393,7 @@ def _prior_scale_ratio(layout: CoordinateLayout, z: Floats, cov: Floats, prior_s
         cov: (n, n) of them.
         prior_scale: the factor on the stated deviations as it is.
     """
-    own = np.concatenate([np.arange(layout.size)[layout.slices[name]] for name in SCALED])
+    own = layout.places(SCALED)
     told = float(np.sum(1.0 - np.diagonal(cov)[own]))
     stated = PRIOR_SCALE_WEIGHT / prior_scale**2
     ratio = float(np.sqrt((np.sum(z[own] ** 2) + stated) / (told + PRIOR_SCALE_WEIGHT)))
