@@ -251,7 +251,7 @@ class NominalVehicle:
             imu.position, imu.wxyz, pose.position, pose.wxyz, mean, sigma,
         )  # fmt: skip
         arrays: Any = [np.asarray(x, np.float64) for x in numbers]
-        return cls(*arrays, model=model)
+        return cls(*arrays, model)
 
     @property
     def layout(self) -> CoordinateLayout:
