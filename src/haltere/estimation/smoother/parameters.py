@@ -250,8 +250,8 @@ class NominalVehicle:
             body.mass, body.com, body.inertia, position, axis, tangents, spin, k, torque_ratio, spin_inertia, diameter,
             imu.position, imu.wxyz, pose.position, pose.wxyz, mean, sigma,
         )  # fmt: skip
-        arrays: Any = [np.asarray(x, np.float64) for x in numbers]
-        return cls(*arrays, model)
+        fields: Any = [*(np.asarray(x, np.float64) for x in numbers), model]
+        return cls(*fields)
 
     @property
     def layout(self) -> CoordinateLayout:
