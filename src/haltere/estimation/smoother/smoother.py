@@ -61,6 +61,9 @@ PRIOR_SCALE_WEIGHT = 12.0
 """Coordinates that the stated deviations count as when the flight tells how well it was built."""
 LONGEST_STEP = 4.0
 """Step of a coordinate in one iteration, prior deviations."""
+Measured = Callable[[NominalVehicle, Floats], tuple[Floats, Floats]]
+"""Hand measurements of several coordinates at once: at z (n,) their residuals (k,) and the slopes (k, n) of what they
+measure, both over the deviations of the measurements."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +74,13 @@ class FlightParts:
         information: (B, n, n) A of equation (2) of `marginal`.
         right: (B, n) g.
         step: (n,) the step that all of them make together.
+        measured: (n, n) information of hand measurements beside the prior, or zero.
     """
 
     information: Floats
     right: Floats
     step: Floats
+    measured: Floats | float = 0.0
 
     def jackknife(self) -> Floats:
         """(n, n) covariance of the coordinates from their spread when one part is left out."""
@@ -87,8 +92,9 @@ class FlightParts:
     def step_of(self, parts: Iterable[int]) -> Floats:
         """(n,) the step that some of the parts make."""
         own = list(parts)
-        prior = self.right.sum(axis=0) - (self.information.sum(axis=0) + np.eye(len(self.step))) @ self.step
-        whole = self.information[own].sum(axis=0) + np.eye(len(self.step))
+        before = np.eye(len(self.step)) + self.measured
+        prior = self.right.sum(axis=0) - (self.information.sum(axis=0) + before) @ self.step
+        whole = self.information[own].sum(axis=0) + before
         return np.asarray(np.linalg.solve(whole, self.right[own].sum(axis=0) - prior))
 
 
@@ -142,6 +148,7 @@ class _Pass:
     innovations: Floats
     slopes: Floats
     right: Floats
+    measured: Floats
     cost: float
     factors: list[tuple[Any, ...]]
     root: Floats
@@ -152,6 +159,7 @@ def smooth(
     nodes: FlightNodes,
     nominal: NominalVehicle,
     *,
+    measured: Measured | None = None,
     level_steps: Iterable[int] = LEVEL_STEPS,
     progress: Callable[[str], None] | None = None,
 ) -> SmoothedFlight:
@@ -160,6 +168,7 @@ def smooth(
     Args:
         nodes: the flight.
         nominal: the vehicle before, with the prior of the coordinates.
+        measured: hand measurements that the prior of single coordinates cannot hold.
         level_steps: steps of the noise levels in each iteration; their number is that of the iterations.
         progress: called with a sentence after each iteration.
     """
@@ -175,8 +184,9 @@ def smooth(
     of_vehicle = ~np.isin(np.arange(layout.size), layout.places(AIR))
     for number, count in enumerate(steps):
         linear, weights, pose_weights = work.linearise(z, states, levels, number)
+        by_hand = None if measured is None else measured(work.nominal, z)
         for _ in range(count):
-            found = work.evaluate(linear, weights, states, levels, z, coupling)
+            found = work.evaluate(linear, weights, states, levels, z, coupling, by_hand)
             better = better_levels(levels, first, found.square_sums, found.precisions)
             levels = np.where(held, first, better)
             levels[:2] = np.maximum(levels[:2], np.log(LEAST_WHITE * np.maximum(nodes.white, 1e-12)))
@@ -293,18 +303,21 @@ class FlightWork:
         log_levels: Floats,
         z: Floats,
         coupling: Floats,
+        by_hand: tuple[Floats, Floats] | None = None,
     ) -> _Pass:
-        """Both passes."""
+        """Both passes; `by_hand` is what `Measured` gives at z."""
         parts = self.weighted(weights, states)
         kept = self.filtered(linear, parts, log_levels, states)
         innovations = np.concatenate([np.asarray(each[0]) for each in kept])[: self.count]
         slopes = np.concatenate([np.asarray(each[1]) for each in kept])[: self.count]
         flat = slopes.reshape(-1, slopes.shape[2])
         n = len(z)
-        root = linalg.cholesky(flat.T @ flat + np.eye(n), lower=True)
-        right = flat.T @ innovations.reshape(-1) - z + coupling
+        residual, rows = by_hand or (np.zeros(0), np.zeros((0, n)))
+        whole = flat.T @ flat + rows.T @ rows + np.eye(n)
+        root = linalg.cholesky(whole, lower=True)
+        right = flat.T @ innovations.reshape(-1) + rows.T @ residual - z + coupling
         # The determinant's curvature in the logarithm of a coefficient is about its slope.
-        step = linalg.solve(flat.T @ flat + np.diag(1.0 + np.abs(coupling)), right, assume_a="pos")
+        step = linalg.solve(whole + np.diag(np.abs(coupling)), right, assume_a="pos")
         spread = linalg.solve_triangular(root, np.eye(n), lower=True).T
         zeros: Any = [np.zeros(shape) for shape in (ERROR, (ERROR, n), (ERROR, ERROR))]
         back = Backward(*zeros)
@@ -321,8 +334,10 @@ class FlightWork:
         square_sums, precisions = self.programs.level_sums(log_levels, sums, back)
         return _Pass(
             step, spread @ spread.T, np.concatenate(errors[::-1])[: self.count], np.asarray(square_sums),
-            np.asarray(precisions), innovations, slopes, right,
-            float(np.sum(innovations**2) + sum(np.sum(np.asarray(each[2])) for each in kept) + z @ z),
+            np.asarray(precisions), innovations, slopes, right, rows.T @ rows,
+            float(
+                np.sum(innovations**2) + sum(np.sum(np.asarray(each[2])) for each in kept) + z @ z + residual @ residual
+            ),
             factors[::-1], spread,
         )  # fmt: skip
 
@@ -424,4 +439,4 @@ def _split(passed: _Pass) -> FlightParts:
         W = passed.slopes[block].reshape(-1, n)
         information.append(W.T @ W)
         right.append(W.T @ passed.innovations[block].reshape(-1))
-    return FlightParts(np.array(information), np.array(right), passed.step)
+    return FlightParts(np.array(information), np.array(right), passed.step, passed.measured)
