@@ -1,9 +1,16 @@
-"""Types of NumPy arrays, for code that imports no JAX."""
+"""Types of NumPy arrays, and linear algebra on one thread, for code that imports no JAX.
 
+Matrices of a few hundred rows gain nothing from more threads of BLAS: they wait for each other by spinning, which on a
+busy machine takes ten times the processor time of the work itself.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -12,3 +19,10 @@ Times = NDArray[np.int64]
 """Stamps in nanoseconds."""
 Numbers = np.ndarray[Any, np.dtype[Any]]
 """Numbers of any kind: floats of any width, integers, or objects such as fractions."""
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """A scope in which BLAS uses one thread: of a `with` statement, or of a function that it decorates."""
+    with threadpool_limits(1, user_api="blas"):
+        yield
