@@ -1,5 +1,6 @@
 """Readings as the filters take them: arrays checked once, in 64-bit numbers; what is being traced passes unchanged."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,6 +17,31 @@ ImuReading = ArrayLike | tuple[ArrayLike, ArrayLike]
 
 class ReadingError(HaltereError):
     """A reading that a filter cannot take."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What sensors read at one time; any part may be missing.
+
+    Attributes:
+        time: stamp, s.
+        imu: `(accel, gyro)` in the IMU's axes: specific force (3,) in m/s2, angular rate (3,) in rad/s.
+        rotor_speeds: (N,) rad/s, in the airframe's order of rotors.
+        commands: (N,) of the motors, 0 to 1.
+        pose: `(position, wxyz)` of the pose sensor in the world: position (3,) in m, attitude (4,).
+        position: (3,) of the position sensor in the world, m.
+        magnetometer: (3,) in its axes.
+        joints: (J,) angles, rad.
+    """
+
+    time: float
+    imu: ImuReading | None = None
+    rotor_speeds: ArrayLike | None = None
+    commands: ArrayLike | None = None
+    pose: Pose | None = None
+    position: ArrayLike | None = None
+    magnetometer: ArrayLike | None = None
+    joints: ArrayLike | None = None
 
 
 def check_reading(what: str, values: ArrayLike, shape: tuple[int, ...]) -> Any:

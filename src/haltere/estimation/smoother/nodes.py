@@ -70,6 +70,7 @@ class FlightNodes:
         pose_time: (M,) s.
         pose: (M, 7) position and unit quaternion; the quaternion is NaN where the log has no attitude.
         white: (2,) deviation at a node of what is white in gyro and accelerometer, rad/s and m/s2.
+        rotor_period: s between two samples of the rotor speeds.
     """
 
     time: Floats
@@ -83,6 +84,7 @@ class FlightNodes:
     pose_time: Floats
     pose: Floats
     white: Floats
+    rotor_period: float
 
     @classmethod
     def from_flight(cls, flight: Flight, rotor_names: tuple[str, ...] = ()) -> Self:
@@ -122,6 +124,7 @@ class FlightNodes:
             pose_time=pose_time,
             pose=pose,
             white=np.array([_white(*gyro), _white(*accel)]),
+            rotor_period=float(np.median(np.diff(rotors[0]))),
         )
 
     def between(self, first: int, last: int) -> Self:

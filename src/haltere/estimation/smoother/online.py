@@ -18,6 +18,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.airframe.catalogue.entries import load_airframe
 from haltere.airframe.equipment import equip
+from haltere.estimation.core.readings import Reading
 from haltere.estimation.smoother.causal import (
     BLOCK,
     CausalBelief,
@@ -40,7 +41,14 @@ from haltere.estimation.smoother.online_estimate import (
 )
 from haltere.estimation.smoother.parameters import NominalVehicle, Widths
 from haltere.estimation.smoother.recent import LOW_PASS_REACH, RECENT, RotorShrinkage, recent_nodes
-from haltere.estimation.smoother.stream import PoseSample, SensorBuffer, SensorSample, SkipLog, samples_of
+from haltere.estimation.smoother.stream import (
+    PoseSample,
+    SensorBuffer,
+    SensorSample,
+    SkipLog,
+    samples_in,
+    samples_of,
+)
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import double_precision
@@ -83,15 +91,13 @@ Known = Mapping[str, float | tuple[float, float]]
 class OnlineVehicle:
     """Estimates the numbers of a vehicle in flight; owns buffer, clock and restart.
 
-    Readings are `ImuSample`, `RotorSample` and `PoseSample`, in the order in which they come:
+    It takes each `Reading` when it comes, with whatever sensors it has:
 
         import haltere as ht
-        from haltere.estimation.smoother.stream import ImuSample, PoseSample, RotorSample
 
         online = ht.OnlineVehicle("hummingbird", known={"mass": (0.716, 0.002)})
-        online.step(ImuSample(0.0, accel=[0.0, 0.0, 9.81], gyro=[0.0, 0.0, 0.0]))
-        online.step(RotorSample(0.0, speeds=[453.2] * 4))
-        online.step(PoseSample(0.0, position=[0.0, 0.0, 1.0], wxyz=[1.0, 0.0, 0.0, 0.0]))
+        online.step(ht.Reading(0.000, imu=([0.0, 0.0, 9.81], [0.0, 0.0, 0.0]), rotor_speeds=[453.2] * 4))
+        online.step(ht.Reading(0.002, pose=([0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0])))
         print(online.estimate()["mass"])
     """
 
@@ -176,12 +182,17 @@ class OnlineVehicle:
         """Readings that were not used: `counts` by reason, the last ones by iteration."""
         return self._buffer.skipped
 
-    def step(self, reading: SensorSample) -> None:
-        """Take a reading; one that cannot be used is skipped with its reason.
+    def step(self, reading: Reading | SensorSample) -> None:
+        """Take a reading; what cannot be used of it is skipped with its reason.
 
         Raises:
             ReadingError: it has another type or shape.
         """
+        for sample in samples_in(reading):
+            self._add(sample)
+
+    def _add(self, reading: SensorSample) -> None:
+        """Take one sample."""
         buffer = self._buffer
         if not buffer.add(reading):
             return

@@ -27,7 +27,7 @@ from haltere.estimation.smoother.motion import ERROR, GUST, plus
 from haltere.estimation.smoother.nodes import FlightNodes
 from haltere.estimation.smoother.parameters import CoordinateLayout, NominalVehicle
 from haltere.foundation.arrays import compiled, double_precision
-from haltere.foundation.numbers import Bools, Floats
+from haltere.foundation.numbers import Bools, Floats, one_blas_thread
 
 LEVEL_STEPS = (3, 3, 2, 2, 2, 2, 2, 2, 2)
 """Steps of the noise levels in each iteration."""
@@ -115,6 +115,7 @@ class SmoothedFlight:
         prior_scale: factor on the prior deviations of what a drawing tells: how far the vehicle is from its drawing.
         last_step: largest change of a coordinate of the vehicle in the last iteration, prior deviations.
         iterations: how many.
+        rotor_period: s between two samples of the rotor speeds.
     """
 
     nominal: NominalVehicle
@@ -129,6 +130,7 @@ class SmoothedFlight:
     prior_scale: float
     last_step: float
     iterations: int
+    rotor_period: float
 
     @property
     def layout(self) -> CoordinateLayout:
@@ -155,6 +157,7 @@ class _Pass:
 
 
 @double_precision()
+@one_blas_thread()
 def smooth(
     nodes: FlightNodes,
     nominal: NominalVehicle,
@@ -216,6 +219,7 @@ def smooth(
         prior_scale=prior_scale,
         last_step=longest,
         iterations=number + 1,
+        rotor_period=nodes.rotor_period,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from haltere.estimation.core.readings import ReadingError
+from haltere.estimation.core.readings import Reading, ReadingError, join_imu, split_pose
 from haltere.flight import Channel, Flight, nanoseconds
 from haltere.flight.resampling import interpolate_columns
 from haltere.foundation.arrays import ArrayLike
@@ -68,6 +68,25 @@ class PoseSample(NamedTuple):
 
 
 SensorSample = ImuSample | RotorSample | PoseSample
+
+
+def samples_in(reading: Reading | SensorSample) -> Iterator[SensorSample]:
+    """The samples of IMU, rotor speeds and pose that a reading holds.
+
+    Raises:
+        ReadingError: a part has another shape.
+    """
+    if not isinstance(reading, Reading):
+        yield reading
+        return
+    if reading.imu is not None:
+        imu = join_imu(reading.imu)
+        yield ImuSample(reading.time, imu[:3], imu[3:])
+    if reading.rotor_speeds is not None:
+        yield RotorSample(reading.time, reading.rotor_speeds)
+    if reading.pose is not None:
+        position, wxyz = split_pose(reading.pose)
+        yield PoseSample(reading.time, position, np.full(4, np.nan) if wxyz is None else wxyz)
 
 
 class SkipReason(StrEnum):
@@ -218,9 +237,7 @@ class SensorBuffer:
                 beyond = _is_beyond(position, LARGEST["position"]) or not 0.5 < length < 2.0
                 values = position + [x / (length or 1.0) for x in wxyz]
             case _:
-                raise ReadingError(
-                    f"got a {type(reading).__name__}; give an ImuSample, a RotorSample or a PoseSample"
-                )
+                raise ReadingError(f"got a {type(reading).__name__}; give a Reading")
         stamp = float(reading.time)
         if not math.isfinite(stamp):
             return self._skip(stamp, name, SkipReason.STAMP)

@@ -8,7 +8,9 @@ The model's own deviations count only as far as these agree with them:
   g of the gusts, by sqrt(1 + (g / `STRONG`)^2);
 - disturbances: where something rotates the vehicle, the controller answers, and what it does looks weaker than it is.
   With the share s of the angular acceleration about an axis that is disturbance, rows and moments of that axis get a
-  relative deviation of `ANSWERED` s^2 more, reactions to the rotors' acceleration `SAMPLED`, as speeds are sampled;
+  relative deviation of `ANSWERED` s^2 more;
+- telemetry: what rotors do between two samples of their speed is unknown, so reactions to their acceleration get a
+  relative deviation of `SAMPLED` more at a period of `SAMPLED_PERIOD`, which falls with the square of the period;
 - the effectiveness method on the same log, which shares neither prior nor pose: rows that differ by more than their
   deviations allow widen until they agree;
 - the drawing: a vehicle farther from it than was believed is said to be so, and its prior was widened.
@@ -31,6 +33,8 @@ ANSWERED = 0.3
 STRONG = 1.0
 """m/s."""
 SAMPLED = 0.03
+SAMPLED_PERIOD = 0.01
+"""s."""
 AGREE = 2.0
 """Deviations of both methods by which their rows may differ."""
 REJECTED = 0.2
@@ -79,7 +83,8 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
     sigma = np.sqrt(numbers.sigma**2 + np.maximum(between - scatter, 0.5 * (between - scatter)))
     gust = float(np.exp(np.max(flight.log_levels[GUST_LEVELS])))
     sigma = np.where(told, sigma * np.hypot(1.0, gust / STRONG), sigma)
-    sigma = np.hypot(sigma, _answered(numbers, shares))
+    sampled = SAMPLED * (flight.rotor_period / SAMPLED_PERIOD) ** 2
+    sigma = np.hypot(sigma, _answered(numbers, shares, sampled))
     difference = _differences(numbers, sigma, others)
     sigma = sigma * np.array([max(difference.get(name, 0.0) / AGREE, 1.0) for name in numbers.names])
     figures: dict[str, object] = {
@@ -160,8 +165,8 @@ def autocorrelation(innovations: Floats) -> dict[str, float]:
     return {kind: max(found[3 * k : 3 * k + 3], key=abs) for k, kind in enumerate(kinds)}
 
 
-def _answered(numbers: Numbers, shares: Floats) -> Floats:
-    """(N,) deviations of the numbers that disturbances make look different than they are."""
+def _answered(numbers: Numbers, shares: Floats, sampled: float) -> Floats:
+    """(N,) deviations of the numbers that disturbances and sampled rotor speeds make look different than they are."""
     value = dict(zip(numbers.names, np.abs(numbers.values), strict=True))
     largest: dict[str, float] = {}
     for name, x in value.items():
@@ -172,11 +177,11 @@ def _answered(numbers: Numbers, shares: Floats) -> Floats:
     for i, name in enumerate(numbers.names):
         last = name.rpartition(".")[2]
         if last.endswith("_dot"):
-            found[i] = np.hypot(unsure.max(), SAMPLED) * value[name]
+            found[i] = np.hypot(unsure.max(), sampled) * value[name]
         elif ".effectiveness." in name and last in "pqr":
             found[i] = unsure["pqr".index(last)] * largest[last]
         elif last == "spin_inertia":
-            found[i] = SAMPLED * value[name]
+            found[i] = sampled * value[name]
         elif name.startswith("inertia."):
             j, k = ("xyz".index(axis) for axis in last)
             size = np.sqrt(value[f"inertia.{last[0] * 2}"] * value[f"inertia.{last[1] * 2}"])

@@ -34,6 +34,8 @@ from haltere.identification.regression.motors import MotorFit
 from haltere.identification.result import Covariance, Prediction
 
 SETTINGS = EffectivenessSettings()
+LAG_SIGMA = 0.005
+"""Relative deviation of a motor's time constant, at least."""
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 
 
@@ -172,7 +174,9 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
         idle = float(np.hypot(fit.sigma[1], (0.02 + 0.3 * fit.reach[0]) * fit.top))
         shape = float(np.hypot(fit.sigma[2], 0.05 + 0.3 * (beyond + fit.reach[0])))
         grain = 1.0 / rate
-        tau = float(np.sqrt(fit.sigma[3] ** 2 + (0.05 * fit.time_constant) ** 2 + (0.3 * grain) ** 2))
+        # A motor that speeds up and slows down with different lags follows none of them.
+        lag = float(np.hypot(LAG_SIGMA, fit.misfit)) * fit.time_constant
+        tau = float(np.hypot(fit.sigma[3], lag))
         dead = float(np.sqrt(fit.sigma[4] ** 2 + (0.3 * grain) ** 2 + 5e-4**2))
         found += [
             Parameter.measured(

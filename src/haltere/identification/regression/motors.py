@@ -5,8 +5,9 @@ With command d in 0..1, lag tau, dead time T and, if the curve needs it, battery
     w' = (y(d(t - T)) - w) / tau,       y = w_0 + (w_1 - w_0) (k d + (1 - k) sqrt d)     "kappa" [Blaha2024]   (1)
 
 is linear in the three numbers of the curve for given tau and T: lag and dead time are searched, the curve is solved for
-each of them (variable projection). Speeds arrive late by telemetry, too; T holds both. Dropouts are weighed down
-(Huber).
+each of them (variable projection). Speeds arrive late by telemetry, too; T holds both. A log may hold the command of a
+sample or the one before it, so T is searched from one sample below zero on: held at zero it would shorten tau by a
+sample. Dropouts are weighed down (Huber).
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, signal
 
-from haltere.flight.filters import shift
+from haltere.flight.filters import shift, white_noise
 from haltere.flight.window import FlightWindow
 from haltere.foundation.constants import MAD_TO_SIGMA
 from haltere.foundation.numbers import Floats
@@ -46,6 +47,7 @@ class MotorFit:
         delay: s.
         sigma: (5,) of the top speed, the idle speed, k, tau and T.
         residual: rms, rad/s.
+        misfit: Deviation of what neither (1) nor noise explains, over that of the speed.
         explained: Share of the speed's variance.
         reach: (2,) lowest and highest command of the flight.
         speed_from_command: (N,) speeds that the commands make, rad/s.
@@ -56,6 +58,7 @@ class MotorFit:
     delay: float
     sigma: Floats
     residual: float
+    misfit: float
     explained: float
     reach: tuple[float, float]
     speed_from_command: Floats
@@ -86,7 +89,7 @@ def fit_motors(window: FlightWindow, speeds: Floats) -> list[MotorFit]:
 def motor_response(d: Floats, tau: float, dead: float, rate: float) -> Floats:
     """(N, 3) what 1, d and sqrt d make of a first-order lag with dead time, from steady state."""
     basis = np.stack([d, np.sqrt(d)], axis=1)
-    if dead > 0.0:
+    if dead != 0.0:
         basis = shift(basis, -dead, rate)
     keep = np.exp(-1.0 / (rate * tau))
     # A command holds until the next sample: the speed at a sample has seen the commands before it.
@@ -126,7 +129,7 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
     places = np.flatnonzero(good)
     few, more = (places[:: max(len(places) // count_, 1)] for count_ in (1500, 5000))
     _, tau, dead = min((cost(tau, dead, few), tau, dead) for tau in TAUS for dead in DEAD)
-    tau, dead = _refined(lambda t, T: cost(t, T, more), tau, dead)
+    tau, dead = _refined(lambda t, T: cost(t, T, more), tau, dead, -1.0 / rate)
     B = motor_response(slow_d, tau, dead, rate)
     curve, left = _solved(B[good], slow_w[good])
     own, curves = [], []
@@ -135,7 +138,7 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         chosen[block] = True
         # Each stretch has its own lag and dead time, with the whole flight's as start; curves without one stretch.
         some = block[:: max(len(block) // 1500, 1)]
-        own.append(_refined(lambda t, T, c=some: cost(t, T, c), tau, dead, 16))  # type: ignore[misc]
+        own.append(_refined(lambda t, T, c=some: cost(t, T, c), tau, dead, -1.0 / rate, 16))  # type: ignore[misc]
         curves.append(_solved(B[good & ~chosen], slow_w[good & ~chosen])[0])
     shapes = np.array([[c.sum(), c[0], c[1] / (c[1] + c[2] + 1e-12)] for c in curves])
     jack = np.sqrt((PARTS - 1) / PARTS * np.sum((shapes - shapes.mean(axis=0)) ** 2, axis=0)) * STUDENT
@@ -143,13 +146,14 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
     loose = np.linalg.lstsq(B[good], slow_w[good], rcond=None)[0]
     bent = np.abs([loose.sum() - curve.sum(), loose[0] - curve[0], 0.0])
     times = np.std(np.array(own), axis=0, ddof=1) / np.sqrt(PARTS) * STUDENT
-    variance = float(np.var(slow_w[good]))
+    variance, noise = float(np.var(slow_w[good])), float(white_noise(slow_w[good]))
     return MotorFit(
         curve,
         tau,
-        dead,
+        max(dead, 0.0),
         np.concatenate([np.hypot(jack, 0.5 * bent), times]),
         float(np.sqrt(left)),
+        float(np.sqrt(max(left - noise**2, 0.0) / variance)) if variance > 0.0 else 1.0,
         1.0 - left / variance if variance > 0.0 else 0.0,
         (float(np.percentile(slow_d[good], 0.5)), float(np.percentile(slow_d[good], 99.5))),
         motor_response(d, tau, dead, window.rate) @ curve,
@@ -157,12 +161,12 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
 
 
 def _refined(
-    cost: Callable[[float, float], float], tau: float, dead: float, steps: int = 40
+    cost: Callable[[float, float], float], tau: float, dead: float, least: float, steps: int = 40
 ) -> tuple[float, float]:
-    """Lag and dead time of the least cost near a start, the lag on a logarithmic scale."""
+    """Lag and dead time (at least `least` s) of the least cost near a start, the lag on a logarithmic scale."""
 
     def numbers(x: Floats) -> tuple[float, float]:
-        return float(np.exp(np.clip(x[0], -8.0, 0.0))), float(np.clip(x[1] * 0.01, 0.0, 0.06))
+        return float(np.exp(np.clip(x[0], -8.0, 0.0))), float(np.clip(x[1] * 0.01, least, 0.06))
 
     start = np.array([np.log(tau), dead * 100.0])
     answer = optimize.minimize(

@@ -15,7 +15,7 @@ def smoothed(z, cov):
     nothing = np.zeros((1, 1))
     parts = FlightParts(nothing[None], nothing, nothing[0])
     return SmoothedFlight(
-        nominal_vehicle(), z, cov, parts, nothing[0], nothing, nothing[0], nothing, nothing, 1.0, 0.0, 5
+        nominal_vehicle(), z, cov, parts, nothing[0], nothing, nothing[0], nothing, nothing, 1.0, 0.0, 5, 0.005
     )
 
 

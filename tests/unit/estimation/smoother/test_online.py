@@ -12,7 +12,7 @@ from tests.world.flights import fly
 from tests.world.levels import REALISTIC
 
 from haltere.airframe import loads
-from haltere.estimation.core.readings import ReadingError
+from haltere.estimation.core.readings import Reading, ReadingError
 from haltere.estimation.smoother.online import OnlineVehicle, replay
 from haltere.estimation.smoother.stream import (
     AGREEING,
@@ -221,8 +221,28 @@ def test_a_belief_that_is_not_finite_is_replaced(begun, readings, undisturbed):
 def test_readings_of_another_shape_are_the_callers_mistake(begun):
     with pytest.raises(ReadingError, match="rotor speeds of shape"):
         copy.deepcopy(begun).step(RotorSample(EVENT, np.zeros(3)))
-    with pytest.raises(ReadingError, match="give an ImuSample"):
+    with pytest.raises(ReadingError, match="give a Reading"):
         copy.deepcopy(begun).step((EVENT, np.zeros(3)))
+
+
+def test_a_reading_may_hold_several_sensors(begun, readings):
+    imu, rotors, pose = (
+        next(r for r in readings if isinstance(r, kind) and r.time >= EVENT)
+        for kind in (ImuSample, RotorSample, PoseSample)
+    )
+    online, apart = copy.deepcopy(begun), copy.deepcopy(begun)
+    time = max(imu.time, rotors.time, pose.time)
+    online.step(
+        Reading(time, (imu.accel, imu.gyro), rotors.speeds, pose=(pose.position, pose.wxyz), joints=[0.1])
+    )
+    for sample in (imu, rotors, pose):
+        apart.step(sample._replace(time=time))
+    for name in ("imu", "rotors", "poses"):
+        both = [getattr(each._buffer, name) for each in (online, apart)]
+        assert both[0].newest == both[1].newest == time - online._buffer.origin
+        np.testing.assert_array_equal(both[0].values, both[1].values)
+    online.step(Reading(time + 0.001, pose=pose.position))
+    assert online.skipped.counts == {SkipReason.VALUE: 1}
 
 
 def test_an_unknown_name_is_refused(airframe):

@@ -30,6 +30,7 @@ class MadeFlight:
     layout: object
     last_step: float = 0.1
     prior_scale: float = 1.0
+    rotor_period: float = 0.005
 
 
 @pytest.fixture
