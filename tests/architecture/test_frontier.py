@@ -19,9 +19,9 @@ WITH_JAX = (
     "haltere.identification.described",
     "haltere.identification.methods.batch",
     "haltere.identification.methods.credibility",
-    "haltere.identification.methods.vehicle",
-    "haltere.identification.methods.vehicle_airframe",
-    "haltere.identification.methods.vehicle_parameters",
+    "haltere.identification.methods.online",
+    "haltere.identification.methods.vehicle_input",
+    "haltere.identification.methods.vehicle_numbers",
     "haltere.identification.payload",
 )
 """What is imported only where an arm, a pose or an export asks for it."""

@@ -27,6 +27,15 @@ def identify(
     method: Annotated[
         str, typer.Option("--method", help="auto, filter, batch, effectiveness, command or throw.")
     ] = "auto",
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            help="With pose: full estimates all that acts on the vehicle; paper estimates the smaller state vector of "
+            "Boehm 2022, without delays, drag, wind, disturbances, rotor inertia and IMU scale errors.",
+            metavar="full|paper",
+        ),
+    ] = "full",
     apply: ApplyOption = None,
     out: Annotated[
         Path | None,
@@ -45,13 +54,16 @@ def identify(
     """
     from haltere.foundation.files import free_folder
     from haltere.identification.known import parse_known
+    from haltere.identification.methods.base import MODELS
     from haltere.identification.methods.registry import method_names
 
     if method not in method_names():
         raise typer.BadParameter(
             f"{method!r}; give one of {', '.join(method_names())}", param_hint="--method"
         )
-    options = {"known": parse_known(known or []), "method": method, "apply": apply or []}
+    if model not in MODELS:
+        raise typer.BadParameter(f"{model!r}; give one of {', '.join(MODELS)}", param_hint="--model")
+    options = {"known": parse_known(known or []), "method": method, "model": model, "apply": apply or []}
     stem = (flight[0].stem or "flight") if len(flight) == 1 else "fleet"
     folder = out or free_folder(f"{stem}-identified")
     prepare_jax()

@@ -19,9 +19,8 @@ from haltere.foundation.files import check_folder, write_folder
 from haltere.foundation.jsonable import to_jsonable
 from haltere.foundation.tables import TextTable, make_dataframe
 from haltere.identification.known import check_known
-from haltere.identification.methods.registry import method_names
 from haltere.identification.parameters import FRAME_COLUMNS, frame_row
-from haltere.identification.pipeline import identify
+from haltere.identification.pipeline import check_method, identify
 from haltere.identification.result import RESULT_FILES, Identification, read_result
 from haltere.logs import read
 from haltere.logs.mapping import Mapping as ChannelMapping
@@ -157,6 +156,7 @@ def identify_fleet(
     *,
     known: Mapping[str, float | tuple[float, float]] | None = None,
     method: str = "auto",
+    model: str = "full",
     apply: Iterable[str] = (),
     mapping: ChannelMapping | str | PathLike[str] | None = None,
     folder: str | PathLike[str] | None = None,
@@ -171,6 +171,7 @@ def identify_fleet(
         airframe: The nominal vehicle of all logs, or its file or name in the catalogue.
         known: Numbers measured in another way, by name; see `identify`.
         method: As in `identify`; `auto` chooses a method for each log.
+        model: As in `identify`.
         apply: Kinds of findings of `diagnose` to mend even if they are not certain.
         mapping: For CSV and ROS bags: which column or topic holds which channel.
         folder: Where the summary and a folder for each result are written; nothing is written if None.
@@ -185,7 +186,7 @@ def identify_fleet(
     files = [Path(path) for path in paths]
     if not files:
         raise IdentifyError("there is no log to identify; give one or more")
-    options = _options(airframe, known, method, apply, mapping)
+    options = _options(airframe, known, (method, model), apply, mapping)
     names = _folder_names(files)
     there = None if folder is None else Path(folder)
     if there is not None:
@@ -206,19 +207,20 @@ def identify_fleet(
 def _options(
     airframe: Airframe | str | PathLike[str] | None,
     known: Mapping[str, float | tuple[float, float]] | None,
-    method: str,
+    chosen: tuple[str, str],
     apply: Iterable[str],
     mapping: ChannelMapping | str | PathLike[str] | None,
 ) -> dict[str, Any]:
     """What a worker needs beside its log, as JSON knows it; checked here, so that a slip is one error, not many."""
-    if method not in method_names():
-        raise IdentifyError(f"method {method!r}; give one of {', '.join(method_names())}")
+    method, model = chosen
+    check_method(method, model)
     if mapping is not None and not isinstance(mapping, ChannelMapping):
         mapping = load_mapping(mapping)
     return {
         "airframe": None if airframe is None else dumps(load_airframe(airframe)),
         "known": {name: list(pair) for name, pair in check_known(known or {}).items()},
         "method": method,
+        "model": model,
         "apply": list(apply),
         "mapping": None if mapping is None else mapping.model_dump(mode="json"),
     }
@@ -230,7 +232,8 @@ def identify_log(path: str, options: Mapping[str, Any]) -> Identification:
     flight = read(path, mapping=None if mapping is None else ChannelMapping.model_validate(mapping))
     nominal = None if airframe is None else loads(airframe, "the fleet's airframe")
     pairs = {name: (value, sigma) for name, (value, sigma) in options["known"].items()}
-    return identify(flight, nominal, known=pairs, method=options["method"], apply=options["apply"])
+    chosen = {name: options[name] for name in ("method", "model", "apply")}
+    return identify(flight, nominal, known=pairs, **chosen)
 
 
 def identify_case(case: "CampaignCase") -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """`identify`: a log in, parameters with verdicts out.
 
 The doctor looks at the log first, and what is certain is mended. What is in the log chooses the method
-(`haltere.identification.methods.registry`): a throw; pose and a nominal airframe (filter or batch smoother); rotor
-speeds (effectiveness); commands alone.
+(`haltere.identification.methods.registry`): a throw; pose and a nominal airframe (batch smoother); rotor speeds
+(effectiveness); commands alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -19,10 +20,11 @@ from haltere.doctor.telemetry import FACTOR, TELEMETRY_KINDS
 from haltere.flight import Flight
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.jsonable import to_jsonable
+from haltere.foundation.numbers import one_blas_thread
 from haltere.foundation.text import renamed_note, safe_names
 from haltere.foundation.verdict import arm_length
 from haltere.identification.known import Known, check_known, check_rotors
-from haltere.identification.methods.base import Method, MethodInput, MethodResult
+from haltere.identification.methods.base import MODELS, IdentifiedModel, Method, MethodInput, MethodResult
 from haltere.identification.methods.registry import AUTO, choose_methods, method_names
 from haltere.identification.parameters import Parameter, Parameters, judge_parameters
 from haltere.identification.result import Identification
@@ -36,12 +38,14 @@ LONGEST = 8
 Progress = Callable[[str], None]
 
 
+@one_blas_thread()
 def identify(
     flight: Flight,
     airframe: Airframe | str | Path | None = None,
     *,
     known: Mapping[str, float | tuple[float, float]] | None = None,
     method: str = AUTO,
+    model: str = "full",
     apply: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> Identification:
@@ -53,23 +57,36 @@ def identify(
             record is not used, because in a simulated flight it is the truth.
         known: Numbers measured in another way, by name: a value, or a pair (value, sigma), in SI units.
         method: `auto` for the first that suits the log, or `filter`, `batch`, `effectiveness`, `command`, `throw`.
+        model: `full`, or `paper` for the batch smoother with the smaller state vector of [Boehm2022]: no delays, drag,
+            wind, disturbances, rotor inertia nor scale errors of the IMU.
         apply: Kinds of findings of `diagnose` to mend even if they are not certain.
         progress: Called with a sentence that says what is being done.
 
     Raises:
         IdentifyError: nothing can be identified from this log, or not by the method that was asked for.
     """
-    if method not in method_names():
-        raise IdentifyError(f"method {method!r}; give one of {', '.join(method_names())}")
+    check_method(method, model)
     numbers = check_known(known or {})
     nominal = None if airframe is None else load_airframe(airframe)
     try:
         with np.errstate(all="ignore"):  # a damaged log may hold any numbers
-            return _identify(flight, nominal, numbers, method, tuple(apply), progress or _silent)
+            return _identify(flight, nominal, numbers, (method, model), tuple(apply), progress or _silent)
     except (np.linalg.LinAlgError, ZeroDivisionError, FloatingPointError) as error:
         raise IdentifyError(
             f"the numbers in this log fit no vehicle ({error}); look at it with haltere doctor and haltere plot"
         ) from None
+
+
+def check_method(method: str, model: str) -> None:
+    """Whether there are a method and a model of these names.
+
+    Raises:
+        IdentifyError: there are none.
+    """
+    if method not in method_names():
+        raise IdentifyError(f"method {method!r}; give one of {', '.join(method_names())}")
+    if model not in MODELS:
+        raise IdentifyError(f"model {model!r}; give one of {', '.join(MODELS)}")
 
 
 def _silent(_: str) -> None:
@@ -80,7 +97,7 @@ def _identify(
     flight: Flight,
     airframe: Airframe | None,
     known: dict[str, Known],
-    name: str,
+    chosen: tuple[str, str],
     apply: tuple[str, ...],
     progress: Progress,
 ) -> Identification:
@@ -93,7 +110,10 @@ def _identify(
     rotor_names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
     window = FlightWindow.from_flight(diagnosis.mended, rotor_names)
     check_rotors(known, window.rotor_names)
-    data = MethodInput(diagnosis.mended, window, airframe, known, diagnosis, apply)
+    name, model = chosen
+    data = MethodInput(
+        diagnosis.mended, window, airframe, known, diagnosis, apply, cast("IdentifiedModel", model)
+    )
     method, result = _run(choose_methods(name, data), data, progress)
     if not faulty and window.rotor_speeds is not None:
         _remove_scale(result, diagnosis.undecided)

@@ -187,3 +187,34 @@ def _moments(inertia: tuple[float, ...], identified: Mapping[str, float]) -> tup
     pairs = ((0, 1), (0, 2), (1, 2))
     products = [x * grown[i] * grown[j] for x, (i, j) in zip(inertia[3:], pairs, strict=True)]
     return tuple(float(x) for x in (*new, *products))
+
+
+def body_without_rotors(
+    airframe: Airframe, mass: float, com: Floats, inertia: Floats, positions: Floats
+) -> Body:
+    """The body of a vehicle without what spins on it.
+
+    Args:
+        airframe: The nominal vehicle, whose rotors have masses and inertias of their own.
+        mass: Of the whole vehicle, kg.
+        com: (3,) its centre of mass, body axes from the airframe's origin, m.
+        inertia: (3, 3) about it, kg m2.
+        positions: (N, 3) of the rotors, m.
+    """
+    own, moment = mass, mass * com
+    for rotor, position in zip(airframe.rotors, positions, strict=True):
+        own -= rotor.mass
+        moment = moment - rotor.mass * (position + np.asarray(rotor.com))
+    centre = moment / own
+    rest = inertia - _steiner(own, centre - com)
+    for rotor, position in zip(airframe.rotors, positions, strict=True):
+        if rotor.mass > 0.0:
+            rest = rest - tensor(rotor.inertia) - _steiner(rotor.mass, position + np.asarray(rotor.com) - com)
+    six = tuple(float(rest[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+    changes = {"mass": float(own), "com": tuple(map(float, centre)), "inertia": six}
+    return airframe.body.model_copy(update=changes)
+
+
+def _steiner(mass: float, d: Floats) -> Floats:
+    """(3, 3) inertia of a point mass (kg) at d (3,) m."""
+    return np.asarray(mass * (d @ d * np.eye(3) - np.outer(d, d)))

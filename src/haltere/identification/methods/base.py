@@ -5,6 +5,7 @@ A method is one `Method` object in a module of its own, named by one line of `ha
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -24,6 +25,9 @@ AXES = ("roll", "pitch", "yaw")
 EXCITE_AXIS = "fly livelier about {}: sharp sticks or a chirp of 1 to 8 Hz for 20 s"
 IMU_ROTATED = "imu-rotated"
 """The doctor's finding that the IMU is rotated against the attitude's body."""
+IdentifiedModel = Literal["full", "paper"]
+"""What is identified with pose: all that acts on a vehicle, or the smaller state vector of [Boehm2022]."""
+MODELS: tuple[IdentifiedModel, ...] = ("full", "paper")
 SLOW = 1.0
 """Hz, below which angular accelerations are not compared: slow torques are the air's, and the rotors answer them."""
 
@@ -39,6 +43,7 @@ class MethodInput:
         known: Numbers measured otherwise, by name.
         diagnosis: What the doctor found.
         applied: Kinds of findings that were mended on request, beside those that are certain.
+        model: What is identified.
     """
 
     flight: Flight
@@ -47,6 +52,7 @@ class MethodInput:
     known: Mapping[str, Known]
     diagnosis: Diagnosis
     applied: tuple[str, ...] = ()
+    model: IdentifiedModel = "full"
 
     @property
     def source(self) -> str:
@@ -109,6 +115,7 @@ class Method:
         suits: Whether `auto` takes the method for a log that has what it needs, if no method before it in the registry
             was taken.
         gives_way: Whether `auto` goes on with the next method, and a note, if `run` raises an `IdentifyError`.
+        models: What it can identify.
     """
 
     name: str
@@ -117,6 +124,7 @@ class Method:
     run: Callable[[MethodInput], MethodResult]
     suits: Callable[[MethodInput], bool] = _always
     gives_way: bool = False
+    models: tuple[IdentifiedModel, ...] = ("full",)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
-"""The methods for a log with pose: vehicle filter and batch smoother; JAX is imported only when one of them runs.
+"""The methods for a log with pose: batch smoother and filter; JAX is imported only when one of them runs.
 
-The doctor rotates the readings of an IMU that is rotated against the body into body axes. The vehicle filter estimates
-this rotation itself, so it gets the readings as they were logged (`as_logged`).
+The doctor rotates the readings of an IMU that is rotated against the body into body axes. Both methods estimate this
+rotation themselves, so they get the readings as they were logged (`as_logged`).
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,42 +19,15 @@ from haltere.flight.rotations import wxyz_from_matrix
 from haltere.foundation.numbers import Floats
 from haltere.identification.methods.base import IMU_ROTATED, Method, MethodInput, MethodResult
 
-
-@dataclass(frozen=True)
-class VehicleSettings:
-    """Numbers of the methods for a log with pose."""
-
-    exact_sigma: float = 1e-4
-    """Relative deviation of a number that was given as exact: a filter needs one."""
-    attempts: int = 3
-    """Fits with larger noise before a log is refused."""
-    diverged_rejected: float = 0.2
-    """Fraction of rejected poses above which the filter has diverged."""
-    diverged_nis: float = 4.0
-    """NIS ratio above which the filter has diverged."""
-    prior_scale: float = 3.0
-    """Factor on the prior deviations where the nominal airframe does not fit."""
-    shaking_imu: tuple[float, ...] = (0.3, 0.3, 0.3, 0.02, 0.02, 0.02)
-    """Least noise of an IMU on a vehicle that shakes, m/s2 and rad/s; taken where less does not fit."""
-    start_samples: float = 1000.0
-    """IMU samples that are smoothed before the filter begins: what rotates all axes together is hardly visible, and a
-    filter that begins early takes it for known."""
-    start_seconds: tuple[float, float] = (2.0, 5.0)
-    """Shortest and longest time of that, s."""
-    start_iterations: int = 8
-    """Gauss-Newton iterations of it."""
-    joint_at_rest: float = 0.05
-    """Angle up to which a joint counts as at rest, rad."""
-    cutoff: float = 20.0
-    """Cutoff of the low-pass of held-out predictions, Hz."""
-    misfit_floor: float = 0.02
-    """Relative deviation added where the model does not fit."""
-
+if TYPE_CHECKING:
+    from haltere.identification.methods.vehicle_input import VehicleInput
 
 SLIGHT = np.radians(25.0)
-"""Angle up to which the vehicle filter estimates such a rotation by itself."""
+"""Angle up to which the methods estimate such a rotation by themselves."""
 SLOWEST = 90.0
-"""Lowest rate of an IMU for the vehicle filter, Hz."""
+"""Lowest rate of an IMU, Hz."""
+FEWEST = 20
+"""Poses at least."""
 
 
 def _needs(data: MethodInput, name: str) -> str:
@@ -62,6 +35,11 @@ def _needs(data: MethodInput, name: str) -> str:
         return f"--method {name} needs rotor speeds and a pose; {data.speeds_missing}"
     if data.airframe is None:
         return f"--method {name} starts from a nominal vehicle; give --airframe"
+    if "pose.position" not in data.flight or len(data.flight["pose.position"]) < FEWEST:
+        return (
+            f"--method {name} needs rotor speeds and a pose, and the log has no pose; use --method effectiveness, or "
+            "log motion capture or vision"
+        )
     return ""
 
 
@@ -76,18 +54,28 @@ def _has_pose(data: MethodInput) -> bool:
     )
 
 
-def _run(data: MethodInput, name: Literal["filter", "batch"]) -> MethodResult:
-    from haltere.identification.methods.batch import identify_batch  # noqa: PLC0415 - JAX takes a second to import
-    from haltere.identification.methods.vehicle import identify_vehicle  # noqa: PLC0415
+def _input(data: MethodInput) -> "VehicleInput":
+    """What both methods start from."""
+    from haltere.identification.methods.vehicle_input import VehicleInput  # noqa: PLC0415 - JAX takes a second
 
     flight, airframe = data.flight, data.airframe
     assert airframe is not None
     rotation = applied_rotation(data.diagnosis, data.applied)
     if rotation is not None:
         flight, airframe = as_logged(flight, airframe, rotation)
-    if name == "batch":
-        return identify_batch(flight, data.body_window(), airframe, data.known)
-    return identify_vehicle(flight, data.window, airframe, data.known)
+    return VehicleInput.from_log(flight, data.body_window(), airframe, data.known, data.model)
+
+
+def _run_batch(data: MethodInput) -> MethodResult:
+    from haltere.identification.methods.batch import identify_batch  # noqa: PLC0415
+
+    return identify_batch(_input(data))
+
+
+def _run_filter(data: MethodInput) -> MethodResult:
+    from haltere.identification.methods.online import identify_online  # noqa: PLC0415
+
+    return identify_online(_input(data))
 
 
 def applied_rotation(diagnosis: Diagnosis, applied: Iterable[str]) -> Floats | None:
@@ -106,7 +94,7 @@ def applied_rotation(diagnosis: Diagnosis, applied: Iterable[str]) -> Floats | N
 def as_logged(flight: Flight, airframe: Airframe, rotation: Floats) -> tuple[Flight, Airframe]:
     """The flight before its IMU was rotated, and the airframe with the IMU mounted so, if it is by much.
 
-    The vehicle filter estimates how the IMU is mounted, and a small rotation may as well be the pose sensor's.
+    Both methods estimate how the IMU is mounted, and a small rotation may as well be the pose sensor's.
     """
     for name in ("imu.gyro", "imu.accel"):
         flight = flight.with_channel(replace(flight[name], values=flight[name].values @ rotation))
@@ -121,11 +109,8 @@ def _never(_: MethodInput) -> bool:
     return False
 
 
-def _method(
-    name: Literal["filter", "batch"], title: str, suits: Callable[[MethodInput], bool], gives_way: bool
-) -> Method:
-    return Method(name, title, partial(_needs, name=name), partial(_run, name=name), suits, gives_way)
-
-
-BATCH = _method("batch", "the batch smoother", _has_pose, gives_way=True)
-FILTER = _method("filter", "the vehicle filter", _never, gives_way=False)
+BATCH = Method(
+    "batch", "the batch smoother", partial(_needs, name="batch"), _run_batch, _has_pose, gives_way=True,
+    models=("full", "paper"),
+)  # fmt: skip
+FILTER = Method("filter", "the vehicle filter", partial(_needs, name="filter"), _run_filter, _never)
