@@ -1,55 +1,53 @@
 """Information of a recorded flight: how well it tells each parameter, and the excitation that it lacks.
 
-The model is that of the vehicle filter, for which `prepare_flight` makes the flight ready. Along the trajectory that
-the filter finds, its covariance is propagated from a prior so vague, `VAGUE` times "10 %", that it says nothing; the
-end is the posterior Cramer-Rao bound ([Tichavsky1998], `haltere.estimation.vehicle.smoother`). With L = J diag(s) the
-root of the prior of biases and constants, C their part of the bound, E the change from physical errors to the error
-state of `haltere.observability.rank.system`, U its units and N the changes that respect what is known,
+The model is that of the smoother with the state vector of [Boehm2022], linearised at the nominal vehicle along the
+flight (`haltere.observability.information.sensed_flight`). The states are integrated out by its pass forwards, whose
+whitened innovations have slopes W in the coordinates z, and which at the end knows the biases b with a covariance P and
+slopes B in z (`haltere.estimation.smoother.marginal`). Together that is the information
 
-    A = N^T W^T (L^-1 C L^-T)^-1 W N,   W = diag(s)^-1 E^-1 U,    sigma^2 = g^T A^-1 g                     (1)
+    A = sum W^T W about z,        b - B z is known to P                                                       (1)
 
-for a parameter of gradient g. Where this stays above half the prior's, the flight says nothing. Whether a parameter
-could be seen in any flight at all is asked of the exact rank.
+With T the coordinates and biases per change of the parameters in the vehicle's own units and N the changes that respect
+what is known, a parameter of gradient g has the Cramer-Rao bound
+
+    sigma^2 = g^T (N^T T^T L T N + 1 / v^2)^-1 g,   L = the matrix of (1)                                      (2)
+
+The prior, v = `VAGUE` of those units, is so wide that it says nothing: where sigma stays above half of what it lets
+expect, neither does the flight. Whether a parameter could be seen in any flight at all is asked of the exact rank.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from os import PathLike
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, load_airframe
-from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import VehicleCoordinates
-from haltere.estimation.vehicle.frames import filled
-from haltere.estimation.vehicle.smoother import SmoothedTrajectory, bound
-from haltere.estimation.vehicle.steps import Frames, VehicleBelief, VehicleNoise, run
+from haltere.estimation.smoother.marginal import CHUNK, programs
+from haltere.estimation.smoother.motion import BIAS, NODE
+from haltere.estimation.smoother.smoother import FlightWork
 from haltere.flight import Flight
-from haltere.flight.resampling import interpolate_columns
-from haltere.foundation.arrays import Array, double_precision
+from haltere.flight.rotations import matrix_from_wxyz
+from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
-from haltere.foundation.numbers import Numbers
+from haltere.foundation.numbers import Floats
 from haltere.foundation.tables import TextTable, html_lines, text_lines
 from haltere.observability.answer import Observability, analyse
 from haltere.observability.information.excitation import UNITS, describe_missing, measure_excitation
-from haltere.observability.information.filter_flight import FilterFlight, prepare_flight
-from haltere.observability.information.fisher import ERRORS, RATE, Information, ReadingNoise
+from haltere.observability.information.fisher import ERRORS, Information, ReadingNoise
+from haltere.observability.information.sensed_flight import SensedFlight, prepare_flight
+from haltere.observability.rank import exact
 from haltere.observability.rank.parameters import Verdict
 from haltere.observability.rank.rank import Question
 from haltere.observability.rank.rational_vehicle import ObservabilityError, RationalVehicle
-from haltere.observability.rank.system import MOTION
+from haltere.observability.rank.system import MOTION, XYZ
 from haltere.observability.rank.winged import refuse_wings
 
-VAGUE = 100.0
-"""Prior deviations, in units of "10 %" (`haltere.estimation.vehicle.prior.ten_percent`)."""
+VAGUE = 10.0
+"""Prior deviations, in the vehicle's own units of its parameters; of the first state, in what the smoother takes."""
 _INFORMATIVE = 0.5
 """Share of the prior's deviation below which a flight has said something."""
-_PIECE = 250
-"""Frames in one call, so that flights of any length share what was compiled."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ def observe_flight(
     bound_programs()
     airframe = load_airframe(airframe)
     tell = progress or (lambda _: None)
-    refuse_wings(airframe, "the vehicle filter")
+    refuse_wings(airframe, "the model of a recorded flight")
     question = Question(tuple(sensors))
     vehicle = RationalVehicle.from_airframe(airframe, question.exteroceptive)
     seen = analyse(vehicle, question, known, rng=np.random.default_rng(seed))
@@ -164,15 +162,20 @@ def observe_flight(
     asked = information.wanted(names) if names else [name for name in verdicts if name not in seen.known]
     # To first order an upright axis has no vertical error: nothing to say about it, unless it is asked for by name.
     wanted = [name for name in asked if name in names or name in seen.known or np.any(information.row(name))]
-    ready = prepare_flight(airframe, flight, sensors)
-    tell("propagating the filter's covariance along the flight")
-    cov, moving = _bound(ready)
-    A, prior = _free_information(information, ready, cov)
-    measured = _excitation(ready.frames, moving)
+    ready = prepare_flight(vehicle, flight, sensors)
+    tell("linearising the model along the flight")
+    states = ready.nodes.first_guess(ready.nominal)
+    T = np.linalg.solve(
+        error_slopes(information, ready),
+        np.pad(information.free * information.units[:, None], ((0, 6), (0, 0))),
+    )
+    A = T.T @ _information(ready, states) @ T
+    R_BM = matrix_from_wxyz(exact.floats(vehicle.wxyz_BM))
+    measured = measure_excitation(states[:, 10:13] @ R_BM, ready.nodes.at(ready.nodes.square, 0.0), NODE)
     told = []
     for name in wanted:
         size, finding = information.size(name), verdicts[name]
-        sigma: float | None = _sigma(information.row(name), A, prior)
+        sigma: float | None = _sigma(information.row(name), A)
         verdict, sentence = str(finding.verdict), None
         if finding.verdict is Verdict.OBSERVABLE:
             sentence = describe_missing(name, sigma, information.limit(name), measured)
@@ -183,110 +186,71 @@ def observe_flight(
             fix = f"measure {' and '.join(finding.fix)} by hand" if finding.fix else "measure it by hand"
             sentence = f"no flight with {' and '.join(sensors)} shows {name}: {fix}"
         told.append(ParameterInformation(name, size, sigma, verdict, sentence))
-    duration = float(np.sum(np.asarray(ready.frames.steps.dt)))
+    duration = float(NODE * len(ready.nodes.time))
     notes = dict.fromkeys((*seen.notes, *ready.notes))
     return FlightInformation(seen, tuple(told), measured, duration, tuple(notes))
 
 
-def _bound(ready: FilterFlight) -> tuple[Numbers, Mean]:
-    """The bound (n, n) from the vague prior, and the moving blocks (K, n, ...) that the filter found."""
-    vehicle, frames = ready.vehicle, ready.frames
-    coordinates, physical = vehicle.coordinates, vehicle.description.physical
-    root = _prior_root(ready)
-    start = jnp.diag((VAGUE * vehicle.moving_sigma) ** 2)
-    vague = jax.scipy.linalg.block_diag(start, jnp.asarray(root @ root.T))
-    constants = coordinates.to_coordinates(physical)
-    go, belief, cov, paths = _compiled(coordinates), vehicle.begin(ready.first), vague, []
-    count = frames.position.shape[0]
-    whole = filled(frames, _PIECE)
-    for first in range(0, count, _PIECE):
-        piece = jax.tree.map(lambda x, f=first: x[f : f + _PIECE], whole)
-        belief, cov, path = go(vehicle.noise, belief, cov, constants, piece, vehicle.gate)
-        paths.append(path)
-    if not np.all(np.isfinite(np.asarray(cov))):
+def _information(ready: SensedFlight, states: Floats) -> Floats:
+    """(6 + n, 6 + n) L of equation (2), about biases at the end and coordinates, along states (K, 31)."""
+    nominal, levels = ready.nominal, ready.log_levels
+    n = nominal.layout.size
+    work = FlightWork(ready.nodes, nominal, programs(nominal.layout))
+    linear, weights, poses = work.linearise(np.zeros(n), states, levels, 0)
+    weights[:, 6:] = np.sum(np.isfinite(poses[..., :1]), axis=1)  # each that there is, outliers too
+    carry = work.programs.start(levels, work.mean, states[0])
+    carry = carry._replace(P=VAGUE**2 * np.asarray(carry.P))
+    A: Floats = np.zeros((n, n))
+    for own, part in zip(linear, work.weighted(weights * ready.counts, states), strict=True):
+        carry, (_, W, _, _, *after) = work.programs.forwards(levels, work.mean, own, *part, carry)
+        flat = np.asarray(W).reshape(-1, n)
+        A = A + flat.T @ flat
+    B, P = (np.asarray(x)[(work.count - 1) % CHUNK] for x in after[:2])
+    if not np.all(np.isfinite(A)):
         raise ObservabilityError(
-            "the filter lost this flight, so its information is unknown: is it a flight of this airframe? "
+            "the information of this flight is not finite: is it a flight of this airframe? "
             "see what `haltere doctor` finds in the log"
         )
-    return np.asarray(cov), {
-        name: jnp.concatenate([path[name] for path in paths])[:count] for name in paths[0]
-    }
+    slope = np.concatenate([np.eye(6), -B[BIAS]], axis=1)
+    biases = slope.T @ np.linalg.solve(P[BIAS, BIAS], slope)
+    return biases + np.pad(A, ((6, 0), (6, 0)))
 
 
-def _prior_root(ready: FilterFlight) -> Numbers:
-    """(19 + 7N, 19 + 7N) L of equation (1) without the biases."""
-    vehicle = ready.vehicle
-    J = np.asarray(vehicle.coordinates.jacobian(vehicle.description.physical))
-    return J * (VAGUE * np.asarray(vehicle.sigma))
+def error_slopes(information: Information, ready: SensedFlight) -> Floats:
+    """(31 + 7N, 31 + 7N) parameters of the error state, then of its frame, per biases and coordinates.
 
+    The parameters are those on the principal axes M. What carries these axes along, centre of mass and products of
+    inertia in M, stays as it is: it would not change the vehicle, only from where it is seen.
+    """
+    c, blocks = information.vehicle.coordinates, ready.nominal.layout.slices
+    R_BM = matrix_from_wxyz(exact.floats(information.vehicle.wxyz_BM))
+    body = dict(zip(ready.numbers.names, np.pad(ready.numbers.slopes, ((0, 0), (6, 0))), strict=True))
+    direct = np.diag(np.concatenate([np.ones(6), np.asarray(ready.nominal.sigma)]))
 
-@lru_cache(maxsize=8)
-def _compiled(coordinates: VehicleCoordinates) -> Any:
-    def go(
-        noise: VehicleNoise, belief: VehicleBelief, cov: Array, constants: Mean, frames: Frames, gate: Array
-    ) -> tuple[VehicleBelief, Array, Mean]:
-        end, trail = run(coordinates, noise, belief, frames, gate)  # type: ignore[arg-type]
-        nominal = SmoothedTrajectory(
-            trail.moving, trail.noise, coordinates.moving.select(end.mean), constants
-        )
-        nothing = jnp.zeros(coordinates.space.dimension)
-        return end, bound(coordinates, noise, lambda _: (nothing, cov), nominal, frames), trail.moving
+    def vector(name: str) -> Floats:
+        return np.asarray(R_BM.T @ np.stack([body[f"{name}.{axis}"] for axis in XYZ]))
 
-    return jax.jit(go)
-
-
-def _free_information(information: Information, ready: FilterFlight, cov: Numbers) -> tuple[Numbers, Numbers]:
-    """A of equation (1), prior included, and the prior's part of it alone; (f, f) each."""
-    vehicle = ready.vehicle
-    biases, moving = vehicle.coordinates.walking, vehicle.coordinates.dynamic.dimension
-    sigma = VAGUE * np.concatenate([np.asarray(vehicle.moving_sigma)[moving:], np.asarray(vehicle.sigma)])
-    L = np.diag(sigma)
-    L[biases:, biases:] = _prior_root(ready)
-    whitened = np.linalg.solve(L, np.linalg.solve(L, cov[moving:, moving:]).T)
-    E = _physical_to_error(information, vehicle.coordinates, vehicle.description.physical)
-    W = np.linalg.solve(E, np.diag(information.units)) / sigma[:, None] @ information.free
-    A: Numbers = W.T @ np.linalg.solve(0.5 * (whitened + whitened.T), W)
-    return A, W.T @ W
-
-
-def _physical_to_error(information: Information, coordinates: VehicleCoordinates, physical: Mean) -> Numbers:
-    """(25 + 7N, 25 + 7N) error state after the moving state, by biases and physical errors: E."""
-    c = information.vehicle.coordinates
-    names = [f"imu.{kind}_bias.{axis}" for kind in ("accel", "gyro") for axis in "xyz"]
-    names += [
-        name.replace("pose.", f"{c.sensor}.", 1) if name.startswith("pose.") else name
-        for name in coordinates.names
-    ]
-    E = np.zeros((len(names), len(names)))
-    slopes = np.asarray(jax.jacfwd(coordinates.thrust_axes)(physical["rotor_tilt"]))
-    T = information.tangent / information.units
-    for column, name in enumerate(names):
-        if ".axis." not in name:
-            E[c.index[name] - ERRORS, column] = 1.0
+    com = vector("com")
+    inertia = np.stack([[body["inertia." + "".join(sorted(i + j))] for j in XYZ] for i in XYZ])
+    inertia = np.einsum("ia,ijz,jb->abz", R_BM, inertia, R_BM)
+    rows = []
+    for sensor in ("pose", "imu"):
+        first = 6 + blocks[f"{sensor}_rotation"].start
+        rows += [vector(f"{sensor}.position") - com, direct[first : first + 3]]
+    gravity = np.stack([body[f"gravity.{axis}"] for axis in XYZ])
+    rows += [direct[:6], body["mass"][None], np.einsum("iiz->iz", inertia), gravity]
     for i, rotor in enumerate(c.rotors):
-        first = names.index(f"rotors.{rotor}.axis.tilt_x")
-        error, number = c.rotor_error(i, "axis") - ERRORS, c.rotor_number(i, "axis") - MOTION
-        tangent = T[number : number + 3, error : error + 2]
-        E[error : error + 2, first : first + 2] = np.linalg.lstsq(tangent, slopes[i, :, i], rcond=None)[0]
-    return E
+        number, error = c.rotor_number(i, "axis") - MOTION, c.rotor_error(i, "axis") - ERRORS
+        tangent = (information.tangent / information.units)[number : number + 3, error : error + 2]
+        head = f"rotors.{rotor}"
+        rows += [vector(f"{head}.position") - com, np.linalg.pinv(tangent) @ vector(f"{head}.axis")]
+        rows += [body[f"{head}.{kind}"][None] for kind in ("thrust_coefficient", "torque_ratio")]
+    return np.concatenate([*rows, com, inertia[(0, 0, 1), (1, 2, 2)]])
 
 
-def _sigma(row: Numbers, A: Numbers, prior: Numbers) -> float | None:
+def _sigma(row: Floats, A: Floats) -> float | None:
     """Deviation of a parameter; None where the flight says nothing about it."""
-    variance, before = (float(row @ np.linalg.solve(matrix, row)) for matrix in (A, prior))
-    if variance > _INFORMATIVE**2 * before:
+    variance = float(row @ np.linalg.solve(A + np.eye(len(A)) / VAGUE**2, row))
+    if variance > (_INFORMATIVE * VAGUE) ** 2 * float(row @ row):
         return None
     return float(np.sqrt(max(variance, 0.0)))
-
-
-def _excitation(frames: Frames, moving: Mean) -> dict[str, float]:
-    """What the flight excites, sampled at `RATE`."""
-    dt = np.asarray(frames.steps.dt).reshape(-1)
-    times = np.concatenate([[0.0], np.cumsum(dt)[:-1]])
-    real = dt > 0.0
-    clock = np.arange(0.0, times[real][-1], 1.0 / RATE)
-
-    def even(values: Array) -> Numbers:
-        return interpolate_columns(clock, times[real], np.asarray(values).reshape(len(dt), -1)[real])
-
-    return measure_excitation(even(moving["rates"]), even(frames.steps.speeds) ** 2, 1.0 / RATE)
