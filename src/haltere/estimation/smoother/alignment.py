@@ -48,39 +48,41 @@ def find_attitude(
     stamps, position = stamps[kept], position[kept]
     triples = _triples(stamps)
     turned = _integrated(time, gyro)
-    moved = _moved(time, turned.apply(accel))
-    at = np.stack([np.interp(stamps, time, column) for column in moved.T], axis=1)
-    seen = _second(stamps, position, triples) - 0.5 * gravity
-    felt = _second(stamps, at, triples)
+    integral = _double_integral(time, turned.apply(accel))
+    at = np.stack([np.interp(stamps, time, column) for column in integral.T], axis=1)
+    of_positions = _second(stamps, position, triples) - 0.5 * gravity
+    of_forces = _second(stamps, at, triples)
     edges = np.linspace(time[0], time[-1], max(int((time[-1] - time[0]) / SECONDS), 1) + 1)
     part = np.clip(np.searchsorted(edges, stamps[triples[1]], "right") - 1, 0, len(edges) - 2)
     own = [np.flatnonzero(part == k) for k in range(len(edges) - 1)]
-    begin, first, variance = _best(seen, felt, own, edges[1] - edges[0])
+    begin, first, variance = _best(of_positions, of_forces, own, edges[1] - edges[0])
     found = [first] * len(own)
     beside = 0.5 * variance / DRIFT**2
     for order in (range(begin + 1, len(own)), range(begin - 1, -1, -1)):
         last = first
         for k in order:
-            more = seen[own[k]].T @ felt[own[k]] + beside * last.as_matrix()
+            more = of_positions[own[k]].T @ of_forces[own[k]] + beside * last.as_matrix()
             last = found[k] = _nearest(more)
     middles = np.concatenate([[time[0] - 1.0], 0.5 * (edges[1:] + edges[:-1]), [time[-1] + 1.0]])
     rotation = Slerp(middles, Rotation.concatenate([found[0], *found, found[-1]]))(time)
     return np.asarray(np.roll((rotation * turned).as_quat(), 1, axis=1))
 
 
-def _best(seen: Floats, felt: Floats, parts: list[Ints], length: float) -> tuple[int, Rotation, float]:
+def _best(
+    of_positions: Floats, of_forces: Floats, parts: list[Ints], length: float
+) -> tuple[int, Rotation, float]:
     """Of parts of some length, s, the one that tells the heading best, its rotation, and the variance of a pair."""
     best, chosen = np.inf, (0, Rotation.identity(), 0.0)
     for k, own in enumerate(parts):
         if len(own) < 3:
             continue
-        rotation = _nearest(seen[own].T @ felt[own])
-        turned = rotation.apply(felt[own])
+        rotation = _nearest(of_positions[own].T @ of_forces[own])
+        turned = rotation.apply(of_forces[own])
         # Neighbouring triples share samples: about one in a whole span is independent.
         independent = max(length / (2.0 * SPACING), 1.0)
-        variance = float(np.mean((seen[own] - turned) ** 2) * len(own) / independent)
+        variance = float(np.mean((of_positions[own] - turned) ** 2) * len(own) / independent)
         # Of horizontal accelerations: noise of one of the two does not pass for motion.
-        told = float(np.sum(seen[own, :2] * turned[:, :2]))
+        told = float(np.sum(of_positions[own, :2] * turned[:, :2]))
         if told > 0.0 and variance / told < best:
             best, chosen = variance / told, (k, rotation, variance)
     if not best < WIDEST**2:
@@ -120,7 +122,7 @@ def _integrated(time: Floats, gyro: Floats) -> Rotation:
     return Rotation.concatenate(found)
 
 
-def _moved(time: Floats, force: Floats) -> Floats:
+def _double_integral(time: Floats, force: Floats) -> Floats:
     """(T, 3) double integral of the specific force (T, 3), axes of the first sample."""
     dt, start = np.diff(time)[:, None], np.zeros((1, 3))
     velocity = np.concatenate([start, np.cumsum(0.5 * dt * (force[1:] + force[:-1]), axis=0)])

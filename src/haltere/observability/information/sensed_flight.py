@@ -92,11 +92,11 @@ def prepare_flight(vehicle: RationalVehicle, flight: Flight, sensors: Sequence[s
     nominal, rotors = _nominal(vehicle), vehicle.coordinates.rotors
     n = nominal.layout.size
     numbers = numbers_at(nominal, np.zeros(n), np.zeros((n, n)), rotors)
-    needed = Flight.of(speeds, *_seen(nominal, flight, found, outer))
+    needed = Flight.of(speeds, *_channels(nominal, flight, found, outer))
     nodes = FlightNodes.from_flight(needed, rotors)
     effectiveness = [[numbers[f"rotors.{r}.effectiveness.{row}"][0] for row in ROWS[:6]] for r in rotors]
-    answer = 2.0 * np.sqrt(np.mean(nodes.speed**2, axis=0))[:, None] * effectiveness
-    levels = _log_levels(full.imu[0], (*full.pose, *full.position)[0], answer)
+    gain = 2.0 * np.sqrt(np.mean(nodes.speed**2, axis=0))[:, None] * effectiveness
+    levels = _log_levels(full.imu[0], (*full.pose, *full.position)[0], gain)
     counts = ["imu" in sensors] * 6 + [outer is not None] * 3 + ["pose" in sensors] * 3
     return SensedFlight(nominal, numbers, nodes, np.array(counts), levels, (*notes, *assumed))
 
@@ -116,17 +116,19 @@ def _nominal(vehicle: RationalVehicle) -> NominalVehicle:
     )  # fmt: skip
 
 
-def _seen(nominal: NominalVehicle, flight: Flight, found: dict[str, str], outer: str | None) -> list[Channel]:
+def _channels(
+    nominal: NominalVehicle, flight: Flight, names: dict[str, str], outer: str | None
+) -> list[Channel]:
     """Gyro, accelerometer, positions and attitudes as the smoother takes them; what was not logged tells the motion."""
-    inertial = [flight[f"{found['imu']}.{part}"] for part in ("gyro", "accel")] if "imu" in found else []
+    inertial = [flight[f"{names['imu']}.{part}"] for part in ("gyro", "accel")] if "imu" in names else []
     if outer is None:
         clock = common_clock(inertial, 1.0 / NODE)
         position = Channel("pose.position", clock, np.zeros((len(clock), 3)), "m", "world")
         wxyz = Channel("pose.wxyz", clock, np.tile([1.0, 0.0, 0.0, 0.0], (len(clock), 1)), "1", "world")
     else:
-        position = flight[f"{found[outer]}.position"]
+        position = flight[f"{names[outer]}.position"]
         if outer == "pose":
-            wxyz = flight[f"{found[outer]}.wxyz"]
+            wxyz = flight[f"{names[outer]}.wxyz"]
         elif ATTITUDE in flight.names and flight[ATTITUDE].finite.any():
             estimate = resample(flight[ATTITUDE], position.time)
             wxyz = replace(estimate, values=multiply(estimate.values, np.asarray(nominal.pose_wxyz)[None]))
@@ -139,8 +141,8 @@ def _seen(nominal: NominalVehicle, flight: Flight, found: dict[str, str], outer:
     if not inertial:
         gyro = _slope(nominal, wxyz)
         inertial = [gyro, gyro]  # what stands for the accelerometer does not matter
-    names = ("imu.gyro", "imu.accel", "pose.position", "pose.wxyz")
-    return [own.renamed(name) for own, name in zip((*inertial, position, wxyz), names, strict=True)]
+    needed = ("imu.gyro", "imu.accel", "pose.position", "pose.wxyz")
+    return [own.renamed(name) for own, name in zip((*inertial, position, wxyz), needed, strict=True)]
 
 
 def _aligned(nominal: NominalVehicle, gyro: Channel, accel: Channel, position: Channel) -> Channel:
@@ -169,10 +171,10 @@ def _slope(nominal: NominalVehicle, wxyz: Channel) -> Channel:
     return Channel("imu.gyro", clock, rates @ R_PI, "rad/s", "imu")
 
 
-def _log_levels(imu: Any, outer: Any, answer: Floats) -> Floats:
-    """(19,) logarithms of what the sensors state and of (1); `answer` (R, 6) is 2 w E of each rotor."""
+def _log_levels(imu: Any, outer: Any, gain: Floats) -> Floats:
+    """(19,) logarithms of what the sensors state and of (1); `gain` (R, 6) is 2 w E of each rotor."""
     per_node = 1.0 / np.sqrt(imu.rate * NODE)
-    variance = np.sum((SPEED_SIGMA * per_node * answer) ** 2, axis=0)
+    variance = np.sum((SPEED_SIGMA * per_node * gain) ** 2, axis=0)
     level = dict.fromkeys(NAMES, 0.0) | {f"{kind}_bandwidth": WHITE for kind in KINDS}
     for kind, (x, y, z) in (("force", variance[:3]), ("torque_fast", variance[3:])):
         level |= {f"{kind}_xy": np.sqrt(0.5 * (x + y)), f"{kind}_z": np.sqrt(z)}
