@@ -13,9 +13,9 @@ flight = ht.simulate(Path(__file__).with_name("figure.toml"))  # its readings st
 gyro, accel, speed = (flight[name] for name in ("imu.gyro", "imu.accel", "rotors.speed"))
 position, wxyz = flight["pose.position"], flight["pose.wxyz"]
 
-heavy = ht.load_airframe("hummingbird")  # where the filter begins: believed to about 10 %
+heavy = ht.load_airframe("hummingbird")  # where the filter begins: 5 % too heavy
 heavy = heavy.model_copy(update={"body": heavy.body.model_copy(update={"mass": 0.75})})
-vehicle = ht.VehicleFilter(heavy, hand_measurements={"rotors.front.thrust_coefficient": (8.549e-6, 4e-8)})
+vehicle = ht.VehicleFilter(heavy, known={"rotors.front.thrust_coefficient": (8.549e-6, 4e-8)})
 
 belief = vehicle.begin(
     pose=(position.values[0], wxyz.values[0]),
@@ -23,15 +23,14 @@ belief = vehicle.begin(
     imu=(accel.values[0], gyro.values[0]),
 )
 poses = 1
-for k in range(600):  # 3 s at 200 Hz
+for k in range(1200):  # 6 s at 200 Hz
     dt = 1e-9 * (gyro.time[k + 1] - gyro.time[k])
-    mean_speed = 0.5 * (speed.values[k] + speed.values[k + 1])
-    belief = vehicle.predict(belief, (accel.values[k], gyro.values[k]), mean_speed, dt)
+    belief = vehicle.predict(belief, (accel.values[k], gyro.values[k]), speed.values[k], dt)
     if position.time[poses] <= gyro.time[k + 1]:
         belief = vehicle.correct(belief, (position.values[poses], wxyz.values[poses]))
         poses += 1
-    if k % 200 == 199:
-        mass = next(row for row in vehicle.estimate(belief).table() if row.name == "mass")
+    if k % 400 == 399:
+        mass = vehicle.estimate(belief)["mass"]
         print(f"after {(k + 1) / 200:.0f} s: {mass.value:.4f} +- {mass.sigma:.4f} kg")
 
 print("true: 0.7160 kg")

@@ -27,7 +27,7 @@ ONLINE_FILTER = """
 import numpy as np
 import haltere as ht
 
-vehicle = ht.VehicleFilter("hummingbird", hand_measurements={"mass": (0.716, 1e-3)})
+vehicle = ht.VehicleFilter("hummingbird", known={"mass": (0.716, 1e-3)})
 imu = ([0.0, 0.0, 9.81], [0.0, 0.0, 0.0])
 pose = ([0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0])
 belief = vehicle.begin(pose=pose, rotor_speeds=np.full(4, 453.2), imu=imu)
@@ -35,8 +35,8 @@ for k in range(40):
     belief = vehicle.predict(belief, imu, np.full(4, 453.2), dt=0.005)
     if k % 4 == 3:
         belief = vehicle.correct(belief, pose)
-assert belief.cov.dtype == np.float64
-mass = next(row for row in vehicle.estimate(belief).table() if row.name == "mass")
+assert belief.causal.precision.dtype == np.float64
+mass = vehicle.estimate(belief)["mass"]
 assert abs(mass.value - 0.716) < 0.01
 """
 OWN_CONTROLLER = """

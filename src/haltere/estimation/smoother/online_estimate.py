@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from haltere.estimation.smoother.numbers import Numbers, source_of
 from haltere.foundation import HaltereError
+from haltere.foundation.tables import TextTable
 from haltere.foundation.verdict import NORMAL, Source, Verdict, judge, limits
 
 
@@ -27,7 +28,7 @@ class OnlineParameter(NamedTuple):
     verdict: Verdict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OnlineEstimate:
     """All numbers of the vehicle in body axes, positions from the airframe's origin, SI.
 
@@ -56,12 +57,15 @@ class OnlineEstimate:
     def __iter__(self) -> Iterator[OnlineParameter]:
         return iter(self.parameters)
 
+    def table(self) -> TextTable:
+        """A row for each number."""
+        return TextTable("", OnlineParameter._fields, self.parameters)
+
     def __repr__(self) -> str:
-        width = max(len(p.name) for p in self.parameters)
-        return "\n".join(
-            f"{p.name:{width}}  {p.value:12.5g} +- {p.sigma:<10.2g} {p.verdict} ({p.source})"
-            for p in self.parameters
-        )
+        return self.table().text()
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
 
 def parameters_of(
