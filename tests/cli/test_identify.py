@@ -112,6 +112,8 @@ def test_a_name_in_a_log_is_no_markup_and_no_command_of_the_terminal(folder, cap
         (["--airframe", "no-such-vehicle"], "no-such-vehicle"),
         (["--method", "filter"], "--airframe"),
         (["--method", "throw"], "no throw"),
+        (["--model", "paper"], "give --airframe"),
+        (["--method", "effectiveness", "--model", "paper"], "--method effectiveness has no --model paper"),
     ],
 )
 def test_slips_are_one_line(folder, capsys, tmp_path, words, said):
@@ -125,6 +127,7 @@ def test_slips_are_one_line(folder, capsys, tmp_path, words, said):
 def test_wrong_usage(folder, capsys):
     assert call(capsys, "identify")[0] == 2
     assert call(capsys, "identify", folder / "one.mcap", "--method", "magic")[0] == 2
+    assert call(capsys, "identify", folder / "one.mcap", "--model", "magic")[0] == 2
 
 
 @pytest.mark.slow

@@ -69,6 +69,7 @@ def test_everything_is_in_its_folder(fleet):
 def test_slips_are_one_error_before_any_work(logs, tmp_path):
     for words, error, said in (
         ({"method": "magic"}, IdentifyError, "magic"),
+        ({"model": "magic"}, IdentifyError, "magic"),
         ({"known": {"mas": 1.0}}, IdentifyError, "did you mean mass"),
         ({"airframe": "x501"}, AirframeError, "x501"),
         ({"mapping": tmp_path / "none.toml"}, HaltereError, "none.toml"),
