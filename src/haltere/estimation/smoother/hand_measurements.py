@@ -27,6 +27,7 @@ def with_measured(
     places = _coordinates(nominal, rotor_names)
     mean: Any = np.array(nominal.mean)
     sigma: Any = np.array(nominal.sigma)
+    by_hand: Any = np.array(nominal.measured)
     taken: dict[str, float] = {}
     left: list[str] = []
     for pattern, (value, deviation) in measured.items():
@@ -39,8 +40,9 @@ def with_measured(
             own = deviation or EXACT * max(abs(value), abs(before), 1e-3)
             mean[place] = np.log(value / before) if is_factor else value - before
             sigma[place] = own / scale
+            by_hand[place] = 1.0
             taken[name] = own
-    return replace(nominal, mean=mean, sigma=sigma), taken, left
+    return replace(nominal, mean=mean, sigma=sigma, measured=by_hand), taken, left
 
 
 def _coordinates(nominal: NominalVehicle, rotor_names: tuple[str, ...]) -> dict[str, tuple[int, float, bool]]:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import ndimage, signal
 from scipy.interpolate import CubicSpline
 
+from haltere.estimation.smoother.alignment import find_attitude
 from haltere.estimation.smoother.motion import NODE, STATE
 from haltere.estimation.smoother.parameters import NominalVehicle
 from haltere.flight import Channel, Flight
@@ -23,6 +24,7 @@ from haltere.flight.filters import white_noise, wiener_mix
 from haltere.flight.resampling import interpolate_columns
 from haltere.flight.rotations import conjugate, matrices_from_wxyz, matrix_from_wxyz, multiply, unwrap
 from haltere.flight.window import IdentifyError
+from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats, Ints
 
 FINE = 0.002
@@ -88,7 +90,7 @@ class FlightNodes:
 
     @classmethod
     def from_flight(cls, flight: Flight, rotor_names: tuple[str, ...] = ()) -> Self:
-        """The nodes of a flight with `imu.gyro`, `imu.accel`, `rotors.speed`, `pose.position` and `pose.wxyz`.
+        """The nodes of a flight with `imu.gyro`, `imu.accel`, `rotors.speed`, `pose.position`, and `pose.wxyz` if read.
 
         Args:
             flight: the record; readings in IMU axes.
@@ -188,16 +190,24 @@ class FlightNodes:
         return int(np.clip(np.bincount(node - node.min()).max(), 1, np.ceil(usual) + 1))
 
     def first_guess(self, nominal: NominalVehicle) -> Floats:
-        """(K, 31) states from poses and gyro, disturbances and biases zero."""
+        """(K, 31) states from poses and gyro, disturbances and biases zero.
+
+        Raises:
+            IdentifyError: the poses have no attitude, and the motion does not show it.
+        """
         pose = self.pose.copy()
-        if np.isnan(pose[:, 3:]).all():
-            raise IdentifyError(
-                "the poses have no attitude (pose.wxyz), which this method needs; use --method effectiveness"
-            )
-        pose[:, 3:] = unwrap(pose[:, 3:])
+        has_attitude = not np.isnan(pose[:, 3:]).all()
+        pose[:, 3:] = unwrap(pose[:, 3:]) if has_attitude else 0.0
         pose = ndimage.median_filter(pose, (OUTLIER_WINDOW, 1))
         at_nodes = interpolate_columns(self.time, self.pose_time, pose)
-        q = multiply(at_nodes[:, 3:], conjugate(np.asarray(nominal.pose_wxyz))[None])
+        if has_attitude:
+            q = multiply(at_nodes[:, 3:], conjugate(np.asarray(nominal.pose_wxyz))[None])
+        else:
+            down = np.array([0.0, 0.0, -STANDARD_GRAVITY])
+            seen = find_attitude(
+                self.time, self.gyro, self.accel_at(0.0)[0], self.pose_time, pose[:, :3], down
+            )
+            q = multiply(seen, conjugate(np.asarray(nominal.imu_wxyz))[None])
         q /= np.linalg.norm(q, axis=1, keepdims=True)
         arm = np.asarray(nominal.pose_position) - np.asarray(nominal.com)
         place = at_nodes[:, :3] - matrices_from_wxyz(q) @ arm
@@ -307,9 +317,9 @@ def _bend(time: Floats, values: Floats) -> float:
 
 
 def _saturated(values: Floats) -> Bools:
-    """(T,) where a sensor stays at its largest or smallest reading for two samples or more."""
+    """(T,) where a sensor stays at its largest or smallest reading for two samples or more; not if it never moves."""
     found = np.zeros(len(values), bool)
-    for column in values.T:
+    for column in values.T[np.ptp(values, axis=0) > 0.0]:
         for extreme in (np.nanmax(column), np.nanmin(column)):
             at = column == extreme
             found |= at & (np.roll(at, 1) | np.roll(at, -1)) if at.sum() > 1 else False

@@ -32,7 +32,8 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.airframe.rigid import RigidAirframe
 from haltere.dynamics import Model
-from haltere.dynamics.rigid import MassProperties, at_rest
+from haltere.dynamics.rigid import MassProperties
+from haltere.estimation.smoother.held_bodies import HeldBodies
 from haltere.foundation.arrays import Array, pytree
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats
@@ -84,15 +85,15 @@ class Widths:
     """
 
     mass: float = 0.03
-    thrust: float = 0.045
-    torque_ratio: float = 0.06
+    thrust: float = 0.055
+    torque_ratio: float = 0.08
     spin_inertia: float = 0.10
     spin_inertia_spread: float = 0.04
-    position: float = 0.0022
-    com_arm: float = 0.045
-    tilt: float = 0.006
-    moment: float = 0.09
-    product: float = 0.03
+    position: float = 0.0028
+    com_arm: float = 0.055
+    tilt: float = 0.009
+    moment: float = 0.11
+    product: float = 0.035
     imu_position: float = 0.003
     imu_rotation: float = 0.03
     pose_position: float = 0.005
@@ -218,6 +219,8 @@ class NominalVehicle:
     """(n,) of the coordinates before whitening."""
     sigma: Array
     """(n,) their deviation."""
+    measured: Array
+    """(n,) 1 where the deviation is that of a measurement by hand, 0 where it is that of a drawing or a data sheet."""
     model: VehicleModel = "full"
 
     @classmethod
@@ -232,7 +235,8 @@ class NominalVehicle:
         bodies = Model.from_airframe(airframe)
         body = MassProperties.of(bodies, joint_angles)
         rotors = airframe.rotors
-        axis, position, spin_inertia = _rotors(bodies, joint_angles)
+        held = HeldBodies.at(bodies, joint_angles)
+        axis, position, spin_inertia = held.rotors()
         widths = widths or Widths()
         k = np.array([rotor.thrust_coefficient for rotor in rotors])
         diameter = float((4.0 * np.pi**2 * k.mean() / (THRUST_NUMBER * AIR_DENSITY)) ** 0.25)
@@ -241,14 +245,14 @@ class NominalVehicle:
             widths = replace(widths, spin_inertia=SPIN_INERTIA_WIDTH)
         arm = arm_length(position) or USUAL_ARM
         layout = CoordinateLayout(len(rotors), model)
-        pose, imu = airframe.pose[0], airframe.imu[0]
+        imu, pose = held.sensor(airframe.imu[0]), held.sensor(airframe.pose[0])
         mean, sigma = _prior(layout, widths, body.inertia, arm, 1.0 / diameter)
         tangents = np.stack([np.linalg.svd(a[None])[2][1:] for a in axis])
         spin = [rotor.spin_sign for rotor in rotors]
         torque_ratio = [rotor.torque_ratio for rotor in rotors]
         numbers = (
             body.mass, body.com, body.inertia, position, axis, tangents, spin, k, torque_ratio, spin_inertia, diameter,
-            imu.position, imu.wxyz, pose.position, pose.wxyz, mean, sigma,
+            *imu, *pose, mean, sigma, np.zeros(layout.size),
         )  # fmt: skip
         fields: Any = [*(np.asarray(x, np.float64) for x in numbers), model]
         return cls(*fields)
@@ -257,18 +261,6 @@ class NominalVehicle:
     def layout(self) -> CoordinateLayout:
         """Of the coordinates."""
         return CoordinateLayout(len(self.thrust), self.model)
-
-
-def _rotors(model: Model, joint_angles: Floats | None) -> tuple[Floats, Floats, Floats]:
-    """Axes (R, 3), positions (R, 3) and inertia about the axis (R,) of the rotors with the joints held."""
-    angles = np.zeros(model.topology.joints) if joint_angles is None else np.asarray(joint_angles, float)
-    *_, positions, rotations = (np.asarray(x) for x in at_rest(model, angles))
-    first = model.topology.links
-    links = np.asarray(model.topology.rotor_links)
-    own = np.asarray(model.rotors.axis)
-    axes = np.einsum("rij,rj->ri", rotations[links], own)
-    inertia = np.einsum("ri,rij,rj->r", own, np.asarray(model.rotors.inertia), own)
-    return axes, positions[first:], inertia
 
 
 def _prior(

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from scipy import linalg
 
+from haltere.estimation.smoother.flight_parts import FlightParts
 from haltere.estimation.smoother.levels import better_levels, first_levels, held_levels
 from haltere.estimation.smoother.linearisation import Linear, Readings
 from haltere.estimation.smoother.marginal import (
@@ -26,6 +27,7 @@ from haltere.estimation.smoother.marginal import (
 from haltere.estimation.smoother.motion import ERROR, GUST, plus
 from haltere.estimation.smoother.nodes import FlightNodes
 from haltere.estimation.smoother.parameters import CoordinateLayout, NominalVehicle
+from haltere.estimation.smoother.prior_scale import SCALED, change_prior_scale
 from haltere.foundation.arrays import compiled, double_precision
 from haltere.foundation.numbers import Bools, Floats, one_blas_thread
 
@@ -49,53 +51,13 @@ WITHOUT_ROTORS = 200.0
 """Factor on the error of rotor speeds where they were not logged."""
 LEAST_WHITE = 0.7
 """Level of gyro and accelerometer, over what is white in their readings, at least."""
-BLOCKS = 12
-"""Parts of the flight that the jackknife leaves out one by one."""
 AIR = ("axial", "hub", "cross", "flapping", "linear_drag", "quadratic_drag", "pressure", "wind")
 """Blocks of coordinates of the air: gusts and wind, drag and inflow hardly differ, and may go on changing together."""
-SCALED = ("thrust", "position", "com", "tilt", "moment", "product")
-"""Blocks of coordinates whose prior deviation is how well the vehicle was built after its drawing."""
-LARGEST_PRIOR_SCALE = 2.0
-"""Factor on the stated deviations of what a drawing tells, at most."""
-PRIOR_SCALE_WEIGHT = 12.0
-"""Coordinates that the stated deviations count as when the flight tells how well it was built."""
 LONGEST_STEP = 4.0
 """Step of a coordinate in one iteration, prior deviations."""
 Measured = Callable[[NominalVehicle, Floats], tuple[Floats, Floats]]
 """Hand measurements of several coordinates at once: at z (n,) their residuals (k,) and the slopes (k, n) of what they
 measure, both over the deviations of the measurements."""
-
-
-@dataclass(frozen=True)
-class FlightParts:
-    """What each of B parts of a flight tells of the coordinates, around those before the last step.
-
-    Attributes:
-        information: (B, n, n) A of equation (2) of `marginal`.
-        right: (B, n) g.
-        step: (n,) the step that all of them make together.
-        measured: (n, n) information of hand measurements beside the prior, or zero.
-    """
-
-    information: Floats
-    right: Floats
-    step: Floats
-    measured: Floats | float = 0.0
-
-    def jackknife(self) -> Floats:
-        """(n, n) covariance of the coordinates from their spread when one part is left out."""
-        count = len(self.right)
-        steps = np.array([self.step_of([k for k in range(count) if k != left]) for left in range(count)])
-        spread = steps - steps.mean(axis=0)
-        return np.asarray((count - 1) / count * spread.T @ spread)
-
-    def step_of(self, parts: Iterable[int]) -> Floats:
-        """(n,) the step that some of the parts make."""
-        own = list(parts)
-        before = np.eye(len(self.step)) + self.measured
-        prior = self.right.sum(axis=0) - (self.information.sum(axis=0) + before) @ self.step
-        whole = self.information[own].sum(axis=0) + before
-        return np.asarray(np.linalg.solve(whole, self.right[own].sum(axis=0) - prior))
 
 
 @dataclass(frozen=True)
@@ -112,7 +74,7 @@ class SmoothedFlight:
         log_levels: (19,) of the noise.
         innovations: (K, 12) whitened; NaN where nothing was read.
         pose_weights: (K, P, 2) of positions and attitudes, NaN where there is no pose.
-        prior_scale: factor on the prior deviations of what a drawing tells: how far the vehicle is from its drawing.
+        prior_scale: factor on the prior deviations of each group of `SCALED`: how far the vehicle is from its drawing.
         last_step: largest change of a coordinate of the vehicle in the last iteration, prior deviations.
         iterations: how many.
         rotor_period: s between two samples of the rotor speeds.
@@ -127,7 +89,7 @@ class SmoothedFlight:
     log_levels: Floats
     innovations: Floats
     pose_weights: Floats
-    prior_scale: float
+    prior_scale: dict[str, float]
     last_step: float
     iterations: int
     rotor_period: float
@@ -182,7 +144,7 @@ def smooth(
     first = first_levels(nominal)
     levels, held = first, held_levels(nominal.model)
     steps = tuple(level_steps)
-    prior_scale = 1.0
+    prior_scale = dict.fromkeys(SCALED, 1.0)
     coupling = np.zeros(layout.size)
     of_vehicle = ~np.isin(np.arange(layout.size), layout.places(AIR))
     for number, count in enumerate(steps):
@@ -199,9 +161,10 @@ def smooth(
             coupling = work.coupling(z, states, found)
         states = work.shifted(states, found.errors)
         if number > 0 and nominal.model == "full":
-            ratio = _prior_scale_ratio(layout, z, found.cov, prior_scale)
-            prior_scale *= ratio
-            z, coupling = work.rescale(z, coupling, ratio)
+            ratio, prior_scale = change_prior_scale(work.nominal, z, found.cov, prior_scale)
+            wider: Any = np.asarray(work.nominal.sigma) * ratio
+            work.nominal = replace(work.nominal, sigma=wider)
+            z, coupling = z / ratio, coupling * ratio
         if progress is not None:
             progress(f"smoothing, iteration {number + 1}: largest step {longest:.2g} prior sigma")
         if number + 1 >= FEWEST and longest < SETTLED:
@@ -210,7 +173,7 @@ def smooth(
         nominal=work.nominal,
         z=z,
         cov=found.cov,
-        parts=_split(found),
+        parts=FlightParts.of_passes(found.innovations, found.slopes, found.step, found.measured),
         time=nodes.time,
         states=states,
         log_levels=levels,
@@ -286,7 +249,7 @@ class FlightWork:
             linear.append(Linear(F, G, c, H, D, both, rotor))
         near = self._imu_weights(np.concatenate(imu)[: self.count], log_levels, iteration)
         every = np.concatenate([near, np.where(total > NEGLIGIBLE, total, 0.0)], axis=1)
-        return linear, every, np.where(present[..., None], weights, np.nan)
+        return linear, every, np.where(_is_read(residuals, present), weights, np.nan)
 
     def _imu_weights(self, residual: Floats, log_levels: Floats, iteration: int) -> Floats:
         """(K, 6) of gyro and accelerometer."""
@@ -375,14 +338,6 @@ class FlightWork:
         of_states = linalg.solve_triangular(passed.root, by_states, lower=False, trans="T")
         return np.asarray(total + of_states)
 
-    def rescale(self, z: Floats, coupling: Floats, ratio: float) -> tuple[Floats, Floats]:
-        """Change the prior deviations of `SCALED` by a factor; coordinates and slopes that mean the same then."""
-        factor: Any = np.ones(len(z))
-        for name in SCALED:
-            factor[self.nominal.layout.slices[name]] = ratio
-        self.nominal = replace(self.nominal, sigma=np.asarray(self.nominal.sigma) * factor)
-        return z / factor, coupling * factor
-
     def shifted(self, states: Floats, errors: Floats) -> Floats:
         """The states moved by their errors, chunk by chunk."""
         return np.concatenate([np.asarray(_shifted(*chunk)) for chunk in self.chunks(states, errors)])[
@@ -403,44 +358,26 @@ def _mean_disturbance(nominal: NominalVehicle, values: Floats) -> Mean:
     return Mean(mean, slope)
 
 
-def _prior_scale_ratio(layout: CoordinateLayout, z: Floats, cov: Floats, prior_scale: float) -> float:
-    """By which the deviations of `SCALED` should change: restricted maximum likelihood, held to what was stated.
-
-    Args:
-        layout: of the coordinates.
-        z: (n,) whitened by the deviations as they are.
-        cov: (n, n) of them.
-        prior_scale: the factor on the stated deviations as it is.
-    """
-    own = layout.places(SCALED)
-    told = float(np.sum(1.0 - np.diagonal(cov)[own]))
-    stated = PRIOR_SCALE_WEIGHT / prior_scale**2
-    ratio = float(np.sqrt((np.sum(z[own] ** 2) + stated) / (told + PRIOR_SCALE_WEIGHT)))
-    return float(np.clip(prior_scale * ratio, 1.0 / LARGEST_PRIOR_SCALE, LARGEST_PRIOR_SCALE)) / prior_scale
-
-
 def _pose_weights(residuals: Floats, present: Bools, deviations: Floats, *, far: bool) -> Floats:
     """(K, P, 2) weights of positions and attitudes of poses that are `residuals` (K, P, 6) from the motion."""
     size = np.stack(
         [np.linalg.norm(residuals[..., own], axis=-1) for own in (slice(0, 3), slice(3, 6))], axis=-1
     )
+    read = _is_read(residuals, present)
     if far:
-        near = (size < np.asarray(FAR_POSE)).all(axis=-1, keepdims=True)
+        near = ((size < np.asarray(FAR_POSE)) | ~read).all(axis=-1, keepdims=True)
         weights = np.where(near, 1.0, 0.0) * np.ones(2)
     else:
         size = size / np.sqrt(3.0)
-        usual = np.median(size[present & np.isfinite(size).all(axis=-1)], axis=0)
+        usual = np.array(
+            [np.median(size[..., k][read[..., k]]) if read[..., k].any() else 0.0 for k in (0, 1)]
+        )
         scale = POSE_TAIL * np.maximum(deviations, LEAST_USUAL * usual) / np.maximum(size, 1e-300)
         weights = np.minimum(1.0, scale) ** 4
-    return np.where(present[..., None] & np.isfinite(size), weights, 0.0)
+    return np.where(read, weights, 0.0)
 
 
-def _split(passed: _Pass) -> FlightParts:
-    """What the parts of the flight tell."""
-    n = len(passed.right)
-    information, right = [], []
-    for block in np.array_split(np.arange(len(passed.innovations)), BLOCKS):
-        W = passed.slopes[block].reshape(-1, n)
-        information.append(W.T @ W)
-        right.append(W.T @ passed.innovations[block].reshape(-1))
-    return FlightParts(np.array(information), np.array(right), passed.step, passed.measured)
+def _is_read(residuals: Floats, present: Bools) -> Bools:
+    """(K, P, 2) whether position and attitude of a pose were read; `residuals` (K, P, 6) are not finite otherwise."""
+    both = [np.isfinite(residuals[..., own]).all(axis=-1) for own in (slice(0, 3), slice(3, 6))]
+    return np.asarray(present[..., None] & np.stack(both, axis=-1))

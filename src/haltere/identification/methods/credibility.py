@@ -45,6 +45,14 @@ IMPOSSIBLE = 4.0
 """Deviations beyond the triangle inequality from which on nothing is stated."""
 FARTHER = 1.3
 """Factor on the deviations of the drawing from which on it is said."""
+FAR_FROM = {
+    "thrust": "thrust coefficients are",
+    "torque": "torque ratios are",
+    "positions": "rotor positions and centre of mass are",
+    "axes": "thrust axes are",
+    "inertia": "moments and products of inertia are",
+}
+"""Subjects of sentences on the groups of numbers that a drawing tells."""
 GUST_LEVELS = [NAMES.index("gust_xy"), NAMES.index("gust_z")]
 AXES = ("roll", "pitch", "yaw")
 COMPARED = (".effectiveness.p", ".effectiveness.q")
@@ -98,11 +106,11 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
         "prior_scale": flight.prior_scale,
     }
     notes = []
-    if flight.prior_scale > FARTHER:
-        notes.append(
-            f"the vehicle is {flight.prior_scale:.1f} times as far from its airframe file as a drawing usually is: "
-            "look at masses, rotor positions and propellers in it"
-        )
+    notes += [
+        f"{FAR_FROM[name]} {factor:.1f} times as far from the airframe file as usual: check them in it"
+        for name, factor in flight.prior_scale.items()
+        if factor > FARTHER
+    ]
     return Credibility(sigma, figures, notes, _refusal(flight, rejected))
 
 
@@ -151,8 +159,8 @@ def disturbed_shares(flight: SmoothedFlight) -> Floats:
 
 def rejected_fraction(flight: SmoothedFlight) -> float:
     """Share of the poses that count less than half."""
-    there = np.isfinite(flight.pose_weights).all(axis=2)
-    return float(np.mean(flight.pose_weights[there].min(axis=1) < 0.5)) if there.any() else 1.0
+    there = np.isfinite(flight.pose_weights).any(axis=2)
+    return float(np.mean(np.nanmin(flight.pose_weights[there], axis=1) < 0.5)) if there.any() else 1.0
 
 
 def autocorrelation(innovations: Floats) -> dict[str, float]:

@@ -4,7 +4,6 @@ All numbers are in body axes, positions from the airframe's origin.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,6 @@ UNITS = {
 POSITIVE = ("mass", "inertia", "thrust_coefficient", "torque_ratio", "spin_inertia")
 CUTOFF = 20.0
 """Hz, of the low-pass of held-out predictions."""
-LAG_SIGMA = 0.1
-"""Relative deviation of a motor's time constant, at least: it speeds up and slows down with different ones."""
 LIVELIER = "fly longer and livelier (haltere design)"
 MOTOR_NUMBERS = ("max_speed", "idle_speed", "curve", "time_constant", "delay")
 """Numbers of the motors, which commands tell and poses do not."""
@@ -93,18 +90,7 @@ def _parameter(
 
 def motor_parameters(motors: MethodResult) -> list[Parameter]:
     """The numbers of the motors by the effectiveness method."""
-    return [_motor(p) for p in motors.parameters if p.name.rpartition(".")[2] in MOTOR_NUMBERS]
-
-
-def _motor(parameter: Parameter) -> Parameter:
-    """One of them; a time constant is that of a motor that follows none."""
-    if not parameter.name.endswith("time_constant") or parameter.value is None or parameter.sigma is None:
-        return parameter
-    sigma = float(np.hypot(parameter.sigma, LAG_SIGMA * parameter.value))
-    wide = Parameter.measured(
-        parameter.name, parameter.value, sigma, parameter.unit, parameter.fix, positive=True
-    )
-    return replace(wide, verdict=parameter.verdict) if parameter.verdict != "identified" else wide
+    return [p for p in motors.parameters if p.name.rpartition(".")[2] in MOTOR_NUMBERS]
 
 
 def to_covariance(numbers: Numbers, sigma: Floats) -> Covariance:

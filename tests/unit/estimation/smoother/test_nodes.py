@@ -358,17 +358,25 @@ def test_what_is_missing_is_said_in_one_line(changes, message):
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"wxyz": None},
-        {"wxyz": lambda t, x: (t, np.full_like(x, np.nan))},
-        {"wxyz": lambda t, x: (t, np.zeros_like(x))},
-    ],
+    "wxyz", [None, lambda t, x: (t, np.full_like(x, np.nan)), lambda t, x: (t, np.zeros_like(x))]
 )
-def test_poses_without_attitude_are_refused_in_one_line(changes):
-    with pytest.raises(IdentifyError, match="attitude") as caught:
-        FlightNodes.from_flight(flight(**changes), NAMES).first_guess(nominal_vehicle())
+def test_a_hover_without_attitude_is_refused_in_one_line(wxyz):
+    """Only accelerations to the side show where a vehicle heads."""
+    rng = np.random.default_rng(3)
+
+    def still(t, x, level=0.0):
+        return t, np.array([0.0, 0.0, level]) + 1e-3 * rng.normal(size=x.shape)
+
+    hover = flight(wxyz=wxyz, gyro=still, position=still, accel=lambda t, x: still(t, x, 9.81))
+    with pytest.raises(IdentifyError, match="heading") as caught:
+        FlightNodes.from_flight(hover, NAMES).first_guess(nominal_vehicle())
     assert "\n" not in str(caught.value)
+
+
+def test_a_reading_that_never_changes_is_not_saturated():
+    calm = flight(accel=lambda t, x: (t, np.stack([np.zeros(len(t)), x[:, 1], x[:, 2]], axis=1)))
+    found = FlightNodes.from_flight(calm, NAMES)
+    assert found.imu_valid.mean() > 0.95
 
 
 def test_missing_samples_everywhere_do_no_harm(nodes):

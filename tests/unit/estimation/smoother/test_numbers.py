@@ -7,15 +7,16 @@ import pytest
 from scipy.spatial.transform import Rotation
 from tests.unit.estimation.smoother.quadrotor import NAMES, nominal_vehicle, vehicle_program
 
+from haltere.estimation.smoother.flight_parts import FlightParts
 from haltere.estimation.smoother.numbers import number_names, physical_numbers
-from haltere.estimation.smoother.smoother import FlightParts, SmoothedFlight
+from haltere.estimation.smoother.smoother import SmoothedFlight
 
 
 def smoothed(z, cov):
     nothing = np.zeros((1, 1))
     parts = FlightParts(nothing[None], nothing, nothing[0])
     return SmoothedFlight(
-        nominal_vehicle(), z, cov, parts, nothing[0], nothing, nothing[0], nothing, nothing, 1.0, 0.0, 5, 0.005
+        nominal_vehicle(), z, cov, parts, nothing[0], nothing, nothing[0], nothing, nothing, {}, 0.0, 5, 0.005
     )
 
 

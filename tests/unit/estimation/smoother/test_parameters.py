@@ -190,3 +190,39 @@ def test_blocks_fill_the_coordinates_without_overlap():
         assert places.tolist() == list(range(layout.size))
         blocks = layout.split(np.arange(layout.size))
         assert {name: block.shape for name, block in blocks.items()} == layout.shapes
+
+
+def test_sensors_are_where_their_link_is():
+    airframe = loads("""
+        name = "winged"
+        [body]
+        mass = 1.0
+        inertia = [0.01, 0.01, 0.02, 0, 0, 0]
+        [[links]]
+        name = "wing"
+        parent = "body"
+        joint = { origin = [0.0, 0.3, 0.0], axis = [0.0, 1.0, 0.0], limits = [-1.6, 1.6] }
+        mass = 0.1
+        com = [0.0, 0.1, 0.0]
+        inertia = [1e-3, 1e-4, 1e-3, 0, 0, 0]
+        [[rotors]]
+        name = "one"
+        position = [0.2, 0.0, 0.0]
+        axis = [0.0, 0.0, 1.0]
+        thrust_coefficient = 1e-5
+        torque_ratio = 0.02
+        spin = "ccw"
+        [imu]
+        link = "wing"
+        position = [0.1, 0.02, 0.0]
+        [pose]
+        position = [0.0, 0.0, 0.05]
+    """)
+    angle = 0.5
+    nominal = NominalVehicle.from_airframe(airframe, np.array([angle]))
+    np.testing.assert_allclose(
+        nominal.imu_position, [0.1 * np.cos(angle), 0.32, -0.1 * np.sin(angle)], atol=1e-12
+    )
+    np.testing.assert_allclose(nominal.imu_wxyz, [np.cos(angle / 2), 0.0, np.sin(angle / 2), 0.0], atol=1e-12)
+    np.testing.assert_allclose(nominal.pose_position, [0.0, 0.0, 0.05], atol=1e-12)
+    np.testing.assert_allclose(nominal.pose_wxyz, [1.0, 0.0, 0.0, 0.0], atol=1e-12)

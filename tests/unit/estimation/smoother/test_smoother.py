@@ -10,11 +10,12 @@ from tests.world.flights import fly
 from tests.world.levels import REALISTIC
 
 from haltere.airframe import loads
+from haltere.estimation.smoother.flight_parts import BLOCKS, FlightParts
 from haltere.estimation.smoother.marginal import CHUNK
 from haltere.estimation.smoother.nodes import FlightNodes
 from haltere.estimation.smoother.numbers import physical_numbers
 from haltere.estimation.smoother.parameters import NominalVehicle
-from haltere.estimation.smoother.smoother import BLOCKS, FEWEST, LEAST_WHITE, SETTLED, FlightParts, smooth
+from haltere.estimation.smoother.smoother import FEWEST, LEAST_WHITE, SETTLED, smooth
 from haltere.flight import Channel
 
 SECONDS = 5.1  # one chunk of nodes

@@ -1,14 +1,14 @@
 """What makes the intervals of a smoothed flight wider, and what refuses it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from haltere.estimation.smoother.flight_parts import FlightParts
 from haltere.estimation.smoother.levels import NAMES
 from haltere.estimation.smoother.numbers import Numbers
-from haltere.estimation.smoother.smoother import FlightParts
 from haltere.identification.methods.credibility import check_credibility
 from haltere.identification.parameters import Parameter
 
@@ -29,7 +29,7 @@ class MadeFlight:
     z: np.ndarray
     layout: object
     last_step: float = 0.1
-    prior_scale: float = 1.0
+    prior_scale: dict = field(default_factory=lambda: {"thrust": 1.0, "axes": 1.1})
     rotor_period: float = 0.005
 
 
@@ -105,8 +105,8 @@ def test_another_method_that_differs_widens_until_both_agree(made):
 
 
 def test_a_vehicle_far_from_its_drawing_is_said_to_be(made):
-    (note,) = check(replace(made, prior_scale=1.6)).notes
-    assert "1.6 times as far from its airframe file" in note
+    (note,) = check(replace(made, prior_scale={"thrust": 1.2, "axes": 1.6})).notes
+    assert note.startswith("thrust axes are 1.6 times as far from the airframe file as usual")
 
 
 @pytest.mark.parametrize(
