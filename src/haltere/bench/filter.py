@@ -1,175 +1,111 @@
-"""The filters against the clock: flights of the self-calibrating filter and ticks of the centre-of-gravity filter."""
+"""The estimators against the clock: identification with pose, the online estimator, and ticks of the CoG filter.
 
-import math
+Times are CPU time. Beside each stands how many times a reference workload of fixed size it takes, which was timed in
+the same run, so that figures of two machines, or of one machine on a good and on a bad day, can be compared.
+"""
+
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 from haltere.airframe import from_catalogue
+from haltere.bench.identify import DURATION, VEHICLE, recorded, timed
 from haltere.control import GeometricController, start_on_trajectory
 from haltere.control.geometric import command
 from haltere.control.trim import SelfTrim, Trimmed
 from haltere.dynamics import Model, State
 from haltere.estimation.cog.belief import CogEstimate, CogReading
 from haltere.estimation.cog.core import CogCore
-from haltere.estimation.vehicle.description import Description, describe_vehicle
-from haltere.estimation.vehicle.prior import VehiclePrior, prior_at, ten_percent
-from haltere.estimation.vehicle.smoother import smooth
-from haltere.estimation.vehicle.steps import Frames, Steps, VehicleBelief, VehicleNoise, run
+from haltere.estimation.smoother.online import replay
+from haltere.flight import Flight
+from haltere.flight.mcap import write_mcap
 from haltere.foundation.arrays import Array
 from haltere.foundation.flat_step import FlatStep
 from haltere.papers.blaha.timings import best_call, timing_row
-from haltere.papers.boehm.flights import ring
 from haltere.papers.tables import Progress
 from haltere.trajectory import hover
 
-PAPER = 1.6
-"""30 s of flight in 18.8 s, [Boehm2022] Section VI-C, MATLAB."""
-DURATION = 30.0
 RATE = 200.0
-STEPS = 4
-START = 100
-"""Frames that are smoothed: 2 s."""
-ITERATIONS = 5
-BATCH = 30
-ROTORS = (4, 6, 8, 12)
+"""Hz, of IMU and rotor speeds."""
+FIRST = 40.0
+LATER = 10.0
+"""CPU seconds that `haltere identify` may take with an empty and with a filled store of compiled functions."""
+REAL_TIME = 30.0
+"""Flight seconds per CPU second that the online estimator must do."""
+BEHIND = 0.1
+"""s that its result may be behind the last reading."""
+REFERENCE = (300, 200)
+"""Size of the matrices of the reference workload, and how many."""
 
 
 def filter_rows(progress: Progress) -> list[dict[str, Any]]:
-    """Rows of `haltere bench`: one flight, a batch, compilation, memory, and the cost of a step for more rotors.
-
-    Speed is in flight seconds per second of one core. The scheme is the consistent one, smoothed start included, in
-    64 bits, on a flight of 30 s with the IMU at 200 Hz and the pose at 50 Hz. What the readings say does not matter
-    for the time, so the vehicle hovers. The flights of a batch follow one another in one call.
-    """
-    progress("self-calibrating filter: one flight of 30 s")
-    description = describe_vehicle(ring(4))
-    one = partial(estimate_flight, description)
-    frames = hover_frames(description, round(DURATION * RATE / STEPS))
-    ready, first, again = compiled(one, frames)
-    factor = DURATION / _seconds(ready, frames, 3)
-    progress(f"the same, {BATCH} flights")
-    many = jax.tree.map(lambda x: jnp.broadcast_to(x, (BATCH, *x.shape)), frames)
-    together = DURATION * BATCH / _seconds(jax.jit(partial(jax.lax.map, one)), many, 1)
-    rows = [
-        _row("self-calibrating filter, 30 s flight", factor, "x real time", PAPER),
-        _row("the same, compilation", first, "s", None),
-        _row("the same, compilation of a later run", again, "s", None),
-        _row("the same, memory", _megabytes(ready), "MB", None),
-        _row(f"self-calibrating filter, {BATCH} flights, per flight", together, "x real time", PAPER),
-    ]
-    return rows + _growth(progress)
-
-
-def _growth(progress: Progress) -> list[dict[str, Any]]:
-    """The cost of a step for more and more rotors, and the power of the number of errors that it grows with."""
-    sizes, costs, rows = [], [], []
-    for rotors in ROTORS:
-        progress(f"a step of the filter with {rotors} rotors")
-        description = describe_vehicle(ring(rotors))
-        sizes.append(description.coordinates.space.dimension)
-        costs.append(_step(description))
-        name = f"filter step, {rotors} rotors, {sizes[-1]} errors"
-        rows.append(_row(name, 1e6 * costs[-1], "us", None))
-    return [*rows, _row("filter step, grows with the errors to the power", power(sizes, costs), "", None)]
-
-
-def power(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """The exponent p of cost = c size^p, fitted to the logarithms."""
-    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
-
-
-def compiled(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float, float]:
-    """The compiled function, and the seconds that takes in a first run and in a later one, which finds it stored."""
-    kept = jax.config.values["jax_compilation_cache_dir"]
-    with TemporaryDirectory() as folder:
-        _store_in(folder)
-        try:
-            times = []
-            for _ in range(2):
-                jax.clear_caches()
-                begin = time.perf_counter()
-                ready = jax.jit(function).lower(*arguments).compile()
-                times.append(time.perf_counter() - begin)
-        finally:
-            _store_in(kept)
-    return ready, times[0], times[1]
-
-
-def _store_in(folder: str | None) -> None:
-    """Store compiled functions in another folder."""
-    reset_cache()
-    jax.config.update("jax_compilation_cache_dir", folder)
-
-
-def _megabytes(ready: Any) -> float:
-    """What a compiled function needs for arguments, results and everything between."""
-    found = ready.memory_analysis()
-    needed = found.argument_size_in_bytes + found.output_size_in_bytes + found.temp_size_in_bytes
-    return float(needed) / 1e6
-
-
-def _row(name: str, value: float, unit: str, peer: float | None) -> dict[str, Any]:
-    who = None if peer is None else "paper's MATLAB"
-    return timing_row(name, value, unit, who, peer, larger_is_faster=True)
-
-
-def hover_frames(description: Description, frames: int) -> Frames:
-    """A flight in which nothing happens."""
-    rotors = description.coordinates.count
-    thrust = float(description.physical["mass"][0]) * 9.81 / rotors
-    speed = math.sqrt(thrust / float(description.physical["thrust_coefficient"][0]))
-    shape = (frames, STEPS)
-    imu = jnp.broadcast_to(jnp.asarray([0.0, 0.0, 9.81, 0.0, 0.0, 0.0]), (*shape, 6))
-    speeds = jnp.full((*shape, rotors), speed)
-    steps = Steps(jnp.full(shape, 1.0 / RATE), speeds, imu, jnp.ones(shape, bool), jnp.zeros_like(speeds))
-    place = jnp.broadcast_to(description.physical["pose_position"], (frames, 3))
-    wxyz = jnp.broadcast_to(jnp.asarray([1.0, 0.0, 0.0, 0.0]), (frames, 4))
-    return Frames(place, wxyz, jnp.ones((frames, 6), bool), steps)
-
-
-def estimate_flight(description: Description, frames: Frames, start: int = START) -> VehicleBelief:
-    """The consistent scheme on a whole flight; the plain filter if nothing is smoothed."""
-    coordinates, physical = description.coordinates, description.physical
-    noise = VehicleNoise.from_airframe(from_catalogue("hummingbird"), math.pi)
-    still = {name: jnp.zeros(3) for name in ("position", "velocity", "rates", "accel_bias", "gyro_bias")}
-    moving = {**still, "attitude": jnp.asarray([1.0, 0.0, 0.0, 0.0])}
-    moving_sigma, sigma = ten_percent(coordinates, physical)
-    prior = VehiclePrior(moving, moving_sigma, physical, sigma)
-    at = partial(prior_at, coordinates, prior, (), jnp.zeros(0))
-    begin = {**moving, **coordinates.to_coordinates(physical)}
-    if start:
-        belief, _, _ = smooth(
-            coordinates, noise, begin, at, jax.tree.map(lambda x: x[:start], frames), ITERATIONS
+    """Rows of `haltere bench`: a flight of 30 s with pose at 200 Hz, identified as a whole and online."""
+    progress("reference workload")
+    reference = reference_seconds()
+    size, count = REFERENCE
+    rows = [timing_row(f"reference: {count} Cholesky factorisations of {size} x {size}", reference, "s")]
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        flight = recorded(folder, DURATION, RATE)
+        log = folder / "flight.mcap"
+        write_mcap(flight, log)
+        for which, bound in (("first run", FIRST), ("later run", LATER)):
+            progress(f"haltere identify of 30 s at 200 Hz, {which}")
+            _, cpu = timed(log, folder / "store")
+            what = f"identify 30 s at 200 Hz with pose, CPU time of a {which}"
+            rows += _beside_reference(what, cpu, bound, reference)
+    progress("the same flight online")
+    cpu, behind = online_seconds(flight)
+    rows.append(
+        timing_row(
+            "online estimator, 200 Hz",
+            DURATION / cpu,
+            "x real time",
+            "bound",
+            REAL_TIME,
+            larger_is_faster=True,
         )
-    else:
-        belief = VehicleBelief(begin, at(begin)[1])
-    return run(coordinates, noise, belief, jax.tree.map(lambda x: x[start:], frames))[0]
+    )
+    rows.append(_over_reference(cpu, reference))
+    rows.append(timing_row("online estimator, behind the last reading", behind, "s", "bound", BEHIND))
+    return rows
 
 
-def _seconds(function: Any, frames: Any, calls: int) -> float:
-    """Seconds of CPU time of one call, best of several."""
-    jax.block_until_ready(function(frames))
+def reference_seconds() -> float:
+    """CPU seconds of a workload of fixed size, best of three: NumPy and LAPACK, no compiler."""
+    size, count = REFERENCE
+    root = np.random.default_rng(0).normal(size=(size, size))
+    matrix = root @ root.T + size * np.eye(size)
     found = []
-    for _ in range(calls):
+    for _ in range(3):
         begin = time.process_time()
-        jax.block_until_ready(function(frames))
+        for _ in range(count):
+            np.linalg.cholesky(matrix)
         found.append(time.process_time() - begin)
     return min(found)
 
 
-def _step(description: Description) -> float:
-    """Seconds of CPU time of an IMU step with a quarter of a pose update, plain filter."""
-    frames = hover_frames(description, 250)
-    plain = jax.jit(partial(estimate_flight, description, start=0))
-    return _seconds(plain, frames, 3) / (250 * STEPS)
+def online_seconds(flight: Flight) -> tuple[float, float]:
+    """CPU seconds of the online estimator over a flight, compilation not included, and s it is behind at the end."""
+    replay(flight, VEHICLE)
+    begin = time.process_time()
+    online = replay(flight, VEHICLE)
+    behind = online.estimate().behind
+    return time.process_time() - begin, behind
+
+
+def _beside_reference(name: str, cpu: float, bound: float, reference: float) -> list[dict[str, Any]]:
+    return [timing_row(name, cpu, "s", "bound", bound), _over_reference(cpu, reference)]
+
+
+def _over_reference(cpu: float, reference: float) -> dict[str, Any]:
+    return timing_row("the same, over the reference", cpu / reference, "x")
 
 
 BOUND = 1000.0

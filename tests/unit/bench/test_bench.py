@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from haltere.bench import bench, identify, peers, simulation
-from haltere.bench.filter import compiled, power
+from haltere.bench import filter as estimators
 from haltere.foundation import HaltereError
 from haltere.simulation import rollout
 
@@ -134,18 +133,29 @@ def test_simulation_is_part_of_the_benchmark(monkeypatch):
     assert [list(row) for row in rows] == [KEYS] * 8
 
 
-def test_power_of_the_growth():
-    sizes = [65, 79, 93, 121]
-    assert power(sizes, [3.0 * n**1.7 for n in sizes]) == pytest.approx(1.7)
+def test_estimators_are_timed_beside_a_reference_and_their_bounds(monkeypatch):
+    stores = []
+
+    def timed(log, store):
+        stores.append(store)
+        return 99.0, (20.0 if len(stores) == 1 else 5.0)
+
+    monkeypatch.setattr(estimators, "recorded", lambda folder, duration, rate: (folder, duration, rate)[1:])
+    monkeypatch.setattr(estimators, "write_mcap", lambda flight, path: None)
+    monkeypatch.setattr(estimators, "timed", timed)
+    monkeypatch.setattr(estimators, "reference_seconds", lambda: 0.5)
+    monkeypatch.setattr(estimators, "online_seconds", lambda flight: (0.5, 0.05))
+    rows = estimators.filter_rows(lambda _: None)
+    assert [list(row) for row in rows] == [KEYS] * 8
+    assert stores[0] == stores[1]
+    assert [row["value"] for row in rows] == [0.5, 20.0, 40.0, 5.0, 10.0, 60.0, 1.0, 0.05]
+    assert [row["ratio"] for row in rows] == [None, 2.0, None, 2.0, None, 2.0, None, 2.0]
+    assert {row["peer"] for row in rows if row["ratio"]} == {"bound"}
 
 
-def test_compilation_is_measured_twice_and_leaves_the_store_as_it_was():
-    kept = jax.config.values["jax_compilation_cache_dir"]
-    ready, first, again = compiled(lambda x: jnp.sin(x) + 1.0, jnp.ones(3))
-    np.testing.assert_allclose(ready(jnp.zeros(3)), 1.0)
-    assert first > 0.0
-    assert again > 0.0
-    assert jax.config.values["jax_compilation_cache_dir"] == kept
+def test_reference_workload_takes_as_long_again():
+    first, again = estimators.reference_seconds(), estimators.reference_seconds()
+    assert 0.2 < first / again < 5.0
 
 
 def test_identify_is_timed_with_and_without_pose(monkeypatch, tmp_path):

@@ -1,49 +1,35 @@
-"""Figures 1 and 3 to 6 of [Boehm2022] from our flights: how the self-calibrating filter's estimates go over time.
+"""Figures 1 and 3 to 6 of [Boehm2022] from our flights: how the batch smoother's estimates go over time.
 
 Each figure is a series of flights with other hand measurements or another vehicle; of every physical number it has the
-mean over the flights, their spread, and the deviation that the filter itself states.
+mean over the flights, their spread, and the deviation that the smoother itself states. An estimate at time t is that
+from the flight up to t. It takes noise levels and linearisation from the whole flight: with A and g of the parts up to
+t (equation (2) of `haltere.estimation.smoother.marginal`) it costs one small linear system.
 """
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import plotly.graph_objects as go
 
 from haltere.airframe import Airframe, from_catalogue
-from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import VehicleCoordinates
-from haltere.estimation.vehicle.description import describe_vehicle
-from haltere.estimation.vehicle.prior import flat
-from haltere.estimation.vehicle.smoother import smooth
-from haltere.estimation.vehicle.steps import Frames, VehicleBelief, VehicleNoise, run
-from haltere.foundation.arrays import Array
-from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly, tilted
-from haltere.papers.boehm.series import (
-    SeriesSettings,
-    frames_of,
-    paper_hand_measurements,
-    sample_prior,
-    truth_of,
-)
+from haltere.lie import so3
+from haltere.papers.boehm.flights import Conditions, Recording, fly, tilted
+from haltere.papers.boehm.paper_vehicle import PaperVehicle, describe_paper_vehicle
+from haltere.papers.boehm.prior import paper_hand_measurements
+from haltere.papers.boehm.series import SmoothedRun, one_of, smooth_run
 from haltere.papers.boehm.tables import DEGREES, REVOLUTION
 from haltere.papers.page import paper_page
 from haltere.papers.tables import Progress, Reproduction, silent
 from haltere.report import theme
 from haltere.report.page import Page, Picture, Section
 
-EVERY = 25
-"""Poses between two points of a course: half a second."""
-
 
 class EstimateHistories(NamedTuple):
     """Estimates over time in R flights."""
 
-    coordinates: VehicleCoordinates
+    vehicle: PaperVehicle
     time: np.ndarray
     """(T,) s."""
     truth: np.ndarray
@@ -51,7 +37,7 @@ class EstimateHistories(NamedTuple):
     values: np.ndarray
     """(R, T, 19 + 7 N)."""
     sigma: np.ndarray
-    """(R, T, 19 + 7 N) as the filter states it."""
+    """(R, T, 19 + 7 N) as the smoother states it."""
 
 
 class Figure(NamedTuple):
@@ -60,7 +46,7 @@ class Figure(NamedTuple):
     name: str
     airframe: Airframe
     without: tuple[str, ...]
-    """Endings of the hand measurements that are left out."""
+    """Parts of the names of hand measurements that are left out."""
 
 
 def figures() -> dict[str, Figure]:
@@ -77,69 +63,62 @@ def figures() -> dict[str, Figure]:
 
 
 def estimate_histories(
-    figure: Figure, seeds: Sequence[int], recording: Recording | None = None, progress: Progress | None = None
+    figure: Figure,
+    seeds: Sequence[int],
+    recording: Recording | None = None,
+    progress: Progress | None = None,
+    conditions: Conditions | None = None,
 ) -> EstimateHistories:
-    """The courses of one figure, over one flight of 30 s for each seed."""
-    conditions, progress = Conditions(), progress or silent
-    description = describe_vehicle(figure.airframe, "spherical")
-    coordinates = description.coordinates
-    kept = (
-        h for h in paper_hand_measurements(coordinates) if not any(part in h.name for part in figure.without)
-    )
-    setting = SeriesSettings("spherical", tuple(kept))
+    """The courses of one figure, over one flight for each seed."""
+    conditions, progress = conditions or Conditions(), progress or silent
+    vehicle, physical = describe_paper_vehicle(figure.airframe)
+    by_hand = {
+        name: sigma
+        for name, sigma in paper_hand_measurements(vehicle.rotors).items()
+        if not any(part in name for part in figure.without)
+    }
     if recording is None:
         progress(f"flying {figure.airframe.name} {len(seeds)} times")
         recording = fly(figure.airframe, seeds, conditions)
-    noise = VehicleNoise.from_airframe(figure.airframe, SPEED_SIGMA)
-    go = _compiled_history(coordinates, setting, conditions)
     found = []
     for i, seed in enumerate(seeds):
-        one = jax.tree.map(lambda x, i=i: x[i], recording)
-        found.append(go(jax.random.key(seed), one, description.physical, noise))
+        run = smooth_run(figure.airframe, one_of(recording, i), seed, by_hand, conditions)
+        found.append(history_of(run))
         progress(f"{figure.name}: flight {i + 1} of {len(seeds)}")
-    values, sigma = (np.stack([np.asarray(pair[k]) for pair in found]) for k in (0, 1))
-    period = EVERY * conditions.pose_every / conditions.rate
-    time = setting.start + period * np.arange(values.shape[1])
-    return EstimateHistories(
-        coordinates, time, np.asarray(flat(coordinates.physical, description.physical)), values, sigma
-    )
+    time, errors, sigma = (np.stack([one[k] for one in found]) for k in range(3))
+    unit = _per_azimuth(vehicle, np.asarray(physical["rotor_tilt"]))
+    truth = np.concatenate([_flat(name, np.asarray(physical[name])) for name in vehicle.physical.slices])
+    return EstimateHistories(vehicle, time[0], truth, truth + unit * errors, unit * sigma)
 
 
-@lru_cache(maxsize=4)
-def _compiled_history(
-    coordinates: VehicleCoordinates, setting: SeriesSettings, conditions: Conditions
-) -> Callable[..., tuple[Array, Array]]:
-    head = round(setting.start * conditions.rate / conditions.pose_every)
-    first = coordinates.moving.dimension
+def history_of(run: SmoothedRun) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times (T,), errors (T, 19 + 7 N) and deviations of the estimate before the flight and after each of its parts."""
+    flight, parts = run.flight, run.flight.parts
+    n, count = len(flight.z), len(parts.right)
+    ends = np.cumsum([len(block) for block in np.array_split(flight.time, count)]) - 1
+    errors, sigma = [], []
+    for k in range(count + 1):
+        z = flight.z - parts.step + parts.step_of(range(k))
+        cov = np.linalg.inv(parts.information[:k].sum(axis=0) + parts.measured + np.eye(n))
+        errors.append(run.prior.errors(z))
+        sigma.append(run.prior.sigmas(z, cov))
+    return np.concatenate([[0.0], flight.time[ends]]), np.array(errors), np.array(sigma)
 
-    def shown(belief: VehicleBelief) -> tuple[Array, Array]:
-        physical = coordinates.to_physical(coordinates.constants(belief.mean))
-        back = jnp.linalg.inv(coordinates.jacobian(physical))
-        return flat(coordinates.physical, physical), jnp.sqrt(
-            jnp.diagonal(back @ belief.cov[first:, first:] @ back.T)
-        )
 
-    def course(key: Array, one: Recording, physical: Mean, noise: VehicleNoise) -> tuple[Array, Array]:
-        frames, truth = frames_of(one, conditions), truth_of(one, conditions, coordinates, physical)
-        begin, at = sample_prior(coordinates, setting, key, truth, physical)
-        belief, _, _ = smooth(
-            coordinates, noise, begin, at, jax.tree.map(lambda x: x[:head], frames), setting.iterations
-        )
-        blocks = (frames.position.shape[0] - head) // EVERY
-        rest = jax.tree.map(
-            lambda x: x[head : head + blocks * EVERY].reshape(blocks, EVERY, *x.shape[1:]), frames
-        )
+def _per_azimuth(vehicle: PaperVehicle, tilt: np.ndarray) -> np.ndarray:
+    """(19 + 7 N,) factors that turn the tilt across the azimuth of inclined axes into their azimuth; else one."""
+    factors = np.ones(len(vehicle.names))
+    azimuths = factors[vehicle.physical.slices["rotor_tilt"]][1::2]
+    sine = np.sin(tilt[:, 0])
+    azimuths = np.where(sine > 1e-6, 1.0 / np.maximum(sine, 1e-6), azimuths)
+    start, stop = vehicle.physical.slices["rotor_tilt"].start, vehicle.physical.slices["rotor_tilt"].stop
+    factors[start + 1 : stop : 2] = azimuths
+    return factors
 
-        def block(belief: VehicleBelief, now: Frames) -> tuple[VehicleBelief, tuple[Array, Array]]:
-            belief, _ = run(coordinates, noise, belief, now)
-            return belief, shown(belief)
 
-        points = jax.lax.scan(block, belief, rest)[1]
-        start = shown(belief)
-        values, sigma = (jnp.concatenate([a[None], b]) for a, b in zip(start, points, strict=True))
-        return values, sigma
-
-    return jax.jit(course)
+def _flat(name: str, value: np.ndarray) -> np.ndarray:
+    """A block of numbers as one vector, a quaternion as rotation vector."""
+    return np.asarray(so3.log_wxyz(value)) if name.endswith("rotation") else value.ravel()
 
 
 #: Title, block of the physical numbers, unit, factor from SI, every how many numbers from which one, names.
@@ -174,9 +153,9 @@ SENTENCES = {
 
 
 def draw_bands(histories: EstimateHistories, group: str) -> go.Figure:
-    """Mean over the flights, their spread (shaded), truth (dashed) and truth with the filter's own sigma (dotted)."""
+    """Mean over the flights, their spread (shaded), truth (dashed) and truth with the smoother's own sigma (dotted)."""
     _, block, unit, factor, rows = GROUPS[group]
-    places = np.arange(histories.values.shape[2])[histories.coordinates.physical.slices[block]][rows]
+    places = np.arange(histories.values.shape[2])[histories.vehicle.physical.slices[block]][rows]
     figure = go.Figure()
     for i, place in enumerate(places):
         colour = theme.SERIES[i % len(theme.SERIES)]
@@ -184,7 +163,7 @@ def draw_bands(histories: EstimateHistories, group: str) -> go.Figure:
         mean, spread = values.mean(axis=0), values.std(axis=0)
         stated = factor * np.sqrt(np.mean(histories.sigma[:, :, place] ** 2, axis=0))
         truth = factor * histories.truth[place]
-        name = histories.coordinates.names[place].removeprefix("rotors.")
+        name = histories.vehicle.names[place].removeprefix("rotors.")
         both = np.concatenate([histories.time, histories.time[::-1]])
         edge = np.concatenate([mean + spread, (mean - spread)[::-1]])
         common: dict[str, Any] = {"legendgroup": name, "hoverinfo": "skip"}
@@ -222,15 +201,20 @@ def draw_bands(histories: EstimateHistories, group: str) -> go.Figure:
 def write_page(result: Reproduction, path: Path, progress: Progress | None = None) -> Path:
     """Fly the figures and write them, and all tables, as one HTML file."""
     seeds = range(1000 * result.seed, 1000 * result.seed + result.runs)
-    found = {
-        number: estimate_histories(figure, seeds, progress=progress) for number, figure in figures().items()
-    }
+    recordings: dict[str, Recording] = {}
+    found = {}
+    for number, figure in figures().items():
+        name = figure.airframe.name
+        if name not in recordings:
+            (progress or silent)(f"flying {name} {len(seeds)} times")
+            recordings[name] = fly(figure.airframe, seeds, Conditions())
+        found[number] = estimate_histories(figure, seeds, recordings[name], progress)
     return page_of(found, result).write(path)
 
 
 def page_of(histories: dict[str, EstimateHistories], result: Reproduction) -> Page:
     """The figures by number, and all tables."""
-    sentence = f"Mean of {result.runs} flights, shaded their spread; dashed the truth, dotted the filter's own sigma."
+    sentence = f"Mean of {result.runs} flights, shaded their spread; dashed the truth, dotted the smoother's own sigma."
     sections = [
         Section(
             f"Figure {number}",

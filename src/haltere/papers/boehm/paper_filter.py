@@ -1,33 +1,42 @@
-"""The filter of [Boehm2022], for comparison: errors in the physical numbers, iterated updates, no smoothed start.
+"""The filter of [Boehm2022], for comparison: errors in the physical numbers, iterated updates.
 
-It stands on the model of our own filter, `haltere.estimation.vehicle.model`. With J the Jacobian that maps errors
-of the physical numbers to those of the filter's coordinates, derivatives by the former are H J; J moves with
-the mean, and so do the directions that no flight shows. That is how a false start becomes false information.
+A flight comes in frames: a pose, then some steps, each with an IMU reading at its beginning and rotor speeds that hold
+through it. Within a step the noise w of the rotor speeds is part of the state, because the IMU feels it:
+
+    z_k = h(x_k, u_k + w_k) + v_k,   x_k+1 = f(x_k, u_k + w_k)                                             (1)
+
+Directions that no flight shows (all masses and thrusts larger by one factor, a rotor slid along its axis) change with
+the mean in these numbers. So a false start becomes false information.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from haltere.estimation.core.kalman import Gain, update
+from haltere.estimation.core.kalman import Gain, propagate, update
 from haltere.estimation.core.space import Block, Mean, Space
-from haltere.estimation.vehicle.coordinates import VehicleCoordinates
-from haltere.estimation.vehicle.model import linear_imu, linear_step
-from haltere.estimation.vehicle.steps import (
-    Frames,
-    Steps,
-    VehicleBelief,
-    VehicleNoise,
-    pose_residual,
-    stepped,
-    with_noise,
-)
 from haltere.foundation.arrays import Array
+from haltere.papers.boehm.paper_vehicle import PaperNoise, PaperVehicle, slopes
 
 Linearise = Callable[[Mean], tuple[Array, Array]]
 """From a state to the residual (k,) of a reading there and its derivative H (k, n)."""
+
+
+class PaperFrames(NamedTuple):
+    """A flight: K poses, each followed by n steps of one length."""
+
+    position: Array
+    """(K, 3) m, world."""
+    wxyz: Array
+    """(K, 4)."""
+    speeds: Array
+    """(K, n, N) as reported, rad/s."""
+    imu: Array
+    """(K, n, 6) specific force and rate at the beginning of each step."""
+    dt: Array
+    """() s, of a step."""
 
 
 def iterated_update(
@@ -70,64 +79,48 @@ def iterated_update(
     return kept[0], kept[1], first._replace(gain=gain.gain, weighted=gain.weighted)
 
 
-def run_printed(
-    coordinates: VehicleCoordinates,
-    noise: VehicleNoise,
-    belief: VehicleBelief,
-    frames: Frames,
-    iterations: int,
-    gate: float,
-) -> tuple[VehicleBelief, tuple[Array, Array]]:
-    """As `haltere.estimation.vehicle.steps.run`, with errors in physical numbers.
-
-    Also the NIS of poses (K,) and IMU readings (K, n).
-    """
-    n, N, m = coordinates.space.dimension, coordinates.count, coordinates.moving.dimension
-    space = Space((*coordinates.moving.blocks, *coordinates.physical.blocks))
+def run_paper_filter(
+    vehicle: PaperVehicle, noise: PaperNoise, mean: Mean, cov: Array, frames: PaperFrames, iterations: int
+) -> tuple[Mean, Array]:
+    """Mean and covariance (n, n) after all frames, from those before them; each update is iterated as often."""
+    space, N = vehicle.space, len(vehicle.rotors)
+    n, d = space.dimension, vehicle.moved.dimension
     wide = Space((*space.blocks, Block("rattle", shape=(N,))))
+    walk = jnp.zeros(n).at[d : d + 6].set(noise.walk**2)
 
-    def turned(D: Array, physical: Mean) -> Array:
-        """Derivatives by the filter's errors as derivatives by those of the physical numbers."""
-        return jnp.concatenate([D[:, :m], D[:, m:n] @ coordinates.jacobian(physical), D[:, n:]], axis=1)
-
-    def state(mean: Mean) -> Mean:
-        return {
-            **coordinates.moving.select(mean),
-            **coordinates.to_coordinates(coordinates.physical.select(mean)),
-        }
-
-    def step(carry: tuple[Mean, Array], now: Steps) -> Any:
+    def step(carry: tuple[Mean, Array], now: tuple[Array, Array]) -> Any:
         mean, cov = carry
+        speeds, imu = now
+
+        def read(at: Mean) -> Array:
+            return vehicle.imu(at, speeds + at["rattle"])
 
         def linearise(at: Mean) -> tuple[Array, Array]:
-            expected, H = linear_imu(
-                state(at), now.speeds + at["rattle"], coordinates, now.rotor_accelerations
-            )
-            return now.imu - expected, turned(H, coordinates.physical.select(at))
+            return imu - read(at), slopes(wide, read, at)
 
+        fresh = jax.scipy.linalg.block_diag(cov, noise.speed**2 * jnp.eye(N))
         start = {**mean, "rattle": jnp.zeros(N)}
-        known = with_noise(cov, noise, N)
-        new, cov, gain = iterated_update(wide, start, known, linearise, noise.imu**2, iterations)
-        later, Phi = linear_step(
-            state(new), now.speeds + new["rattle"], now.dt, coordinates, now.rotor_accelerations
-        )
-        cov = stepped(coordinates, cov, turned(Phi, coordinates.physical.select(new)), noise, now.dt, new)
-        return ({**space.select(new), **later}, cov), gain.nis
+        new, cov, _ = iterated_update(wide, start, fresh, linearise, noise.imu**2, iterations)
+        later = vehicle.step(new, speeds + new["rattle"], frames.dt)
 
-    def frame(carry: tuple[Mean, Array], now: Frames) -> Any:
+        def ahead(at: Mean) -> Array:
+            return vehicle.moved.minus(vehicle.step(at, speeds + at["rattle"], frames.dt), later)
+
+        cov = propagate(cov, slopes(wide, ahead, new))[:n, :n]
+        return ({**space.select(new), **later}, 0.5 * (cov + cov.T) + frames.dt * jnp.diag(walk)), None
+
+    def frame(carry: tuple[Mean, Array], now: tuple[Array, ...]) -> Any:
         mean, cov = carry
+        position, wxyz, speeds, imu = now
+
+        def residual(at: Mean) -> Array:
+            return vehicle.pose_residual(at, position, wxyz)
 
         def linearise(at: Mean) -> tuple[Array, Array]:
-            residual, H, _ = pose_residual(coordinates, state(at), now.position, now.wxyz, now.pose_valid)
-            return residual, turned(H, coordinates.physical.select(at))
+            return residual(at), -slopes(space, residual, at)
 
-        mean, cov, gain = iterated_update(space, mean, cov, linearise, noise.pose**2, iterations, gate)
-        carry, nis = jax.lax.scan(step, (mean, cov), now.steps)
-        return carry, (gain.nis, nis)
+        mean, cov, _ = iterated_update(space, mean, cov, linearise, noise.pose**2, iterations)
+        return jax.lax.scan(step, (mean, cov), (speeds, imu))
 
-    physical = coordinates.to_physical(coordinates.constants(belief.mean))
-    back = jax.scipy.linalg.block_diag(jnp.eye(m), jnp.linalg.inv(coordinates.jacobian(physical)))
-    first = ({**coordinates.moving.select(belief.mean), **physical}, back @ belief.cov @ back.T)
-    (mean, cov), nis = jax.lax.scan(frame, first, frames)
-    forth = jax.scipy.linalg.block_diag(jnp.eye(m), coordinates.jacobian(coordinates.physical.select(mean)))
-    return VehicleBelief(state(mean), forth @ cov @ forth.T), nis
+    (mean, cov), _ = jax.lax.scan(frame, (mean, cov), frames[:4])
+    return mean, cov

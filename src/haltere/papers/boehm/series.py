@@ -1,14 +1,24 @@
-"""A series of flights put through the self-calibrating filter, each beside its own posterior Cramer-Rao bound.
+"""A series of flights estimated by the batch smoother, each beside its Cramer-Rao bound.
 
-The start error of each run is drawn from the prior that the filter is given, and hand measurements are drawn about the
-truth. No run is dropped.
+The start error of each run is drawn from the prior that the estimator is given, and hand measurements are drawn about
+the truth. No run is dropped. The bound is that of the smoother's model: the covariance of its pass linearised at the
+true numbers and the true motion, with the true noise levels, the prior's information included.
+
+The NEES is taken in coordinates that a flight shows as they are, so that what is known well does not bend along what is
+known badly: with thrust axes a, arms r, thrust coefficients k_f, torque ratios k_m, spins e,
+
+    ln m,  ln(Ixx/Izz),  ln(Iyy/Izz),  ln(Izz/m),  r_z m/Izz,  gravity, positions and rotations of the sensors     (1)
+    (k_f/m) a,   k_f I^-1 (r x a - e k_m a)                 specific force and angular acceleration per squared speed
+
+In the numbers themselves the torque about an axis, known to 1e-3 of what each of the tilts, arms and coefficients in it
+is, is a product of them, and a linear error of them misses it.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,313 +26,299 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.estimation.core.consistency import nees
-from haltere.estimation.core.space import Mean
-from haltere.estimation.vehicle.coordinates import Axes, Effect, VehicleCoordinates
-from haltere.estimation.vehicle.description import describe_vehicle
-from haltere.estimation.vehicle.model import linear_step
-from haltere.estimation.vehicle.prior import DEGREE, HandMeasurement, VehiclePrior, prior_at, ten_percent
-from haltere.estimation.vehicle.smoother import SmoothedTrajectory, bound, smooth
-from haltere.estimation.vehicle.steps import Frames, Steps, VehicleBelief, VehicleNoise, run
-from haltere.foundation.arrays import Array
-from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly, gusts_of
-from haltere.papers.boehm.paper_filter import run_printed
+from haltere.estimation.smoother.levels import NAMES, first_levels
+from haltere.estimation.smoother.marginal import CHUNK, programs
+from haltere.estimation.smoother.motion import BIAS, STATE
+from haltere.estimation.smoother.nodes import CUTOFF, FlightNodes
+from haltere.estimation.smoother.numbers import effectiveness
+from haltere.estimation.smoother.parameters import (
+    CoordinateLayout,
+    NominalVehicle,
+    VehicleModel,
+    vehicle_of,
+)
+from haltere.estimation.smoother.smoother import FlightWork, SmoothedFlight, smooth
+from haltere.flight import Channel, Flight
+from haltere.flight.rotations import matrices_from_wxyz
+from haltere.foundation.arrays import Array, double_precision
+from haltere.foundation.numbers import Floats
+from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly
+from haltere.papers.boehm.paper_vehicle import PaperVehicle, describe_paper_vehicle
+from haltere.papers.boehm.prior import DrawnPrior
 from haltere.papers.tables import Progress, silent
 
-START = 2.0
-"""Seconds that the consistent scheme smooths before it filters."""
-ITERATIONS = 5
-"""Of Gauss-Newton in the start."""
-
-
-@dataclass(frozen=True)
-class SeriesSettings:
-    """How a series is estimated."""
-
-    axes: Axes = "sphere"
-    hand_measurements: tuple[HandMeasurement, ...] = ()
-    factor: float = 1.0
-    """Initial error in units of "10 %"."""
-    start: float = START
-    """Seconds smoothed at the beginning; zero for the plain filter, the whole flight for the smoother."""
-    iterations: int = ITERATIONS
-    printed: bool = False
-    """Whether errors are counted in physical numbers, as in the paper, instead of in the filter's coordinates."""
-    updates: int = 3
-    """Iterations of each update, if so."""
-    attitude: bool = True
-    """Whether the pose sensor gives attitude too; a position sensor does not."""
-    effects: tuple[Effect, ...] = ()
-    """What else the filter estimates."""
-    gate: float = np.inf
-    """Largest normalised innovation squared of a pose that is believed."""
+WHITE_LEFT = 3.0 * np.pi / (8.0 * np.sqrt(2.0))
+"""Noise bandwidth of the nodes' low-pass over its cutoff: the integral of 1 / (1 + x^4)^2."""
 
 
 class Outcome(NamedTuple):
     """The end of one run."""
 
-    nees: Array
-    """() of all error states, filter coordinates."""
-    worst: Array
-    """() largest error of a constant in sigmas, physical numbers."""
-    error: Array
-    """(19 + 7 N,) truth minus estimate, physical numbers."""
-    sigma: Array
-    """(19 + 7 N,) as the filter states it."""
-    bound: Array
-    """(19 + 7 N,) posterior Cramer-Rao bound of the same."""
-    bias_error: Array
-    """(6,) of the IMU's biases."""
-    bias_bound: Array
-    """(6,)."""
-    information: Array
-    """(2 + N,) growth of the information along mass scale, inertia scale and each rotor's slide: diagonal of the
-    inverse covariance over that of prior and hand measurements, linearised where the filter did; 1 is none."""
-    pose_nis: Array
-    """(K,) normalised innovation squared of every pose after the smoothed start."""
-    imu_nis: Array
-    """(K, n) of every IMU reading after it."""
+    nees: Any
+    """() of all errors that are estimated, in the coordinates (1)."""
+    worst: Any
+    """() largest error of a number in sigmas."""
+    error: Any
+    """(19 + 7 N,) estimate minus truth of the numbers; a thrust axis by its tilt along and across its azimuth."""
+    sigma: Any
+    """(19 + 7 N,) as the estimator states it."""
+    bias_error: Any
+    """(6,) of the IMU's biases at the end."""
+    information: Any
+    """(2 + N,) information that the flight gives along mass scale, leverage scale and each rotor's slide, over that of
+    prior and hand measurements; no flight shows these directions."""
+
+
+class Bound(NamedTuple):
+    """Cramer-Rao bound, deviations."""
+
+    numbers: Any
+    """(19 + 7 N,)."""
+    bias: Any
+    """(6,) at the end."""
 
 
 class Series(NamedTuple):
-    """All runs; leaves of `outcome` have a leading axis."""
+    """All runs; leaves of `outcome` and `bound` have a leading axis."""
 
-    coordinates: VehicleCoordinates
+    vehicle: PaperVehicle
+    states: int
+    """Errors that the NEES counts."""
     outcome: Outcome
+    bound: Bound
     seconds: float
-    """CPU time of a run, its bound included, compilation not; median."""
+    """CPU time of a run, compilation not included; median."""
 
     @property
     def ratio(self) -> float:
-        """Error over bound: sqrt of the mean over runs and parameters of error^2 / bound variance."""
-        o = self.outcome
-        return float(np.sqrt(np.mean(np.square(np.asarray(o.error / o.bound)))))
+        """Error over bound: sqrt of the mean over runs and numbers of error^2 / bound variance."""
+        return float(np.sqrt(np.mean(np.square(self.outcome.error / self.bound.numbers))))
+
+    @property
+    def over_sigma(self) -> float:
+        """Sqrt of the mean over runs and numbers of error^2 / stated variance."""
+        return float(np.sqrt(np.mean(np.square(self.outcome.error / self.outcome.sigma))))
 
     @property
     def group_ratios(self) -> dict[str, float]:
-        """The same for each block of the physical numbers, and for the biases."""
-        o, places = self.outcome, self.coordinates.physical.slices
-        squares = np.square(np.asarray(o.error / o.bound))
+        """Error over bound of each block of numbers, and of the biases."""
+        squares = np.square(self.outcome.error / self.bound.numbers)
+        places = self.vehicle.physical.slices
         found = {name: float(np.sqrt(np.mean(squares[:, place]))) for name, place in places.items()}
-        return found | {"bias": float(np.sqrt(np.mean(np.square(o.bias_error / o.bias_bound))))}
+        return found | {"bias": float(np.sqrt(np.mean(np.square(self.outcome.bias_error / self.bound.bias))))}
 
 
-def paper_hand_measurements(coordinates: VehicleCoordinates) -> tuple[HandMeasurement, ...]:
-    """The hand measurements of [Boehm2022] Section VI-A; the azimuth only where the axes are angles."""
-    rotors = coordinates.rotors
-    azimuth = [
-        HandMeasurement(f"rotors.{r}.axis.azimuth", 0.2 * DEGREE)
-        for r in rotors
-        if coordinates.axes == "spherical"
-    ]
-    return (
-        HandMeasurement("mass", 1e-3),
-        *azimuth,
-        *(HandMeasurement(f"rotors.{r}.position.z", 1e-3) for r in rotors),
-        HandMeasurement(f"distance.{rotors[0]}.{rotors[1]}", 1e-3),
-        HandMeasurement("pose.rotation.z", 0.2 * DEGREE),
+@dataclass(frozen=True)
+class SmoothedRun:
+    """One flight with its prior and what the smoother found."""
+
+    airframe: Airframe
+    prior: DrawnPrior
+    nodes: FlightNodes
+    flight: SmoothedFlight
+    seconds: float
+
+
+def one_of(recording: Recording, i: int) -> Recording:
+    """Flight `i` of a recording."""
+    one: Recording = jax.tree.map(lambda x: np.asarray(x[i]), recording)
+    return one
+
+
+def flight_of(one: Recording, conditions: Conditions, rotors: tuple[str, ...]) -> Flight:
+    """The readings of one flight as a log has them, each pose at the time when it was taken.
+
+    Rotor speeds are means over a step and are stamped in its middle. Without motor lag the specific force holds
+    through a step with them, and so is its reading. The first pose is left out: then the first node of the smoother
+    stands at a pose, and every node at a sample of the truth.
+    """
+    period, late = 1.0 / conditions.rate, conditions.pose_delay
+    step = period * np.arange(len(one.imu))
+    middle = step + 0.5 * period
+    poses = period * conditions.pose_every * np.arange(len(one.pose_position) - late)
+    valid = np.asarray(one.pose_valid)[late:] & (poses > 0.0)
+
+    def channel(name: str, at: Any, values: Any, unit: str, frame: str, columns: tuple[str, ...]) -> Channel:
+        return Channel(name, np.round(1e9 * at).astype(np.int64), np.asarray(values), unit, frame, columns)
+
+    xyz = ("x", "y", "z")
+    return Flight.of(
+        channel("imu.accel", step if conditions.lag else middle, one.imu[:, :3], "m/s2", "imu", xyz),
+        channel("imu.gyro", step, one.imu[:, 3:], "rad/s", "imu", xyz),
+        channel("rotors.speed", middle, one.reported, "rad/s", "", rotors),
+        channel("pose.position", poses[valid], one.pose_position[late:][valid], "m", "world", xyz),
+        channel("pose.wxyz", poses[valid], one.pose_wxyz[late:][valid], "1", "world", ("w", *xyz)),
     )
+
+
+@double_precision()
+def smooth_run(
+    airframe: Airframe,
+    one: Recording,
+    seed: int,
+    hand_measurements: Mapping[str, float],
+    conditions: Conditions,
+    model: VehicleModel = "paper",
+) -> SmoothedRun:
+    """Draw prior and hand measurements of one flight, and smooth it."""
+    rotors = tuple(rotor.name for rotor in airframe.rotors)
+    prior = DrawnPrior.draw(airframe, hand_measurements, np.random.default_rng(seed), model)
+    begin = time.process_time()
+    nodes = FlightNodes.from_flight(flight_of(one, conditions, rotors), rotors)
+    found = smooth(nodes, prior.nominal, measured=prior.measured)
+    return SmoothedRun(airframe, prior, nodes, found, time.process_time() - begin)
 
 
 def estimate(
     airframe: Airframe,
     seeds: Sequence[int],
-    setting: SeriesSettings | None = None,
+    hand_measurements: Mapping[str, float],
     conditions: Conditions | None = None,
     recording: Recording | None = None,
     progress: Progress | None = None,
+    model: VehicleModel = "paper",
 ) -> Series:
-    """Fly `airframe` once for each seed (unless a recording is given) and estimate it from each flight."""
-    setting, conditions = setting or SeriesSettings(), conditions or Conditions()
-    progress = progress or silent
+    """Fly `airframe` once for each seed (unless a recording is given) and smooth each flight."""
+    conditions, progress = conditions or Conditions(), progress or silent
     if recording is None:
         progress(f"flying {airframe.name} {len(seeds)} times")
         recording = fly(airframe, seeds, conditions)
-    description = describe_vehicle(airframe, setting.axes, setting.effects)
-    coordinates = description.coordinates
-    noise = VehicleNoise.from_airframe(airframe, SPEED_SIGMA)
-    if conditions.gusts:
-        noise = noise._replace(wind=jnp.asarray(gusts_of(conditions).diffusion))
-    judge = _compiled_run(coordinates, setting, conditions)
-    outcomes, seconds = [], []
+    outcomes, bounds, seconds = [], [], []
     for i, seed in enumerate(seeds):
-        one = jax.tree.map(lambda x, i=i: x[i], recording)
-        begin = time.process_time()
-        outcomes.append(jax.block_until_ready(judge(jax.random.key(seed), one, description.physical, noise)))
-        seconds.append(time.process_time() - begin)
-        progress(f"estimated flight {i + 1} of {len(seeds)}")
-    stacked = jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *outcomes)
-    return Series(coordinates, stacked, float(np.median(seconds)))
+        one = one_of(recording, i)
+        run = smooth_run(airframe, one, seed, hand_measurements, conditions, model)
+        outcomes.append(outcome_of(run, one, conditions))
+        seconds.append(run.seconds)
+        bounds.append(bound_of(run, one, conditions))
+        progress(f"smoothed flight {i + 1} of {len(seeds)}")
+    states = len(run.prior.places) + (6 if model == "full" else 0)
+    vehicle = describe_paper_vehicle(airframe)[0]
+    return Series(vehicle, states, stacked(outcomes), stacked(bounds), float(np.median(seconds)))
 
 
-def frames_of(one: Recording, conditions: Conditions, attitude: bool = True) -> Frames:
-    """The readings of one flight as the filter takes them: a pose stands where it was taken, not where it arrived."""
-    poses, every, late = one.pose_position.shape[0], conditions.pose_every, conditions.pose_delay
-
-    def framed(x: Array) -> Array:
-        return x.reshape(poses, every, *x.shape[1:])
-
-    steps = Steps(
-        jnp.full((poses, every), 1.0 / conditions.rate),
-        framed(one.reported),
-        framed(one.imu),
-        jnp.ones((poses, every), bool),
-        framed(_rotor_accelerations(one, conditions)),
-    )
-    place, wxyz, arrived = (
-        jnp.roll(x, -late, axis=0) for x in (one.pose_position, one.pose_wxyz, one.pose_valid)
-    )
-    arrived = arrived & (jnp.arange(poses) < poses - late)
-    told = jnp.asarray([True] * 3 + [attitude] * 3)
-    return Frames(place, wxyz, arrived[:, None] & told, steps)
+def stacked(items: Sequence[Any]) -> Any:
+    """Pytrees of equal structure as one whose leaves have a leading axis."""
+    return jax.tree.map(lambda *x: np.stack(x), *items)
 
 
-def _rotor_accelerations(one: Recording, conditions: Conditions) -> Array:
-    """(T, N) rotor accelerations from the speeds that telemetry reports at both ends of each step, rad/s2."""
-    sampled = one.state.rotor_rates - (one.speeds - one.reported)
-    last = 2.0 * one.reported[-1:] - sampled[-1:]
-    return jnp.diff(sampled, axis=0, append=last) * conditions.rate
+def shown_coordinates(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> Array:
+    """The coordinates (1) at z (n,); in the full model those of centre of mass and products of inertia besides."""
+    vehicle = vehicle_of(layout, nominal, z)
+    u = layout.split(nominal.mean + nominal.sigma * z)
+    inertia, m, vertical = vehicle.inertia, vehicle.mass, vehicle.inertia[2, 2]
+    force, turn, _ = effectiveness(vehicle)
+    names = ["pose_position", "pose_rotation", "imu_position", "imu_rotation"]
+    names += ["com", "product"] if layout.model == "full" else []
+    scales = jnp.log(jnp.stack([m, inertia[0, 0] / vertical, inertia[1, 1] / vertical, vertical / m]))
+    slide = (vehicle.position - vehicle.com)[:, 2] * m / vertical
+    parts = [*(u[name] for name in names), scales, vehicle.gravity, force.ravel(), turn.ravel(), slide]
+    return jnp.concatenate(parts)
 
 
-def truth_of(
-    one: Recording, conditions: Conditions, coordinates: VehicleCoordinates, physical: Mean
-) -> SmoothedTrajectory:
-    """The true trajectory of one flight in the filter's coordinates."""
-    poses, every = one.pose_position.shape[0], conditions.pose_every
+@lru_cache(maxsize=4)
+def _shown(layout: CoordinateLayout) -> Any:
+    def both(nominal: NominalVehicle, z: Array) -> tuple[Array, Array]:
+        def f(z: Array) -> Array:
+            return shown_coordinates(layout, nominal, z)
 
-    def framed(x: Array) -> Array:
-        return x.reshape(poses, every, *x.shape[1:])
+        return f(z), jax.jacfwd(f)(z)
 
-    s, constants = one.state, coordinates.to_coordinates(physical)
-    sampled = {
-        "position": s.position,
-        "velocity": s.twist[:, :3],
-        "attitude": s.wxyz,
-        "rates": s.twist[:, 3:],
-    }
-    sampled |= {"accel_bias": one.bias[:, :3], "gyro_bias": one.bias[:, 3:], "wind": one.wind}
-    moving = {name: framed(x) for name, x in coordinates.moving.select(sampled).items()}
-    last = {name: x[-1, -1] for name, x in moving.items()}
-    dt = jnp.asarray(1.0 / conditions.rate)
-    later, _ = linear_step(
-        {**constants, **last}, one.speeds[-1], dt, coordinates, _rotor_accelerations(one, conditions)[-1]
-    )
-    return SmoothedTrajectory(moving, framed(one.speeds - one.reported), {**last, **later}, constants)
+    return jax.jit(both)
 
 
-def sample_prior(
-    coordinates: VehicleCoordinates,
-    setting: SeriesSettings,
-    key: Array | None,
-    truth: SmoothedTrajectory,
-    physical: Mean,
-) -> tuple[Mean, Callable[[Mean], tuple[Array, Array]]]:
-    """The state that a run begins with and its prior with hand measurements, both drawn about the truth.
-
-    Without a key all of it stands at the truth.
-    """
-    first = {name: x[0, 0] for name, x in truth.moving.items()}
-    moving_sigma, sigma = ten_percent(coordinates, physical, setting.factor)
-    exact = jnp.asarray([hand.quantity(coordinates)(physical) for hand in setting.hand_measurements])
-    spread = jnp.asarray([hand.sigma for hand in setting.hand_measurements])
-    draws = [jnp.zeros(x.shape) for x in (moving_sigma, sigma, spread)]
-    if key is not None:
-        keys = jax.random.split(key, 3)
-        draws = [jax.random.normal(k, x.shape) for k, x in zip(keys, draws, strict=True)]
-    start_moving = coordinates.moving.plus(first, moving_sigma * draws[0])
-    start_physical = coordinates.physical.plus(physical, sigma * draws[1])
-    prior = VehiclePrior(start_moving, moving_sigma, start_physical, sigma)
-    begin = {**start_moving, **coordinates.to_coordinates(start_physical)}
-    return begin, partial(prior_at, coordinates, prior, setting.hand_measurements, exact + spread * draws[2])
+@double_precision()
+def nees_of(nominal: NominalVehicle, z: Floats, cov: Floats, truth: Floats) -> float:
+    """NEES of an estimate z (n,) with covariance (n, n), in the coordinates (1)."""
+    program = _shown(nominal.layout)
+    here, slope = (np.asarray(x) for x in program(nominal, z))
+    return float(nees(jnp.asarray(here - program(nominal, truth)[0]), jnp.asarray(slope @ cov @ slope.T)))
 
 
-@lru_cache(maxsize=8)
-def _compiled_run(
-    coordinates: VehicleCoordinates, setting: SeriesSettings, conditions: Conditions
-) -> Callable[..., Outcome]:
-    """One run from recording to outcome, compiled."""
-    head = round(setting.start * conditions.rate / conditions.pose_every)
-
-    def judge(key: Array, one: Recording, physical: Mean, noise: VehicleNoise) -> Outcome:
-        frames, truth = (
-            frames_of(one, conditions, setting.attitude),
-            truth_of(one, conditions, coordinates, physical),
-        )
-        begin, at = sample_prior(coordinates, setting, key, truth, physical)
-        belief, before, nis = _run_filter(coordinates, noise, begin, at, frames, head, setting)
-        # the prior of the bound stands at the truth
-        _, fair = sample_prior(coordinates, setting, None, truth, physical)
-        return _outcome(
-            coordinates, belief, before, truth, bound(coordinates, noise, fair, truth, frames), nis
-        )
-
-    return jax.jit(judge)
-
-
-def _run_filter(
-    coordinates: VehicleCoordinates,
-    noise: VehicleNoise,
-    begin: Mean,
-    at: Callable[[Mean], tuple[Array, Array]],
-    frames: Frames,
-    head: int,
-    setting: SeriesSettings,
-) -> tuple[VehicleBelief, Array, tuple[Array, Array]]:
-    """Smoothed for `head` frames, then filtered; the covariance before any of it, linearised where it was used; NIS."""
-    if head == 0:
-        m, before = at(begin)
-        belief = VehicleBelief(coordinates.space.plus(begin, m), before)
-    else:
-        first = jax.tree.map(lambda x: x[:head], frames)
-        belief, nominal, _ = smooth(coordinates, noise, begin, at, first, setting.iterations, setting.gate)
-        _, before = at({**nominal.constants, **{name: x[0, 0] for name, x in nominal.moving.items()}})
-    rest = jax.tree.map(lambda x: x[head:], frames)
-    if setting.printed:
-        belief, nis = run_printed(coordinates, noise, belief, rest, setting.updates, setting.gate)
-        return belief, before, nis
-    belief, trail = run(coordinates, noise, belief, rest, setting.gate)
-    return belief, before, (trail.pose_nis, trail.imu_nis)
-
-
-def _information(cov: Array) -> Array:
-    """(n,) diagonal of the inverse covariance."""
-    scale = 1.0 / jnp.sqrt(jnp.diagonal(cov))
-    information: Array = scale**2 * jnp.diagonal(jnp.linalg.inv(cov * scale[:, None] * scale[None, :]))
-    return information
-
-
-def _outcome(
-    coordinates: VehicleCoordinates,
-    belief: VehicleBelief,
-    before: Array,
-    truth: SmoothedTrajectory,
-    lower_bound: Array,
-    nis: tuple[Array, Array],
-) -> Outcome:
-    mean, cov = belief
-    error = coordinates.space.minus({**truth.constants, **truth.end}, mean)
-    here, there = (
-        coordinates.to_physical(coordinates.constants(mean)),
-        coordinates.to_physical(truth.constants),
-    )
-    first = coordinates.moving.dimension
-
-    def printed_sigma(cov: Array, at: Mean) -> Array:
-        back = jnp.linalg.inv(coordinates.jacobian(at))
-        return jnp.sqrt(jnp.diagonal(back @ cov[first:, first:] @ back.T))
-
-    physical_error = coordinates.physical.minus(there, here)
-    sigma = printed_sigma(cov, here)
-    places = coordinates.space.slices
-    null = np.r_[places["log_mass"], places["log_scale"], places["slide"]]
-    biases = slice(places["accel_bias"].start, places["gyro_bias"].stop)
+def outcome_of(run: SmoothedRun, one: Recording, conditions: Conditions) -> Outcome:
+    """The errors of a smoothed flight."""
+    prior, flight = run.prior, run.flight
+    # The prior of the full model is scaled along with the flight; the same vehicle has other coordinates then.
+    found = np.asarray(flight.nominal.mean) + np.asarray(flight.nominal.sigma) * flight.z
+    sigma = np.asarray(prior.nominal.sigma)
+    ratio = np.where(sigma > 0.0, np.asarray(flight.nominal.sigma) / np.where(sigma > 0.0, sigma, 1.0), 1.0)
+    z = np.where(sigma > 0.0, (found - prior.nominal.mean) / np.where(sigma > 0.0, sigma, 1.0), 0.0)
+    cov = flight.cov * ratio[:, None] * ratio[None, :]
+    error, stated = prior.errors(z), prior.sigmas(z, cov)
+    last = round(float(run.nodes.time[-1]) * conditions.rate)
     return Outcome(
-        nees(error, cov),
-        jnp.max(jnp.abs(physical_error / sigma)),
-        physical_error,
-        sigma,
-        printed_sigma(lower_bound, there),
-        error[biases],
-        jnp.sqrt(jnp.diagonal(lower_bound)[biases]),
-        (_information(cov) / _information(before))[null],
-        *nis,
+        nees_of(prior.nominal, z, cov, prior.truth),
+        float(np.max(np.abs(error / stated))),
+        error,
+        stated,
+        flight.states[-1, STATE - 6 :] - one.bias[last],
+        information_along_null_directions(flight),
     )
+
+
+@double_precision()
+def information_along_null_directions(flight: SmoothedFlight) -> Floats:
+    """(2 + N,) see `Outcome`; where the smoother linearised last."""
+    layout, parts = flight.layout, flight.parts
+    at = _vehicle_at(layout)(flight.nominal, flight.z - parts.step)
+    arms, axes = np.asarray(at.position) - np.asarray(at.com), np.asarray(at.axis)
+    slices, sigma = layout.slices, np.asarray(flight.nominal.sigma)
+    directions: Any = np.zeros((2 + len(arms), layout.size))
+    for row, names in enumerate((("mass", "moment", "thrust"), ("moment", "torque_ratio"))):
+        directions[row, layout.places(names)] = 1.0
+    directions[1, slices["position"]] = arms.ravel()
+    for i, axis in enumerate(axes):
+        start = slices["position"].start + 3 * i
+        directions[2 + i, start : start + 3] = axis
+    whitened = directions / np.where(sigma > 0.0, sigma, np.inf)
+    told = np.einsum("di,ij,dj->d", whitened, parts.information.sum(axis=0), whitened)
+    before = np.einsum("di,ij,dj->d", whitened, np.eye(layout.size) + parts.measured, whitened)
+    return np.asarray(told / before)
+
+
+@lru_cache(maxsize=4)
+def _vehicle_at(layout: Any) -> Any:
+    return jax.jit(lambda nominal, z: vehicle_of(layout, nominal, z))
+
+
+def true_states(nodes: FlightNodes, one: Recording, conditions: Conditions) -> Floats:
+    """(K, 31) states of the smoother at the nodes, from the recording."""
+    at = np.round(nodes.time * conditions.rate).astype(int)
+    states: Any = np.zeros((len(at), STATE))
+    wxyz, twist = np.asarray(one.state.wxyz)[at], np.asarray(one.state.twist)[at]
+    velocity = np.einsum("kij,kj->ki", matrices_from_wxyz(wxyz), twist[:, :3])
+    states[:, :13] = np.concatenate([one.state.position[at], velocity, wxyz, twist[:, 3:]], axis=1)
+    states[:, STATE - 6 :] = one.bias[at]
+    return np.asarray(states)
+
+
+def true_levels(run: SmoothedRun, conditions: Conditions) -> Floats:
+    """(19,) logarithms of the noise levels at the nodes that the simulated noise has; no disturbances."""
+    imu, pose = run.airframe.imu[0], run.airframe.pose[0]
+    left = np.sqrt(WHITE_LEFT * CUTOFF / (0.5 * conditions.rate))
+    averaged = 1.0 / np.sqrt(conditions.pose_every)
+    known = {
+        "gyro": left * (imu.sigma_gyro or 0.0), "accel": left * (imu.sigma_accel or 0.0),
+        "position": pose.sigma_position, "rotation": pose.sigma_rotation, "rotor": averaged * SPEED_SIGMA,
+        "accel_walk": imu.sigma_accel_walk, "gyro_walk": imu.sigma_gyro_walk,
+    }  # fmt: skip
+    found: Any = first_levels(run.prior.nominal)
+    for name, level in known.items():
+        found[NAMES.index(name)] = np.log(level or 1e-6)
+    return np.asarray(found)
+
+
+@double_precision()
+def bound_of(run: SmoothedRun, one: Recording, conditions: Conditions) -> Bound:
+    """The bound of one flight for the model that was used."""
+    prior, nodes = run.prior, run.nodes
+    work = FlightWork(nodes, prior.nominal, programs(prior.nominal.layout))
+    states, levels, z = true_states(nodes, one, conditions), true_levels(run, conditions), prior.truth
+    linear, weights, _ = work.linearise(z, states, levels, 0)
+    kept = work.filtered(linear, work.weighted(weights, states), levels, states)
+    rows = np.concatenate([np.asarray(each[1]) for each in kept])[: work.count].reshape(-1, len(z))
+    by_hand = prior.measured(prior.nominal, z)[1] if prior.measured else np.zeros((0, len(z)))
+    cov = np.linalg.inv(rows.T @ rows + by_hand.T @ by_hand + np.eye(len(z)))
+    last = work.count - 1 - CHUNK * (len(kept) - 1)
+    slope, spread = (np.asarray(kept[-1][k][last]) for k in (4, 5))
+    of_bias = np.diagonal(spread + slope @ cov @ slope.T)[BIAS]
+    return Bound(prior.sigmas(z, cov), np.sqrt(of_bias))
