@@ -67,7 +67,8 @@ def recorded():
 
 def catalogue():
     """Flights of the catalogue with known truth, all without pose and some with."""
-    from tests.recovery.test_catalogue import DRAWING, PRIOR, flown
+    from tests.recovery.catalogue_flights import DRAWING, PRIOR
+    from tests.recovery.test_catalogue import flown
 
     for name in WITHOUT_POSE:
         airframe, _, _, flight, weighed = flown(name, 1, DRAWING, 10.0)

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from tests.recovery.bound import Constants, bound
-from tests.recovery.catalogue_flights import DRAWING, PRIOR, drawn, equipped, fly, matrix, record, rigid, turn
+from tests.recovery.body_truth import BUILT, body_truth
+from tests.recovery.catalogue_flights import DRAWING, drawn, equipped, fly, matrix, record, rigid, turn
 from tests.recovery.row_bound import row_bound
 from tests.unit.logs import writers
 
@@ -149,44 +149,31 @@ def row_ratios(result, name, seed):
     return {n: p.sigma / limits[n] for n, p in told.items() if p.verdict in ("identified", "weak")}
 
 
-def judged(name, seed, ending, folder, method):
-    """Errors over sigma and sigma over bound of the method with pose, and the result."""
-    airframe, file, truth, flight, weighed = flown(name, seed, PRIOR)
-    result = identify(through(flight, ending, folder), airframe, known={"mass": weighed}, method=method)
-    assert result.method == method
-    constants = Constants(truth.vehicle, file)
-    away = errors(result, constants.truth())
-    limits = bound(truth, airframe, file, weighed.sigma)
-    # Along itself an axis changes by a square only: its error is no normal number and has no bound.
-    flat = {n for n in away if n.endswith("axis.z") and abs(constants.truth()[n]) > 0.9}
-    ratios = {n: result.parameters[n].sigma / limits[n] for n in away if n not in flat}
-    assert len(ratios) > 45
-    return {n: e for n, e in away.items() if n not in flat}, ratios, result
-
-
-def check(away, ratios, name):
-    e, q = np.array(list(away.values())), np.array(list(ratios.values()))
-    print(f"{name}: {len(e)} numbers, largest {np.max(np.abs(e)):.2f}, mean square {np.mean(e**2):.2f}, sigma over "
-          f"bound {np.median(q):.2f} median, {np.min(q):.2f} to {np.max(q):.2f}")  # fmt: skip
-    assert np.median(q) > 0.9
-    # How well turns about z are known depends on Ixx - Iyy, which is a small number that is estimated itself.
-    assert np.min(q) > 0.5, {n: x for n, x in ratios.items() if x <= 0.5}
-    return {n: x for n, x in ratios.items() if x >= 2.0}
+def of_identified(result, truth):
+    """Errors in sigma of what has the verdict; of rotor inertias only if there are any."""
+    sure = {p.name for p in result.parameters if p.verdict == "identified"}
+    return {name: e for name, e in errors(result, truth).items() if name in sure}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RIGID)
-def test_every_vehicle_with_pose(name, tmp_path):
+def test_every_vehicle_in_flight(name, tmp_path):
     """The filter over four seeds, each in a format of its own."""
-    found, above = [], []
+    found = []
     for seed, ending in zip((1, 2, 3, 4), WRITERS, strict=True):
-        away, ratios, _ = judged(name, seed, ending, tmp_path, "filter")
-        above += check(away, ratios, f"{name} {seed} {ending}").items()
+        airframe, _, truth, flight, weighed = flown(name, seed, BUILT)
+        result = identify(
+            through(flight, ending, tmp_path), airframe, known={"mass": weighed}, method="filter"
+        )
+        away = of_identified(result, body_truth(truth.vehicle))
+        e = np.array(list(away.values()))
+        print(f"{name} {seed} {ending}: {len(e)} identified, largest {np.max(np.abs(e)):.2f}, "
+              f"mean square {np.mean(e**2):.2f}")  # fmt: skip
         assert max(map(abs, away.values())) < 5.0, away
         found += away.values()
-    assert not above
-    assert np.mean(np.abs(found) < 3.0) > 0.98
-    assert 0.4 < np.mean(np.square(found)) < 2.0  # numbers of one flight are not independent
+    assert len(found) > 100
+    assert np.mean(np.abs(found) < 3.0) > 0.97
+    assert np.mean(np.square(found)) < 2.0  # numbers of one flight are not independent
 
 
 @pytest.mark.parametrize("name", WINGED)
@@ -224,7 +211,7 @@ def test_an_arm_that_is_held_out_is_part_of_the_vehicle():
     file = rigid(airframe, held)
     straight = rigid(airframe)
     assert np.linalg.norm(file.com - straight.com) > 2e-3
-    truth = fly(drawn(file, rng, PRIOR), rng, 8.0)
+    truth = fly(drawn(file, rng, BUILT), rng, 8.0)
     flight = record(truth, airframe, rng)
     clock = flight["pose.position"].time
     angles = np.tile([held["forearm"], held["upper_arm"]], (len(clock), 1)) + 0.01 * rng.normal(
@@ -236,11 +223,11 @@ def test_an_arm_that_is_held_out_is_part_of_the_vehicle():
     assert any("joints at upper_arm 40, forearm -69 deg" in note for note in result.notes)
     for held_out in result.predictions[3:]:  # angular acceleration, of which rotors that speed up make some
         assert np.std(held_out.measured - held_out.predicted) < 0.4 * np.std(held_out.measured), held_out.name
-    away = np.array(list(errors(result, Constants(truth.vehicle, file).truth()).values()))
-    assert len(away) > 45
+    away = np.array(list(of_identified(result, body_truth(truth.vehicle)).values()))
+    assert len(away) > 25
     assert np.max(np.abs(away)) < 5.0
     assert np.mean(np.abs(away) < 3.0) > 0.95
-    assert 0.3 < np.mean(away**2) < 3.0
+    assert np.mean(away**2) < 2.0
 
 
 def test_files_without_imu_or_pose_say_what_is_missing():

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.recovery.body_truth import body_truth
 from tests.recovery.catalogue_flights import rigid
-from tests.recovery.test_batch import body_truth
 from tests.unit.logs import writers
 
 from haltere.airframe import from_catalogue
