@@ -26,7 +26,7 @@ DOCUMENTS = [
 ]
 
 #: Rooms that are built anew soon: only their public filters have to be plain.
-REBUILT = ("estimation/vehicle/", "estimation/cog/", "identification/methods/vehicle")
+REBUILT = ("estimation/vehicle/", "estimation/cog/")
 PUBLIC = ("estimation/vehicle/filter", "estimation/cog/filter")
 
 #: Old word and what it is called now.
