@@ -144,12 +144,12 @@ def test_estimators_are_timed_beside_a_reference_and_their_bounds(monkeypatch):
     monkeypatch.setattr(estimators, "write_mcap", lambda flight, path: None)
     monkeypatch.setattr(estimators, "timed", timed)
     monkeypatch.setattr(estimators, "reference_seconds", lambda: 0.5)
-    monkeypatch.setattr(estimators, "online_seconds", lambda flight: (0.5, 0.05))
+    monkeypatch.setattr(estimators, "online_speeds", lambda flight: (60.0, 15.0, 0.05))
     rows = estimators.filter_rows(lambda _: None)
-    assert [list(row) for row in rows] == [KEYS] * 8
+    assert [list(row) for row in rows] == [KEYS] * 10
     assert stores[0] == stores[1]
-    assert [row["value"] for row in rows] == [0.5, 20.0, 40.0, 5.0, 10.0, 60.0, 1.0, 0.05]
-    assert [row["ratio"] for row in rows] == [None, 2.0, None, 2.0, None, 2.0, None, 2.0]
+    assert [row["value"] for row in rows] == [0.5, 20.0, 40.0, 5.0, 10.0, 60.0, 1.0, 15.0, 4.0, 0.05]
+    assert [row["ratio"] for row in rows] == [None, 2.0, None, 2.0, None, 2.0, None, 0.5, None, 2.0]
     assert {row["peer"] for row in rows if row["ratio"]} == {"bound"}
 
 
