@@ -1,0 +1,77 @@
+"""What `identify` makes of flights whose drawing, poses or readings are not what they should be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.world.adapters.base import to_flight
+from tests.world.adapters.identify import SCALE_SIGMA
+from tests.world.drawings import QUADROTOR
+from tests.world.flights import fly
+from tests.world.levels import NASTY, REALISTIC
+
+import haltere as ht
+from haltere.airframe import loads
+from haltere.estimation.smoother.parameters import Widths
+
+CHANNELS = ("imu.", "rotors.", "pose.", "battery.")
+DRAWN = {
+    "thrust": 0.04, "torque_ratio": 0.057, "position": 0.002, "com_arm": 0.04, "tilt": 0.005, "moment": 0.08,
+    "product": 0.03,
+}  # fmt: skip
+"""Deviations of the vehicles of the world from their drawing, realistic."""
+FLIGHTS = 20
+
+
+def identified(flight, factor=None, **options):
+    """The result of a flight of the world; with priors `factor` times as wide as its vehicles differ."""
+    airframe = loads(flight.nominal)
+    mass = airframe.total_mass
+    with pytest.MonkeyPatch.context() as patch:
+        if factor is not None:
+            own = replace(Widths(), **{name: factor * width for name, width in DRAWN.items()})
+            patch.setattr(Widths, "from_airframe", lambda _: own)
+        return ht.identify(
+            to_flight(flight, CHANNELS), airframe, known={"mass": (mass, SCALE_SIGMA * mass)}, **options
+        )
+
+
+@pytest.mark.slow
+def test_priors_of_another_width():
+    """Half as wide as vehicles differ: said in nine flights of ten. Twice as wide: deviations grow by 30 % at most."""
+    told, growth = [], []
+    flights = fly(QUADROTOR, REALISTIC, "full", seeds=range(40_000, 40_000 + FLIGHTS), duration=24.0)
+    for flight in flights:
+        narrow, right, wide = (
+            identified(flight, factor=factor, method="batch") for factor in (0.5, 1.0, 2.0)
+        )
+        told.append(any("times as far from the airframe file as usual" in note for note in narrow.notes))
+        known = [p.name for p in right.parameters if p.verdict == "identified" and p.source == "data"]
+        growth.append(np.median([wide.parameters[n].sigma / right.parameters[n].sigma for n in known]))
+        print(f"told {told[-1]}, growth {growth[-1]:.2f} (median of {len(known)})")
+    print(
+        f"told in {np.mean(told):.0%} of {FLIGHTS} flights; growth {np.median(growth):.2f}, {max(growth):.2f}"
+    )
+    assert np.mean(told) >= 0.9
+    assert np.median(growth) <= 1.3
+
+
+def test_poses_of_another_flight_leave_the_effectiveness():
+    """What the smoother refuses, the effectiveness method takes: torque rows of all rotors still come out."""
+    flight, other = fly(QUADROTOR, NASTY, "full", seeds=(40_100, 40_101), duration=16.0)
+    streams = flight.streams | {
+        name: stream for name, stream in other.streams.items() if name.startswith("pose.")
+    }
+    result = identified(replace(flight, streams=streams))
+    assert result.method == "effectiveness"
+    assert any("could not be used" in note for note in result.notes)
+    rows = [
+        result.parameters[f"rotors.{name}.effectiveness.{row}"]
+        for name in QUADROTOR.rotor_names
+        for row in "pq"
+    ]
+    assert sum(p.verdict == "identified" for p in rows) >= 4
+    for p in rows:
+        if p.verdict == "identified":
+            truth = flight.truth[p.name]
+            assert abs(p.value - truth) < 4.0 * p.sigma, p.name
