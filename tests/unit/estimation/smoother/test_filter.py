@@ -230,16 +230,17 @@ def readings(flight, k):
 
 
 def test_the_mass_is_found_in_flight(figure):
-    """Begun 5 % too heavy with the thrust of one rotor known to 0.5 %."""
+    """Begun 5 % too heavy, with rotors that were measured to 0.5 % on a test stand."""
     heavy = ht.load_airframe("hummingbird")
     heavy = heavy.model_copy(update={"body": heavy.body.model_copy(update={"mass": 0.75})})
     thrust = heavy.rotors[0].thrust_coefficient
-    known = {f"rotors.{heavy.rotors[0].name}.thrust_coefficient": (thrust, 0.005 * thrust)}
+    known = {"rotors.*.thrust_coefficient": (thrust, 0.005 * thrust)}
     vehicle = VehicleFilter(heavy, known=known)
     belief = run(vehicle, figure, vehicle.begin(**readings(figure, 0)), 0, 1400)
     mass = vehicle.estimate(belief)["mass"]
     assert abs(mass.value - 0.716) < 2.0 * mass.sigma
-    assert abs(mass.value - 0.716) < 0.5 * (0.75 - 0.716)
+    assert mass.source == "data"
+    assert abs(mass.value - 0.716) < 0.3 * (0.75 - 0.716)
     with pytest.raises(HaltereError, match="could not be smoothed"):
         vehicle.begin(**readings(figure, 400), start=figure.between(0.0, 2.0))
 
