@@ -15,7 +15,7 @@ position, wxyz = flight["pose.position"], flight["pose.wxyz"]
 
 heavy = ht.load_airframe("hummingbird")  # where the filter begins: 5 % too heavy
 heavy = heavy.model_copy(update={"body": heavy.body.model_copy(update={"mass": 0.75})})
-stand = {"rotors.*.thrust_coefficient": (8.549e-6, 4e-8)}  # measured on a test stand; a flight shows only ratios
+stand = {"rotors.*.thrust_coefficient": (8.549e-6, 4e-8)}  # measured; a flight shows only ratios
 vehicle = ht.VehicleFilter(heavy, known=stand)
 
 belief = vehicle.begin(
