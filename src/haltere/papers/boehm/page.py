@@ -86,7 +86,7 @@ def estimate_histories(
         found.append(history_of(run))
         progress(f"{figure.name}: flight {i + 1} of {len(seeds)}")
     time, errors, sigma = (np.stack([one[k] for one in found]) for k in range(3))
-    unit = _per_azimuth(vehicle, np.asarray(physical["rotor_tilt"]))
+    unit = azimuth_factors(vehicle, np.asarray(physical["rotor_tilt"]))
     truth = np.concatenate([_flat(name, np.asarray(physical[name])) for name in vehicle.physical.slices])
     return EstimateHistories(vehicle, time[0], truth, truth + unit * errors, unit * sigma)
 
@@ -105,14 +105,16 @@ def history_of(run: SmoothedRun) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.concatenate([[0.0], flight.time[ends]]), np.array(errors), np.array(sigma)
 
 
-def _per_azimuth(vehicle: PaperVehicle, tilt: np.ndarray) -> np.ndarray:
-    """(19 + 7 N,) factors that turn the tilt across the azimuth of inclined axes into their azimuth; else one."""
-    factors = np.ones(len(vehicle.names))
-    azimuths = factors[vehicle.physical.slices["rotor_tilt"]][1::2]
+def azimuth_factors(vehicle: PaperVehicle, tilt: np.ndarray) -> np.ndarray:
+    """(19 + 7 N,) factors that turn the tilt across the azimuth of inclined axes into their azimuth; else one.
+
+    Args:
+        vehicle: its numbers.
+        tilt: (N, 2) inclination and azimuth of the axes, rad.
+    """
+    factors, block = np.ones(len(vehicle.names)), vehicle.physical.slices["rotor_tilt"]
     sine = np.sin(tilt[:, 0])
-    azimuths = np.where(sine > 1e-6, 1.0 / np.maximum(sine, 1e-6), azimuths)
-    start, stop = vehicle.physical.slices["rotor_tilt"].start, vehicle.physical.slices["rotor_tilt"].stop
-    factors[start + 1 : stop : 2] = azimuths
+    factors[block.start + 1 : block.stop : 2] = 1.0 / np.where(sine > 1e-6, sine, 1.0)
     return factors
 
 

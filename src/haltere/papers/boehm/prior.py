@@ -14,9 +14,10 @@ psi is known to D is measured to s: across it, the axis is then known to
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Self
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -109,14 +110,18 @@ class DrawnPrior:
         rng: np.random.Generator,
         model: VehicleModel = "paper",
     ) -> Self:
-        """Draw start error and hand measurements; in the paper's model centre of mass and axes are what they are."""
+        """Draw start error and hand measurements.
+
+        In the paper's model numbers are "10 %" off, and centre of mass and axes are what they are. The full model has
+        its own prior, that of a drawing (`Widths`).
+        """
         vehicle, physical = describe_paper_vehicle(airframe)
         nominal = NominalVehicle.from_airframe(airframe, model=model)
         nominal = replace(nominal, tangents=_tangents(np.asarray(physical["rotor_tilt"])))
         places, scale, is_factor = _coordinates(nominal, vehicle, physical)
         sigma: Any = np.array(nominal.sigma)
-        sigma[places] = ten_percent(physical) / np.abs(scale)
         if model == "paper":
+            sigma[places] = ten_percent(physical) / np.abs(scale)
             sigma[nominal.layout.places(["com", "product"])] = 0.0
         true: Any = np.array(nominal.mean)
         true[nominal.layout.slices["gravity"]] = np.log(GRAVITY / STANDARD_GRAVITY)
@@ -210,22 +215,32 @@ def paper_filter_start(
     rng: np.random.Generator,
 ) -> tuple[Mean, Array]:
     """Mean and covariance that the filter of the paper begins with, drawn about the true first state."""
-    space = vehicle.space
+    names = tuple(hand_measurements)
     moving = np.concatenate([np.full(block.size, MOVING[block.name]) for block in vehicle.moving.blocks])
     sigma = np.concatenate([moving, ten_percent(vehicle.physical.select(truth))])
-    mean = space.plus(truth, jnp.asarray(sigma * rng.normal(size=len(sigma))))
-    cov = jnp.diag(jnp.asarray(sigma) ** 2)
-    if not hand_measurements:
-        return mean, cov
-    deviations = jnp.asarray(list(hand_measurements.values()))
+    draws = sigma * rng.normal(size=len(sigma)), rng.normal(size=len(names))
+    deviations = np.fromiter(hand_measurements.values(), float)
+    start: tuple[Mean, Array] = _start(vehicle, names)(truth, sigma, *draws, deviations)
+    return start
+
+
+@lru_cache(maxsize=8)
+def _start(vehicle: PaperVehicle, names: tuple[str, ...]) -> Any:
+    """Compiled: mean and covariance from the truth, deviations, errors, and draws and deviations of measurements."""
+    space = vehicle.space
 
     def quantities(state: Mean) -> Array:
-        return jnp.stack([_quantity(vehicle, name, state) for name in hand_measurements])
+        return jnp.stack([_quantity(vehicle, name, state) for name in names])
 
-    readings = quantities(truth) + deviations * jnp.asarray(rng.normal(size=len(hand_measurements)))
-    innovation = readings - quantities(mean)
-    cov, gain = update(cov, slopes(space, quantities, mean), deviations**2, innovation, jnp.asarray(True))
-    return space.plus(mean, gain.shift), space.transported(mean, gain.shift, cov)
+    def go(truth: Mean, sigma: Array, error: Array, draws: Array, deviations: Array) -> tuple[Mean, Array]:
+        mean, cov = space.plus(truth, error), jnp.diag(sigma**2)
+        if not names:
+            return mean, cov
+        innovation = quantities(truth) + deviations * draws - quantities(mean)
+        cov, gain = update(cov, slopes(space, quantities, mean), deviations**2, innovation, jnp.asarray(True))
+        return space.plus(mean, gain.shift), space.transported(mean, gain.shift, cov)
+
+    return jax.jit(go)
 
 
 def _quantity(vehicle: PaperVehicle, name: str, state: Mean) -> Array:

@@ -5,7 +5,8 @@ two readings here, the mean L2 norm of the error and the norm of the mean error,
 `cramer_rao` is the posterior Cramer-Rao bound of the same quantity, in its own column; `bound` is what ours must keep:
 the paper's figure, except where the Cramer-Rao bound lies above it, and the chi-square band for the consistency rows.
 Ours is the batch smoother with the paper's state vector. The filter of the paper and the smoother's full model (air,
-wind, delays, disturbances, centre of mass) stand beside it on the same flights.
+wind, delays, disturbances, centre of mass), which begins with the prior of a drawing, stand beside it on the same
+flights.
 """
 
 import numpy as np

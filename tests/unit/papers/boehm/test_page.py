@@ -1,44 +1,65 @@
-"""Estimates over time: the last one is the smoother's own, the first one the prior, and deviations only shrink."""
+"""Estimates over time: the last one is the smoother's own, the first one the prior; azimuths of inclined axes."""
+
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
-from haltere.papers.boehm.flights import Conditions, fly
-from haltere.papers.boehm.page import draw_bands, estimate_histories, figures, history_of
-from haltere.papers.boehm.prior import paper_hand_measurements, ten_percent
-from haltere.papers.boehm.series import one_of, smooth_run
+from haltere.estimation.smoother.smoother import FlightParts
+from haltere.papers.boehm.flights import tilted
+from haltere.papers.boehm.page import EstimateHistories, azimuth_factors, draw_bands, figures, history_of
+from haltere.papers.boehm.paper_vehicle import describe_paper_vehicle
+from haltere.papers.boehm.prior import DrawnPrior, paper_hand_measurements
 
-SHORT = Conditions(duration=6.0, gentle=True)
+PARTS = 5
 
 
-def test_history_begins_with_the_prior_and_ends_with_the_estimate():
-    figure = figures()["1, 3"]
-    recording = fly(figure.airframe, [5], SHORT)
+@pytest.fixture(scope="module")
+def run():
+    """A flight that was smoothed, of random information."""
+    figure, rng = figures()["1, 3"], np.random.default_rng(2)
     hands = paper_hand_measurements(tuple(rotor.name for rotor in figure.airframe.rotors))
-    run = smooth_run(figure.airframe, one_of(recording, 0), 5, hands, SHORT)
+    prior = DrawnPrior.draw(figure.airframe, hands, np.random.default_rng(0))
+    n = prior.nominal.layout.size
+    slopes = rng.normal(size=(PARTS, 30, n))
+    information = np.einsum("bki,bkj->bij", slopes, slopes)
+    right = np.einsum("bki,bk->bi", slopes, rng.normal(size=(PARTS, 30)))
+    row = prior.measured(prior.nominal, prior.truth)[1]
+    measured, before = row.T @ row, rng.normal(size=n)
+    cov = np.linalg.inv(information.sum(axis=0) + measured + np.eye(n))
+    step = cov @ (right.sum(axis=0) - before)
+    parts = FlightParts(information, right, step, measured)
+    flight = SimpleNamespace(z=prior.truth + 0.1, cov=cov, parts=parts, time=np.linspace(0.1, 9.9, 50))
+    return SimpleNamespace(prior=prior, flight=flight, before=before)
+
+
+def test_history_begins_with_the_prior_and_ends_with_the_estimate(run):
     time, errors, sigma = history_of(run)
-    assert time[0] == 0.0
-    assert 5.5 < time[-1] < 6.0
-    np.testing.assert_allclose(errors[-1], run.prior.errors(run.flight.z), atol=1e-12)
-    np.testing.assert_allclose(sigma[-1], run.prior.sigmas(run.flight.z, run.flight.cov), rtol=1e-6)
-    histories = estimate_histories(figure, [5], recording, conditions=SHORT)
-    vehicle = histories.vehicle
-    np.testing.assert_allclose(histories.values[0] - histories.truth, errors, atol=1e-9)
-    mass, heights = vehicle.names.index("mass"), vehicle.names.index("rotors.front.position.x")
-    physical = dict(zip(vehicle.names, histories.truth, strict=True))
-    assert physical["mass"] == 0.716
-    assert np.all(np.diff(histories.sigma[0, :, mass] / histories.values[0, :, mass]) < 1e-9)
-    assert histories.sigma[0, 0, heights] <= 0.017
+    flight, prior = run.flight, run.prior
+    np.testing.assert_allclose(time, [0.0, 1.9, 3.9, 5.9, 7.9, 9.9])
+    np.testing.assert_allclose(errors[-1], prior.errors(flight.z), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(sigma[-1], prior.sigmas(flight.z, flight.cov), rtol=1e-6)
+    known = np.linalg.inv(np.eye(len(flight.z)) + flight.parts.measured)
+    start = flight.z - flight.parts.step - known @ run.before
+    np.testing.assert_allclose(errors[0], prior.errors(start), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(sigma[0], prior.sigmas(start, known), rtol=1e-6)
+
+
+def test_azimuths_of_inclined_axes_are_drawn_as_angles():
+    vehicle, physical = describe_paper_vehicle(tilted())
+    factors = azimuth_factors(vehicle, np.asarray(physical["rotor_tilt"]))
+    inclined = [vehicle.names.index(f"rotors.{rotor}.axis.azimuth") for rotor in vehicle.rotors]
+    np.testing.assert_allclose(factors[inclined], 1.0 / np.sin(np.radians(20.0)))
+    assert np.all(np.delete(factors, inclined) == 1.0)
+    assert np.all(azimuth_factors(vehicle, np.zeros((4, 2))) == 1.0)
+
+
+def test_bands_have_mean_spread_truth_and_sigma(run):
+    vehicle, physical = describe_paper_vehicle(figures()["1, 3"].airframe)
+    time, errors, sigma = history_of(run)
+    values = np.stack([errors, errors + 0.01])
+    histories = EstimateHistories(vehicle, time, np.zeros(errors.shape[1]), values, np.stack([sigma, sigma]))
     drawn = draw_bands(histories, "rotor_x")
-    assert len(drawn.data) == 4 * 5
-
-
-def test_figure_of_tilted_rotors_shows_azimuths():
-    figure = figures()["6"]
-    histories = estimate_histories(figure, [2], fly(figure.airframe, [2], SHORT), conditions=SHORT)
-    azimuths = [histories.vehicle.names.index(f"rotors.{r}.axis.azimuth") for r in histories.vehicle.rotors]
-    np.testing.assert_allclose(np.degrees(histories.truth[azimuths]), [0.0, 90.0, 180.0, -90.0], atol=1e-9)
-    from haltere.papers.boehm.paper_vehicle import describe_paper_vehicle
-
-    start = ten_percent(describe_paper_vehicle(figure.airframe)[1])[azimuths] / np.sin(np.radians(20.0))
-    np.testing.assert_allclose(histories.sigma[0, 0, azimuths], start, rtol=1e-6)
-    assert np.all(histories.sigma[0, -1, azimuths] < 0.8 * start)
+    assert len(drawn.data) == len(physical["thrust_coefficient"]) * 5
+    place = vehicle.names.index("rotors.front.position.x")
+    np.testing.assert_allclose(drawn.data[1].y, 1e3 * values[:, :, place].mean(axis=0), rtol=1e-5)

@@ -4,80 +4,96 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from haltere.airframe import from_catalogue
+from haltere.dynamics import Environment, State
+from haltere.dynamics.sensors.imu import specific_force_and_rate
 from haltere.foundation import HaltereError
-from haltere.papers.boehm.flights import Conditions, fly, tilted
+from haltere.papers.boehm.flights import tilted
 from haltere.papers.boehm.paper_vehicle import describe_paper_vehicle, slopes
-from haltere.papers.boehm.series import one_of
+from haltere.simulation import Vehicle
+from haltere.simulation.plant import accelerations
 
-SHORT = Conditions(duration=1.0, gentle=True)
+AIRFRAME = tilted().model_copy(
+    update={"rotors": tuple(r.model_copy(update={"time_constant": None}) for r in tilted().rotors)}
+)
+VEHICLE, PHYSICAL = describe_paper_vehicle(AIRFRAME)
+SPEEDS = np.array([480.0, 431.0, 465.0, 440.0])
+GRAVITY = np.asarray(PHYSICAL["gravity"])
+
+
+def some_state():
+    rng = np.random.default_rng(4)
+    xyzw = Rotation.random(random_state=5).as_quat()
+    moving = {"position": rng.normal(size=3), "velocity": rng.normal(size=3), "attitude": xyzw[[3, 0, 1, 2]]}
+    moving |= {"rates": 3.0 * rng.normal(size=3), "accel_bias": rng.normal(size=3)}
+    moving |= {"gyro_bias": 0.1 * rng.normal(size=3)}
+    return {**{name: jnp.asarray(x) for name, x in moving.items()}, **PHYSICAL}
 
 
 @pytest.fixture(scope="module")
-def flown():
-    airframe = tilted()
-    vehicle, physical = describe_paper_vehicle(airframe)
-    return vehicle, physical, one_of(fly(airframe, [3], SHORT), 0)
+def plant():
+    """State, acceleration (6,) and what an IMU reads, by the simulator."""
+    state, vehicle = some_state(), Vehicle.from_airframe(AIRFRAME)
+    twist = jnp.concatenate([state["velocity"], state["rates"]])
+    none = jnp.zeros(0)
+    flown = State(state["position"], state["attitude"], twist, none, none, jnp.zeros(4), jnp.asarray(SPEEDS))
+    gravity, imu = jnp.asarray(GRAVITY), AIRFRAME.imu[0]
 
-
-def states_of(one, rows, physical):
-    """States at some samples, stacked."""
-    s = one.state
-    moving = {"position": s.position, "velocity": s.twist[:, :3], "attitude": s.wxyz, "rates": s.twist[:, 3:]}
-    moving |= {"accel_bias": one.bias[:, :3], "gyro_bias": one.bias[:, 3:]}
-    numbers = {name: np.broadcast_to(x, (len(rows), *x.shape)) for name, x in physical.items()}
-    return {**{name: x[rows] for name, x in moving.items()}, **numbers}
-
-
-def state_at(one, k, physical):
-    return jax.tree.map(lambda x: jnp.asarray(x[0]), states_of(one, np.array([k]), physical))
-
-
-def test_a_step_is_that_of_the_plant(flown):
-    vehicle, physical, one = flown
-    step = jax.jit(vehicle.step)
-    for k in (0, 57, 120):
-        later = step(state_at(one, k, physical), jnp.asarray(one.speeds[k]), jnp.asarray(1.0 / SHORT.rate))
-        error = vehicle.moved.minus(later, vehicle.moved.select(state_at(one, k + 1, physical)))
-        np.testing.assert_allclose(error, 0.0, atol=1e-6)
-
-
-def test_readings_are_those_of_the_sensors(flown):
-    """Their residuals at the truth are the noise of Table III."""
-    vehicle, physical, one = flown
-    rows, poses = np.arange(200), 4 * np.arange(50)
-    left = one.imu - jax.jit(jax.vmap(vehicle.imu))(states_of(one, rows, physical), one.speeds)
-    assert 0.7 < np.std(left[:, :3]) / 0.83 < 1.3
-    assert 0.7 < np.std(left[:, 3:]) / 0.013 < 1.3
-    assert np.all(np.abs(left.mean(axis=0)) < 4.0 * np.repeat([0.83, 0.013], 3) / np.sqrt(200))
-    pose = jax.jit(jax.vmap(vehicle.pose_residual))
-    off = pose(states_of(one, poses, physical), one.pose_position, one.pose_wxyz)
-    assert 0.7 < np.std(off[:, :3]) / 1e-3 < 1.3
-    assert 0.7 < np.std(off[:, 3:]) / 1.7e-3 < 1.3
-
-
-def test_derivatives_are_those_of_differences(flown):
-    vehicle, physical, one = flown
-    at, speeds, dt = state_at(one, 40, physical), jnp.asarray(one.speeds[40]), jnp.asarray(0.005)
-    later = vehicle.step(at, speeds, dt)
-
-    def everything(state):
-        step = vehicle.moved.minus(vehicle.step(state, speeds, dt), later)
-        pose = vehicle.pose_residual(
-            state, jnp.asarray(one.pose_position[10]), jnp.asarray(one.pose_wxyz[10])
+    @jax.jit
+    def go(flown):
+        motion = accelerations(vehicle, flown, jnp.asarray(SPEEDS), none, Environment(gravity, jnp.zeros(3)))
+        many = jax.tree.map(lambda x: x[None], (flown, motion))
+        read = specific_force_and_rate(
+            vehicle.model, *many, gravity, 0, jnp.asarray(imu.position), jnp.eye(3)
         )
-        return jnp.concatenate([step, vehicle.imu(state, speeds), pose])
+        return motion.acceleration, jnp.concatenate([x[0] for x in read])
 
-    found = jax.jit(lambda: slopes(vehicle.space, everything, at))()
-    moved = jax.jit(lambda error: everything(vehicle.space.plus(at, error)))
-    size = np.full(vehicle.space.dimension, 1e-5)
-    size[vehicle.space.slices["thrust_coefficient"]] = 1e-9
+    return state, *(np.asarray(x) for x in go(flown))
+
+
+def test_a_step_and_a_reading_are_those_of_the_plant(plant):
+    state, acceleration, reading = plant
+    dt = 1e-5
+    later = jax.jit(VEHICLE.step)(state, SPEEDS, dt)
+    change = [(np.asarray(later[name]) - np.asarray(state[name])) / dt for name in ("velocity", "rates")]
+    np.testing.assert_allclose(np.concatenate(change), acceleration, rtol=1e-3, atol=2e-3)
+    bias = np.concatenate([state["accel_bias"], state["gyro_bias"]])
+    np.testing.assert_allclose(jax.jit(VEHICLE.imu)(state, SPEEDS), reading + bias, rtol=1e-9)
+    turned = Rotation.from_quat(np.roll(np.array(state["attitude"]), -1))
+    moved = (np.asarray(later["position"]) - np.asarray(state["position"])) / dt
+    np.testing.assert_allclose(moved, turned.apply(np.array(state["velocity"])), atol=1e-3)
+    turn = turned.inv() * Rotation.from_quat(np.roll(np.array(later["attitude"]), -1))
+    np.testing.assert_allclose(turn.as_rotvec() / dt, state["rates"], rtol=1e-3)
+
+
+def test_a_pose_is_that_of_the_sensor():
+    state = some_state()
+    turned = Rotation.from_quat(np.roll(np.array(state["attitude"]), -1))
+    place = np.asarray(state["position"]) + turned.apply(np.array(PHYSICAL["pose_position"]))
+    off, twist = np.array([0.01, -0.02, 0.03]), np.array([0.02, 0.01, -0.03])
+    wxyz = np.roll((turned * Rotation.from_rotvec(twist)).as_quat(), 1)
+    np.testing.assert_allclose(VEHICLE.pose_residual(state, place + off, wxyz), [*off, *twist], atol=1e-9)
+
+
+def test_derivatives_are_those_of_differences():
+    at, dt = some_state(), 0.005
+    space = VEHICLE.space
+
+    def function(state):
+        later = VEHICLE.moved.minus(VEHICLE.step(state, SPEEDS, dt), VEHICLE.step(at, SPEEDS, dt))
+        pose = VEHICLE.pose_residual(state, jnp.ones(3), at["attitude"])
+        return jnp.concatenate([later, VEHICLE.imu(state, SPEEDS), pose])
+
+    found = jax.jit(lambda: slopes(space, function, at))()
+    everything = jax.jit(lambda error: function(space.plus(at, error)))
+    size = np.full(space.dimension, 1e-5)
+    size[space.slices["thrust_coefficient"]] = 1e-9
     for i, h in enumerate(size):
         d = h * np.eye(len(size))[i]
-        difference = (np.asarray(moved(d)) - np.asarray(moved(-d))) / (2.0 * h)
-        scale = max(float(np.abs(difference).max()), 1.0)
-        np.testing.assert_allclose(found[:, i], difference, atol=2e-5 * scale)
+        difference = (np.asarray(everything(d)) - np.asarray(everything(-d))) / (2.0 * h)
+        np.testing.assert_allclose(found[:, i], difference, atol=2e-5 * max(np.abs(difference).max(), 1.0))
 
 
 def test_an_origin_that_is_not_the_centre_of_mass_is_refused():
