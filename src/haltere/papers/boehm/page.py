@@ -3,7 +3,7 @@
 Each figure is a series of flights with other hand measurements or another vehicle; of every physical number it has the
 mean over the flights, their spread, and the deviation that the smoother itself states. An estimate at time t is that
 from the flight up to t. It takes noise levels and linearisation from the whole flight: with A and g of the parts up to
-t (equation (2) of `haltere.estimation.smoother.marginal`) it costs one small linear system.
+t (equation (2) of `haltere.estimation.vehicle.marginal`) it costs one small linear system.
 """
 
 from collections.abc import Sequence

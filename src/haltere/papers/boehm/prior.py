@@ -24,8 +24,8 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.estimation.core.kalman import update
 from haltere.estimation.core.space import Mean
-from haltere.estimation.smoother.parameters import NominalVehicle, VehicleModel
-from haltere.estimation.smoother.smoother import Measured
+from haltere.estimation.vehicle.parameters import NominalVehicle, VehicleModel
+from haltere.estimation.vehicle.smoother import Measured
 from haltere.foundation.arrays import Array
 from haltere.foundation.constants import GRAVITY, STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats, Ints
@@ -113,11 +113,12 @@ class DrawnPrior:
         """Draw start error and hand measurements.
 
         In the paper's model numbers are "10 %" off, and centre of mass and axes are what they are. The full model has
-        its own prior, that of a drawing (`Widths`).
+        its own prior, that of a drawing (`Widths`), and knows that the rotors of the paper have no inertia.
         """
         vehicle, physical = describe_paper_vehicle(airframe)
         nominal = NominalVehicle.from_airframe(airframe, model=model)
-        nominal = replace(nominal, tangents=_tangents(np.asarray(physical["rotor_tilt"])))
+        still: Any = np.zeros(len(vehicle.rotors))
+        nominal = replace(nominal, tangents=_tangents(np.asarray(physical["rotor_tilt"])), spin_inertia=still)
         places, scale, is_factor = _coordinates(nominal, vehicle, physical)
         sigma: Any = np.array(nominal.sigma)
         if model == "paper":

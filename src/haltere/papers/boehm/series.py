@@ -26,18 +26,18 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.estimation.core.consistency import nees
-from haltere.estimation.smoother.levels import NAMES, first_levels
-from haltere.estimation.smoother.marginal import CHUNK, programs
-from haltere.estimation.smoother.motion import BIAS, STATE
-from haltere.estimation.smoother.nodes import CUTOFF, FlightNodes
-from haltere.estimation.smoother.numbers import effectiveness
-from haltere.estimation.smoother.parameters import (
+from haltere.estimation.vehicle.levels import NAMES, NO_DISTURBANCE
+from haltere.estimation.vehicle.marginal import CHUNK, programs
+from haltere.estimation.vehicle.motion import BIAS, STATE
+from haltere.estimation.vehicle.nodes import CUTOFF, FlightNodes
+from haltere.estimation.vehicle.numbers import effectiveness
+from haltere.estimation.vehicle.parameters import (
     CoordinateLayout,
     NominalVehicle,
     VehicleModel,
     vehicle_of,
 )
-from haltere.estimation.smoother.smoother import FlightWork, SmoothedFlight, smooth
+from haltere.estimation.vehicle.smoother import FlightWork, SmoothedFlight, smooth
 from haltere.flight import Channel, Flight
 from haltere.flight.rotations import matrices_from_wxyz
 from haltere.foundation.arrays import Array, double_precision
@@ -301,7 +301,7 @@ def true_levels(run: SmoothedRun, conditions: Conditions) -> Floats:
         "position": pose.sigma_position, "rotation": pose.sigma_rotation, "rotor": averaged * SPEED_SIGMA,
         "accel_walk": imu.sigma_accel_walk, "gyro_walk": imu.sigma_gyro_walk,
     }  # fmt: skip
-    found: Any = first_levels(run.prior.nominal)
+    found: Any = np.full(len(NAMES), np.log(NO_DISTURBANCE))
     for name, level in known.items():
         found[NAMES.index(name)] = np.log(level or 1e-6)
     return np.asarray(found)
