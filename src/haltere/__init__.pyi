@@ -4,8 +4,8 @@ from haltere.doctor.diagnosis import diagnose as diagnose
 from haltere.estimation.cog.filter import CogFilter as CogFilter
 from haltere.estimation.core.readings import Reading as Reading
 from haltere.estimation.payload.filter import PayloadFilter as PayloadFilter
-from haltere.estimation.smoother.filter import VehicleFilter as VehicleFilter
-from haltere.estimation.smoother.online import OnlineVehicle as OnlineVehicle
+from haltere.estimation.vehicle.filter import VehicleFilter as VehicleFilter
+from haltere.estimation.vehicle.online import OnlineVehicle as OnlineVehicle
 from haltere.flight.flight import Flight as Flight
 from haltere.foundation.errors import HaltereError as HaltereError
 from haltere.gate.checked_export import export as export

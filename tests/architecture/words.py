@@ -26,8 +26,8 @@ DOCUMENTS = [
 ]
 
 #: Rooms that are built anew soon: only their public filters have to be plain.
-REBUILT = ("estimation/vehicle/", "estimation/cog/")
-PUBLIC = ("estimation/vehicle/filter", "estimation/cog/filter")
+REBUILT = ("estimation/cog/",)
+PUBLIC = ("estimation/cog/filter",)
 
 #: Old word and what it is called now.
 ANYWHERE = {

@@ -16,11 +16,11 @@ from haltere.airframe import from_catalogue
 from haltere.estimation.cog.belief import CogReading
 from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.settings import CogSettings
-from haltere.estimation.smoother.hand_measurements import with_measured
-from haltere.estimation.smoother.nodes import FlightNodes
-from haltere.estimation.smoother.numbers import physical_numbers
-from haltere.estimation.smoother.parameters import NominalVehicle, Widths
-from haltere.estimation.smoother.smoother import smooth
+from haltere.estimation.vehicle.hand_measurements import with_measured
+from haltere.estimation.vehicle.nodes import FlightNodes
+from haltere.estimation.vehicle.numbers import physical_numbers
+from haltere.estimation.vehicle.parameters import NominalVehicle, Widths
+from haltere.estimation.vehicle.smoother import smooth
 from haltere.papers.boehm.flights import Conditions, fly
 from haltere.papers.boehm.series import flight_of, one_of
 

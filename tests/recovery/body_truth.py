@@ -1,6 +1,6 @@
 """What methods with pose should say of a vehicle of `catalogue_flights`: body axes, positions from its origin."""
 
-from tests.recovery.bound import vector
+import numpy as np
 from tests.recovery.catalogue_flights import G, Spread
 
 BUILT = Spread(
@@ -43,3 +43,10 @@ def body_truth(vehicle):
         if vehicle.spin_inertia.any():
             found[f"{head}.spin_inertia"] = vehicle.spin_inertia[i]
     return found
+
+
+def vector(R):
+    """Rotation vector of a matrix."""
+    axial = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    sine, cosine = np.linalg.norm(axial), 0.5 * (np.trace(R) - 1)
+    return axial if sine < 1e-9 else axial / sine * np.arctan2(sine, cosine)

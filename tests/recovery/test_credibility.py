@@ -12,7 +12,7 @@ from tests.world.levels import NASTY, REALISTIC
 
 import haltere as ht
 from haltere.airframe import loads
-from haltere.estimation.smoother.parameters import Widths
+from haltere.estimation.vehicle.parameters import Widths
 
 CHANNELS = ("imu.", "rotors.", "pose.", "battery.")
 DRAWN = {

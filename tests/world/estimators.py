@@ -10,7 +10,6 @@ from tests.world import plan
 from tests.world.adapters import base
 from tests.world.adapters.cog import COG_FILTER
 from tests.world.adapters.identify import identify_by
-from tests.world.adapters.online import ONLINE
 from tests.world.adapters.payload import PAYLOAD, fly_grips
 from tests.world.adapters.payload import VEHICLE as WITH_ARM
 from tests.world.adapters.throw import THROW, fly_to_hover, with_end
@@ -29,8 +28,7 @@ ESTIMATORS = {
     "effectiveness from speeds": identify_by("effectiveness", "com", ("imu.", "rotors.", "battery.")),
     "effectiveness from commands": identify_by("command", "com", ("imu.", "rotors.command", "battery.")),
     "vehicle smoother": identify_by("batch", "airframe", ("imu.", "rotors.", "pose.", "battery.")),
-    "vehicle filter": identify_by("filter", "principal", ("imu.", "rotors.", "pose.", "battery.")),
-    "vehicle in flight": ONLINE,
+    "vehicle in flight": identify_by("filter", "airframe", ("imu.", "rotors.", "pose.", "battery.")),
     "centre-of-gravity filter": COG_FILTER,
     "tumble": TUMBLE,
     "payload on the arm": PAYLOAD,

@@ -22,8 +22,8 @@ from haltere.control.trim import SelfTrim, Trimmed
 from haltere.dynamics import Model, State
 from haltere.estimation.cog.belief import CogEstimate, CogReading
 from haltere.estimation.cog.core import CogCore
-from haltere.estimation.smoother.online import OnlineVehicle, replay
-from haltere.estimation.smoother.stream import samples_of
+from haltere.estimation.vehicle.online import OnlineVehicle, replay
+from haltere.estimation.vehicle.stream import samples_of
 from haltere.flight import Flight
 from haltere.flight.mcap import write_mcap
 from haltere.foundation.arrays import Array

@@ -16,9 +16,8 @@ from haltere.airframe import Airframe, AirframeError
 from haltere.airframe.fields import Six, principal_moments
 from haltere.exporters import ExportError
 from haltere.foundation.text import safe_name
-from haltere.identification.described import SIX, XYZ, DescribedVehicle, force_of, torque_of
+from haltere.identification.described import SIX, DescribedVehicle, force_of, torque_of
 from haltere.identification.methods.airframe import Ratios, airframe_from_ratios
-from haltere.identification.result import PRINCIPAL
 
 MASS, INERTIA = 1.0, 0.01
 """Of the vehicle that stands for ratios, kg and kg m2: any would do."""
@@ -113,21 +112,7 @@ def _changes(vehicle: DescribedVehicle, generator: np.random.Generator, shrink: 
     values, vectors = np.linalg.eigh(covariance.matrix / np.outer(sigma, sigma))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draw = shrink * sigma * (root @ generator.standard_normal(len(sigma)))
-    changes = {name: float(x) for name, x in zip(covariance.names, draw, strict=True)}
-    axes = vehicle.result.fit.get(PRINCIPAL)
-    return changes if axes is None else _rotated(changes, np.asarray(axes, np.float64))
-
-
-def _rotated(changes: dict[str, float], R: np.ndarray) -> dict[str, float]:
-    """Changes of positions, axes and moments of inertia along principal axes, in body axes: R v, R J R^T."""
-    rotated = dict(changes)
-    for head in {name[:-2] for name in changes if name.endswith((".position.x", ".axis.x"))}:
-        names = [f"{head}.{x}" for x in XYZ]
-        rotated |= dict(zip(names, map(float, R @ [changes[name] for name in names]), strict=True))
-    if "inertia.xx" in changes:
-        J = R @ np.diag([changes[f"inertia.{x}{x}"] for x in XYZ]) @ R.T
-        rotated |= {f"inertia.{n}": float(J[XYZ.index(n[0]), XYZ.index(n[1])]) for n in SIX}
-    return rotated
+    return {name: float(x) for name, x in zip(covariance.names, draw, strict=True)}
 
 
 def _relative(vehicle: DescribedVehicle, group: int) -> float:

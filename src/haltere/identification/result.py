@@ -27,8 +27,6 @@ from haltere.identification.summary import result_lines, result_tables
 FORMAT = "haltere-result-1"
 RESULT_FILES = ("result.json", "airframe.toml", "report.html")
 REPORT = "haltere.report.identified"
-PRINCIPAL = "principal_axes"
-"""In `fit`: the principal axes in body axes, as columns, where positions and inertia refer to them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,1 +1,1 @@
-"""The vehicle filter: every parameter and sensor pose from IMU, rotor speeds and poses."""
+"""The whole vehicle from a stretch of flight with pose, IMU and rotor speeds: a batch estimate without states."""

@@ -1,257 +1,383 @@
-"""Maximum a posteriori over a stretch of flight: Gauss-Newton on trajectory, speed noise and constants together.
+"""`smooth`: the numbers of a vehicle from a stretch of flight, with the states integrated out.
 
-Each iteration linearises the whole stretch about a nominal trajectory (x_k, w_k) that need not obey the dynamics, runs
-a Kalman filter on the errors from it, and walks back with the adjoint lambda ([BrysonFrazier1963]), which needs no
-inverse of a covariance. With gain K, innovation y, its covariance S and P, m after the update at k:
-
-    m_k+1 = Phi m_k + d_k,   d_k = f(x_k, u_k + w_k) - x_k+1                                              (1)
-    smoothed error at k = m + P lambda,   lambda' = lambda - H^T K^T lambda + H^T S^-1 y                  (2)
-    lambda_k = Phi^T lambda'_k+1                                                                         (3)
-
-Prior and hand measurements are linearised at the nominal constants anew in each iteration and enter once. The last
-covariance is the posterior about the result. With the true trajectory as nominal the same pass gives the posterior
-Cramer-Rao bound ([Tichavsky1998]).
+Gauss-Newton on the marginal likelihood of `haltere.estimation.vehicle.marginal`: linearise around motion and
+coordinates, find better noise levels, solve for the coordinates, smooth the motion, again. Poses and IMU readings far
+from the motion count less by min(1, (c sigma / r)^4).
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
-import jax.numpy as jnp
+import numpy as np
+from scipy import linalg
 
-from haltere.algebra import product
-from haltere.estimation.core.kalman import Gain, update
-from haltere.estimation.core.space import CURVED, Mean, Space
-from haltere.estimation.vehicle.coordinates import VehicleCoordinates
-from haltere.estimation.vehicle.model import as_kernel, linear_imu, linear_step, scalarize
-from haltere.estimation.vehicle.steps import (
-    Frames,
-    Steps,
-    VehicleBelief,
-    VehicleNoise,
-    names,
-    pose_residual,
-    run,
-    stepped,
-    with_noise,
+from haltere.estimation.vehicle.flight_parts import FlightParts
+from haltere.estimation.vehicle.levels import better_levels, first_levels, held_levels
+from haltere.estimation.vehicle.linearisation import Linear, Readings
+from haltere.estimation.vehicle.marginal import (
+    CHUNK,
+    Backward,
+    Mean,
+    Programs,
+    Sums,
+    programs,
 )
-from haltere.foundation.arrays import Array
-from haltere.foundation.programs import program_by_kind
-from haltere.lie import so3
+from haltere.estimation.vehicle.motion import ERROR, GUST, plus
+from haltere.estimation.vehicle.nodes import FlightNodes
+from haltere.estimation.vehicle.parameters import CoordinateLayout, NominalVehicle
+from haltere.estimation.vehicle.prior_scale import SCALED, change_prior_scale
+from haltere.foundation.arrays import compiled, double_precision
+from haltere.foundation.numbers import Bools, Floats, one_blas_thread
 
-Prior = Callable[[Mean], tuple[Array, Array]]
-"""From a first state, the prior's mean error (n,) from it and covariance (n, n), hand measurements included."""
+LEVEL_STEPS = (3, 3, 2, 2, 2, 2, 2, 2, 2)
+"""Steps of the noise levels in each iteration."""
+FEWEST = 5
+"""Iterations at least; the widths of the prior are found in them and held from then on."""
+SETTLED = 0.25
+"""Largest step of a coordinate, prior deviations, with which iterations end."""
+POSE_TAIL = 3.0
+"""c of the poses."""
+LEAST_USUAL = 0.5
+"""Deviation of the poses over the median of their residuals, at least: half of them cannot be outliers."""
+IMU_TAIL = 5.0
+"""c of the IMU."""
+FAR_POSE = (0.2, 0.3)
+"""m and rad from the first guess of the motion from which on a pose counts for nothing in the first iteration."""
+NEGLIGIBLE = 1e-4
+"""Weight of a reading below which it is left out."""
+WITHOUT_ROTORS = 200.0
+"""Factor on the error of rotor speeds where they were not logged."""
+LEAST_WHITE = 0.7
+"""Level of gyro and accelerometer, over what is white in their readings, at least."""
+AIR = ("axial", "hub", "cross", "flapping", "linear_drag", "quadratic_drag", "pressure", "wind")
+"""Blocks of coordinates of the air: gusts and wind, drag and inflow hardly differ, and may go on changing together."""
+LONGEST_STEP = 4.0
+"""Step of a coordinate in one iteration, prior deviations."""
+Measured = Callable[[NominalVehicle, Floats], tuple[Floats, Floats]]
+"""Hand measurements of several coordinates at once: at z (n,) their residuals (k,) and the slopes (k, n) of what they
+measure, both over the deviations of the measurements."""
 
 
-class SmoothedTrajectory(NamedTuple):
-    """A trajectory to linearise about."""
+@dataclass(frozen=True)
+class SmoothedFlight:
+    """What a flight tells.
 
-    moving: Mean
-    """The moving blocks at the beginning of each step, (K, n, ...)."""
-    noise: Array
-    """(K, n, N) rad/s."""
-    end: Mean
-    """The moving blocks after the last step."""
-    constants: Mean
+    Attributes:
+        nominal: the vehicle before.
+        z: (n,) coordinates, whitened by their prior.
+        cov: (n, n) of them.
+        parts: of `BLOCKS` parts of the flight, one after the other, what each tells of the coordinates.
+        time: (K,) s.
+        states: (K, 31) smoothed.
+        log_levels: (19,) of the noise.
+        innovations: (K, 12) whitened; NaN where nothing was read.
+        pose_weights: (K, P, 2) of positions and attitudes, NaN where there is no pose.
+        prior_scale: factor on the prior deviations of each group of `SCALED`: how far the vehicle is from its drawing.
+        last_step: largest change of a coordinate of the vehicle in the last iteration, prior deviations.
+        iterations: how many.
+        rotor_period: s between two samples of the rotor speeds.
+    """
+
+    nominal: NominalVehicle
+    z: Floats
+    cov: Floats
+    parts: FlightParts
+    time: Floats
+    states: Floats
+    log_levels: Floats
+    innovations: Floats
+    pose_weights: Floats
+    prior_scale: dict[str, float]
+    last_step: float
+    iterations: int
+    rotor_period: float
 
     @property
-    def first(self) -> Mean:
-        """The whole state at the beginning."""
-        return {**self.constants, **{name: x[0, 0] for name, x in self.moving.items()}}
+    def layout(self) -> CoordinateLayout:
+        """Of the coordinates."""
+        return self.nominal.layout
 
 
-class SmootherStep(NamedTuple):
-    """What the way back needs of a step."""
+@dataclass(frozen=True)
+class _Pass:
+    """One evaluation at fixed levels: step and covariance of the coordinates, errors of the states, sums for levels."""
 
-    mean: Array
-    rows: Array
-    """Rows of the covariance of moving blocks and noise."""
-    H: Array
-    gain: Gain
-    Phi: Array
-
-
-def forward(
-    coordinates: VehicleCoordinates,
-    noise: VehicleNoise,
-    prior: tuple[Array, Array],
-    nominal: SmoothedTrajectory,
-    frames: Frames,
-    gate: float = jnp.inf,
-    keep: bool = True,
-) -> tuple[Array, Array, Any]:
-    """Mean error (n,) from the nominal end and its covariance (n, n); what `backward` needs if it is to be kept."""
-    n, N = coordinates.space.dimension, coordinates.count
-    d, moving = coordinates.dynamic.dimension, coordinates.moving.dimension
-
-    def following(x: Array, end: Array) -> Array:
-        flat = x.reshape(-1, *x.shape[2:])
-        return jnp.concatenate([flat[1:], end[None]]).reshape(x.shape)
-
-    nexts = {name: following(nominal.moving[name], nominal.end[name]) for name in nominal.moving}
-
-    def step(carry: tuple[Array, Array], now: Any) -> Any:
-        m, P = carry
-        s, *_, w = now
-        m = jnp.concatenate([m, -w])
-        residual, H, defect, Phi = as_kernel(
-            coordinates, partial(_linear, coordinates, nominal.constants), *now
-        )
-        innovation = residual - H @ m
-        valid = s.imu_valid & jnp.all(jnp.isfinite(innovation))
-        innovation = jnp.where(valid, innovation, 0.0)
-        P, gain = update(with_noise(P, noise, N), H, noise.imu**2, innovation, valid)
-        m = m + gain.shift
-        retained = SmootherStep(m, jnp.concatenate([P[:moving], P[n:]]), H, gain, Phi)
-        m = jnp.concatenate([Phi @ m, m[d:n]]).at[:moving].add(defect)
-        P = stepped(coordinates, P, Phi, noise, s.dt, nominal.constants)
-        return (m, P), retained if keep else None
-
-    def frame(carry: tuple[Array, Array], now: Any) -> Any:
-        m, P = carry
-        f, here, there, w = now
-        mean = {**nominal.constants, **{name: x[0] for name, x in here.items()}}
-        residual, H, valid = pose_residual(coordinates, mean, f.position, f.wxyz, f.pose_valid)
-        innovation = residual - H @ m
-        P, gain = update(P, H, noise.pose**2, innovation, valid, gate)
-        m = m + gain.shift
-        (m, P), retained = jax.lax.scan(step, (m, P), (f.steps, here, there, w))
-        return (m, P), (retained, H, gain) if keep else None
-
-    (m, P), retained = jax.lax.scan(frame, prior, (frames, nominal.moving, nexts, nominal.noise))
-    return m, P, retained
+    step: Floats
+    cov: Floats
+    errors: Floats
+    square_sums: Floats
+    precisions: Floats
+    innovations: Floats
+    slopes: Floats
+    right: Floats
+    measured: Floats
+    cost: float
+    factors: list[tuple[Any, ...]]
+    root: Floats
 
 
-def _linear(
-    coordinates: VehicleCoordinates, constants: Mean, step: Steps, here: Mean, there: Mean, w: Array
-) -> Any:
-    """Residual (6,) of the IMU and H, defect (18,) of the step and Phi, all about the nominal trajectory."""
-    mean = {**constants, **here}
-    expected, H = linear_imu(mean, step.speeds + w, coordinates, step.rotor_accelerations)
-    later, Phi = linear_step(mean, step.speeds + w, step.dt, coordinates, step.rotor_accelerations)
-    defect = scalarize(coordinates.moving.minus, {**here, **later}, there)
-    turn = scalarize(so3.right_jacobian_inverse, defect[6:9])
-    Phi = jnp.concatenate([Phi[:6], product(turn, Phi[6:9]), Phi[9:]])
-    return step.imu - expected, H, defect, Phi
-
-
-def backward(coordinates: VehicleCoordinates, retained: Any) -> Array:
-    """(K, n, 18 + N) smoothed errors of the moving blocks and the noise: equations (2) and (3)."""
-    n, N = coordinates.space.dimension, coordinates.count
-    d, moving = coordinates.dynamic.dimension, coordinates.moving.dimension
-
-    def step(adjoint: Array, now: SmootherStep) -> tuple[Array, Array]:
-        after = jnp.concatenate([jnp.zeros(d), adjoint[d:], jnp.zeros(N)])
-        after = after + now.Phi.T @ adjoint[:d]
-        error = jnp.concatenate([now.mean[:moving], now.mean[n:]]) + now.rows @ after
-        return _before(after, now.H, now.gain)[:n], error
-
-    def frame(adjoint: Array, now: Any) -> tuple[Array, Array]:
-        retained, H, gain = now
-        adjoint, errors = jax.lax.scan(step, adjoint, retained, reverse=True)
-        return _before(adjoint, H, gain), errors
-
-    _, errors = jax.lax.scan(frame, jnp.zeros(n), retained, reverse=True)
-    return errors
-
-
-def _before(adjoint: Array, H: Array, gain: Gain) -> Array:
-    return adjoint - H.T @ (gain.gain.T @ adjoint) + H.T @ gain.weighted
-
-
+@double_precision()
+@one_blas_thread()
 def smooth(
-    coordinates: VehicleCoordinates,
-    noise: VehicleNoise,
-    first: Mean,
-    prior: Prior,
-    frames: Frames,
-    iterations: int = 4,
-    gate: float = jnp.inf,
-) -> tuple[VehicleBelief, SmoothedTrajectory, Array]:
-    """The belief after the frames, the smoothed trajectory, and how far each iteration moved, in sigmas.
+    nodes: FlightNodes,
+    nominal: NominalVehicle,
+    *,
+    measured: Measured | None = None,
+    level_steps: Iterable[int] = LEVEL_STEPS,
+    progress: Callable[[str], None] | None = None,
+) -> SmoothedFlight:
+    """Estimate the coordinates of a vehicle from a stretch of flight.
 
     Args:
-        coordinates: those of the filter.
-        noise: of sensors and rotor speeds.
-        first: the state to begin with, where the prior has its mean.
-        prior: see `Prior`.
-        frames: the stretch of flight.
-        iterations: of Gauss-Newton; the first trajectory is that of the plain filter.
-        gate: largest normalised innovation squared of a pose that is believed.
+        nodes: the flight.
+        nominal: the vehicle before, with the prior of the coordinates.
+        measured: hand measurements that the prior of single coordinates cannot hold.
+        level_steps: steps of the noise levels in each iteration; their number is that of the iterations.
+        progress: called with a sentence after each iteration.
     """
-    m, P = prior(first)
-    end, trail = run(coordinates, noise, VehicleBelief(coordinates.space.plus(first, m), P), frames, gate)
-    begun = SmoothedTrajectory(
-        trail.moving, trail.noise, coordinates.moving.select(end.mean), coordinates.constants(end.mean)
+    layout = nominal.layout
+    work = FlightWork(nodes, nominal, programs(layout))
+    z = np.zeros(layout.size)
+    states = nodes.first_guess(nominal)
+    first = first_levels(nominal)
+    levels, held = first, held_levels(nominal.model)
+    steps = tuple(level_steps)
+    prior_scale = dict.fromkeys(SCALED, 1.0)
+    coupling = np.zeros(layout.size)
+    of_vehicle = ~np.isin(np.arange(layout.size), layout.indices(AIR))
+    for number, count in enumerate(steps):
+        linear, weights, pose_weights = work.linearise(z, states, levels, number)
+        by_hand = None if measured is None else measured(work.nominal, z)
+        for _ in range(count):
+            found = work.evaluate(linear, weights, states, levels, z, coupling, by_hand)
+            better = better_levels(levels, first, found.square_sums, found.precisions)
+            levels = np.where(held, first, better)
+            levels[:2] = np.maximum(levels[:2], np.log(LEAST_WHITE * np.maximum(nodes.white, 1e-12)))
+        z = z + found.step * min(1.0, LONGEST_STEP / max(float(np.max(np.abs(found.step))), 1e-300))
+        longest = float(np.max(np.abs(found.step[of_vehicle])))
+        if number > 0:
+            coupling = work.coupling(z, states, found)
+        states = work.shifted(states, found.errors)
+        if 0 < number < FEWEST and nominal.model == "full":
+            ratio, prior_scale = change_prior_scale(work.nominal, z, found.cov, prior_scale)
+            wider: Any = np.asarray(work.nominal.sigma) * ratio
+            work.nominal = replace(work.nominal, sigma=wider)
+            z, coupling = z / ratio, coupling * ratio
+        if progress is not None:
+            progress(f"smoothing, iteration {number + 1}: largest step {longest:.2g} prior sigma")
+        if number + 1 >= FEWEST and longest < SETTLED:
+            break
+    return SmoothedFlight(
+        nominal=work.nominal,
+        z=z,
+        cov=found.cov,
+        parts=FlightParts.of_passes(found.innovations, found.slopes, found.step, found.measured),
+        time=nodes.time,
+        states=states,
+        log_levels=levels,
+        innovations=np.where(weights > 0.0, found.innovations, np.nan),
+        pose_weights=pose_weights,
+        prior_scale=prior_scale,
+        last_step=longest,
+        iterations=number + 1,
+        rotor_period=nodes.rotor_period,
     )
 
-    def iterate(carry: tuple[SmoothedTrajectory, Array], _: None) -> Any:
-        new, P, size = refined(coordinates, noise, prior(carry[0].first), carry[0], frames, gate)
-        return (new, P), size
 
-    (nominal, P), sizes = jax.lax.scan(iterate, (begun, end.cov), None, length=iterations)
-    return VehicleBelief({**nominal.end, **nominal.constants}, P), nominal, sizes
+class FlightWork:
+    """The nodes of a flight in chunks of one length, and the compiled programs over them."""
+
+    def __init__(self, nodes: FlightNodes, nominal: NominalVehicle, compiled_programs: Programs) -> None:
+        self.nodes, self.nominal, self.programs = nodes, nominal, compiled_programs
+        self.count = len(nodes.time)
+        self.padded = -(-self.count // CHUNK) * CHUNK
+        self.loose = np.where(nodes.rotor_valid, 1.0, WITHOUT_ROTORS)
+        self.slots = nodes.slots
+        self.readings: list[Readings] = []
+        self.mean = _mean_disturbance(nominal, np.asarray(nominal.mean))
+
+    def chunks(self, *arrays: Floats) -> Iterable[tuple[Any, ...]]:
+        """The arrays (K, ...) in chunks, the last one filled up with its last row."""
+        filled = [self._fill(array) for array in arrays]
+        for first in range(0, self.padded, CHUNK):
+            yield tuple(array[first : first + CHUNK] for array in filled)
+
+    def _fill(self, array: Floats) -> Floats:
+        more = np.repeat(array[-1:], self.padded - self.count, axis=0)
+        return np.concatenate([array, more]) if len(more) else array
+
+    def linearise(
+        self, z: Floats, states: Floats, log_levels: Floats, iteration: int
+    ) -> tuple[list[Linear], Floats, Floats]:
+        """Equation (1) of `marginal` in chunks, weights of the readings (K, 12) and of the poses (K, P, 2)."""
+        nodes, nominal = self.nodes, self.nominal
+        values = np.asarray(nominal.mean) + np.asarray(nominal.sigma) * z
+        delays = {
+            name: float(sum(values[nominal.layout.indices([f"{name}_delay"])]))
+            for name in ("pose", "rotor", "accel")
+        }
+        self.mean = _mean_disturbance(nominal, values)
+        rotors, rotors_slope = nodes.rotors_at(delays["rotor"])
+        accel, accel_slope = nodes.accel_at(delays["accel"])
+        later, poses, present = nodes.poses_at(delays["pose"], self.slots)
+        residuals = np.concatenate(
+            [
+                np.asarray(self.programs.pose_residuals(nominal, z, *chunk))
+                for chunk in self.chunks(states, rotors, later, poses)
+            ]
+        )[: self.count]
+        deviations = np.exp(log_levels[2:4])
+        weights = _pose_weights(residuals, present, deviations, far=iteration == 0)
+        each = np.repeat(weights, 3, axis=2)
+        total = each.sum(axis=1)
+        share = each / np.maximum(total, 1e-12)[:, None]
+        residual = np.sum(share * np.where(share > 0.0, residuals, 0.0), axis=1)
+        some = weights.sum(axis=(1, 2))
+        moments = np.sum(weights.sum(axis=2) * later, axis=1)
+        mean = np.where(some > 0.0, moments / np.maximum(some, 1e-12), delays["pose"])
+        readings = (rotors, rotors_slope, nodes.gyro, accel, accel_slope, mean)
+        after = np.concatenate([states[1:], states[-1:]])
+        linear, imu = [], []
+        self.readings = []
+        for x, ahead, pose, *own in self.chunks(states, after, residual, *readings):
+            self.readings.append(Readings(*own))
+            F, G, c, H, D, r, rotor = self.programs.linearise(nominal, z, x, ahead, self.readings[-1])
+            imu.append(np.asarray(r))
+            both: Any = np.concatenate([imu[-1], pose], axis=1)
+            linear.append(Linear(F, G, c, H, D, both, rotor))
+        near = self._imu_weights(np.concatenate(imu)[: self.count], log_levels, iteration)
+        every = np.concatenate([near, np.where(total > NEGLIGIBLE, total, 0.0)], axis=1)
+        return linear, every, np.where(_is_read(residuals, present), weights, np.nan)
+
+    def _imu_weights(self, residual: Floats, log_levels: Floats, iteration: int) -> Floats:
+        """(K, 6) of gyro and accelerometer."""
+        found = np.ones((self.count, 2))
+        if iteration > 1:
+            for k, deviation in enumerate(np.exp(log_levels[:2])):
+                size = np.linalg.norm(residual[:, 3 * k : 3 * k + 3], axis=1) / np.sqrt(3.0)
+                found[:, k] = np.minimum(1.0, (IMU_TAIL * deviation / np.maximum(size, 1e-300)) ** 4)
+        valid = self.nodes.imu_valid & self.nodes.rotor_valid  # what an IMU reads depends on the rotors
+        found = np.where((found > NEGLIGIBLE) & valid[:, None], found, 0.0)
+        return np.repeat(found, 3, axis=1)
+
+    def evaluate(
+        self,
+        linear: list[Linear],
+        weights: Floats,
+        states: Floats,
+        log_levels: Floats,
+        z: Floats,
+        coupling: Floats,
+        by_hand: tuple[Floats, Floats] | None = None,
+    ) -> _Pass:
+        """Both passes; `by_hand` is what `Measured` gives at z."""
+        parts = self.weighted(weights, states)
+        kept = self.filtered(linear, parts, log_levels, states)
+        innovations = np.concatenate([np.asarray(each[0]) for each in kept])[: self.count]
+        slopes = np.concatenate([np.asarray(each[1]) for each in kept])[: self.count]
+        flat = slopes.reshape(-1, slopes.shape[2])
+        n = len(z)
+        residual, rows = by_hand or (np.zeros(0), np.zeros((0, n)))
+        whole = flat.T @ flat + rows.T @ rows + np.eye(n)
+        root = linalg.cholesky(whole, lower=True)
+        right = flat.T @ innovations.reshape(-1) + rows.T @ residual - z + coupling
+        # The determinant's curvature in the logarithm of a coefficient is about its slope.
+        step = linalg.solve(whole + np.diag(np.abs(coupling)), right, assume_a="pos")
+        spread = linalg.solve_triangular(root, np.eye(n), lower=True).T
+        zeros: Any = [np.zeros(shape) for shape in (ERROR, (ERROR, n), (ERROR, ERROR))]
+        back = Backward(*zeros)
+        errors: list[Floats] = []
+        factors: list[tuple[Any, ...]] = []
+        sums = None
+        for own, (weight, loose, x, _), each in zip(linear[::-1], parts[::-1], kept[::-1], strict=True):
+            back, error, own_factors, more = self.programs.backwards(
+                log_levels, self.mean, own, weight, loose, x, each, step, spread, back
+            )
+            errors.append(np.asarray(error))
+            factors.append(own_factors)
+            sums = more if sums is None else Sums(*(a + b for a, b in zip(sums, more, strict=True)))
+        square_sums, precisions = self.programs.level_sums(log_levels, sums, back)
+        return _Pass(
+            step, spread @ spread.T, np.concatenate(errors[::-1])[: self.count], np.asarray(square_sums),
+            np.asarray(precisions), innovations, slopes, right, rows.T @ rows,
+            float(
+                np.sum(innovations**2) + sum(np.sum(np.asarray(each[2])) for each in kept) + z @ z + residual @ residual
+            ),
+            factors[::-1], spread,
+        )  # fmt: skip
+
+    def weighted(self, weights: Floats, states: Floats) -> list[tuple[Any, ...]]:
+        """Weights (K, 12), factors on the error of rotor speeds, states and those of the next nodes, in chunks."""
+        after = np.concatenate([states[1:], states[-1:]])
+        parts = list(self.chunks(weights, self.loose, states, after))
+        if self.padded > self.count:
+            parts[-1][0][self.count - self.padded :] = 0.0
+            parts[-1][1][self.count - self.padded :] = 0.0
+        return parts
+
+    def filtered(
+        self, linear: list[Linear], parts: list[tuple[Any, ...]], log_levels: Floats, states: Floats
+    ) -> list[tuple[Any, ...]]:
+        """What the pass forwards gives for each node, in chunks; `parts` are those of `weighted`."""
+        carry = self.programs.start(log_levels, self.mean, states[0])
+        kept = []
+        for own, (weight, loose, x, ahead) in zip(linear, parts, strict=True):
+            carry, each = self.programs.forwards(log_levels, self.mean, own, weight, loose, x, ahead, carry)
+            kept.append(each)
+        return kept
+
+    def coupling(self, z: Floats, states: Floats, passed: _Pass) -> Floats:
+        """(n,) b of equation (3) of `marginal`."""
+        total, by_states = np.zeros(len(z)), np.zeros(len(z))
+        for (x,), own, factors in zip(self.chunks(states), self.readings, passed.factors, strict=True):
+            in_z, in_x = self.programs.coupling_slopes(self.nominal, z, x, own, *factors)
+            total += np.asarray(in_z)
+            by_states += np.asarray(in_x)
+        of_states = linalg.solve_triangular(passed.root, by_states, lower=False, trans="T")
+        return np.asarray(total + of_states)
+
+    def shifted(self, states: Floats, errors: Floats) -> Floats:
+        """The states moved by their errors, chunk by chunk."""
+        return np.concatenate([np.asarray(_shifted(*chunk)) for chunk in self.chunks(states, errors)])[
+            : self.count
+        ]
 
 
-def refined(
-    coordinates: VehicleCoordinates,
-    noise: VehicleNoise,
-    prior: tuple[Array, Array],
-    nominal: SmoothedTrajectory,
-    frames: Frames,
-    gate: float = jnp.inf,
-) -> tuple[SmoothedTrajectory, Array, Array]:
-    """One iteration of Gauss-Newton: the new nominal trajectory, covariance (n, n) at its end, and how far it moved."""
-    space, width = coordinates.space, coordinates.moving.dimension
-    m, P, retained = forward(coordinates, noise, prior, nominal, frames, gate)
-    errors = backward(coordinates, retained)
-    plus = jax.vmap(jax.vmap(coordinates.moving.plus))
-    last = {**nominal.constants, **nominal.end}
-    mean = space.plus(last, m)
-    P = space.transported(last, m, P)
-    size = jnp.sqrt(jnp.max(m * m / jnp.maximum(jnp.diagonal(P), 1e-300)))
-    new = SmoothedTrajectory(
-        plus(nominal.moving, errors[..., :width]),
-        nominal.noise + errors[..., width:],
-        coordinates.moving.select(mean),
-        coordinates.constants(mean),
+_shifted = compiled(jax.vmap(plus))
+
+
+def _mean_disturbance(nominal: NominalVehicle, values: Floats) -> Mean:
+    """The wind among the disturbances, from the coordinates (n,) before whitening."""
+    mean: Any = np.zeros(12)
+    slope: Any = np.zeros((12, len(values)))
+    if wind := nominal.layout.indices(["wind"]):
+        mean[GUST] = values[wind]
+        slope[GUST, wind] = np.diag(np.asarray(nominal.sigma)[wind])
+    return Mean(mean, slope)
+
+
+def _pose_weights(residuals: Floats, present: Bools, deviations: Floats, *, far: bool) -> Floats:
+    """(K, P, 2) weights of positions and attitudes of poses that are `residuals` (K, P, 6) from the motion."""
+    size = np.stack(
+        [np.linalg.norm(residuals[..., own], axis=-1) for own in (slice(0, 3), slice(3, 6))], axis=-1
     )
-    return new, P, size
+    read = _is_read(residuals, present)
+    if far:
+        near = ((size < np.asarray(FAR_POSE)) | ~read).all(axis=-1, keepdims=True)
+        weights = np.where(near, 1.0, 0.0) * np.ones(2)
+    else:
+        size = size / np.sqrt(3.0)
+        usual = np.array(
+            [np.median(size[..., k][read[..., k]]) if read[..., k].any() else 0.0 for k in (0, 1)]
+        )
+        scale = POSE_TAIL * np.maximum(deviations, LEAST_USUAL * usual) / np.maximum(size, 1e-300)
+        weights = np.minimum(1.0, scale) ** 4
+    return np.where(read, weights, 0.0)
 
 
-def blank(coordinates: VehicleCoordinates, steps: tuple[int, ...]) -> tuple[SmoothedTrajectory, Any]:
-    """Shapes of a nominal trajectory of (K, n) steps and of a covariance, for `CachedProgram.prepare`."""
-
-    def shapes(space: Space, lead: tuple[int, ...] = ()) -> Any:
-        values = {b.name: CURVED[b.kind][0] if b.kind in CURVED else b.shape for b in space.blocks}
-        return {name: jax.ShapeDtypeStruct((*lead, *shape), float) for name, shape in values.items()}
-
-    moving, n = shapes(coordinates.moving, steps), coordinates.space.dimension
-    noise: Any = jax.ShapeDtypeStruct((*steps, coordinates.count), float)
-    nominal = SmoothedTrajectory(moving, noise, shapes(coordinates.moving), shapes(coordinates.constant))
-    return nominal, jax.ShapeDtypeStruct((n, n), float)
-
-
-def _refined_tree(kind: VehicleCoordinates) -> Any:
-    moving, constants = names(kind.moving), names(kind.constant)
-    return SmoothedTrajectory(moving, 0, moving, constants), 0, 0  # type: ignore[arg-type]
-
-
-@program_by_kind(_refined_tree)
-def iterated(
-    kind: VehicleCoordinates, numbers: tuple[Array, Array], *arguments: Any
-) -> tuple[SmoothedTrajectory, Array, Array]:
-    """`refined` for coordinates of one kind; its arguments after the numbers of the coordinates."""
-    return refined(kind.of_numbers(numbers), *arguments)
-
-
-def bound(
-    coordinates: VehicleCoordinates,
-    noise: VehicleNoise,
-    prior: Prior,
-    truth: SmoothedTrajectory,
-    frames: Frames,
-) -> Array:
-    """(n, n) posterior Cramer-Rao bound, filter coordinates: no estimator from this prior has a smaller covariance."""
-    return forward(coordinates, noise, prior(truth.first), truth, frames, keep=False)[1]
+def _is_read(residuals: Floats, present: Bools) -> Bools:
+    """(K, P, 2) whether position and attitude of a pose were read; `residuals` (K, P, 6) are not finite otherwise."""
+    both = [np.isfinite(residuals[..., own]).all(axis=-1) for own in (slice(0, 3), slice(3, 6))]
+    return np.asarray(present[..., None] & np.stack(both, axis=-1))

@@ -1,6 +1,6 @@
 """The result of a log with pose, rotor speeds and a nominal airframe: the batch estimate of the whole vehicle.
 
-`haltere.estimation.smoother` gives numbers in body axes from the airframe's origin. They are compared with what the
+`haltere.estimation.vehicle` gives numbers in body axes from the airframe's origin. They are compared with what the
 effectiveness method finds in the same log, which knows neither pose nor prior, and with parts of the flight; where they
 disagree, intervals widen (`haltere.identification.methods.credibility`).
 """
@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from haltere.estimation.smoother.levels import NAMES
-from haltere.estimation.smoother.nodes import FlightNodes
-from haltere.estimation.smoother.numbers import Numbers, physical_numbers
-from haltere.estimation.smoother.smoother import SmoothedFlight, smooth
+from haltere.estimation.vehicle.levels import NAMES
+from haltere.estimation.vehicle.nodes import FlightNodes
+from haltere.estimation.vehicle.numbers import Numbers, physical_numbers
+from haltere.estimation.vehicle.smoother import SmoothedFlight, smooth
 from haltere.flight.window import HELD_OUT, IdentifyError
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs

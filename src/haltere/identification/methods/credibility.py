@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from haltere.estimation.smoother.levels import NAMES
-from haltere.estimation.smoother.motion import NODE
-from haltere.estimation.smoother.numbers import Numbers
-from haltere.estimation.smoother.smoother import SmoothedFlight
+from haltere.estimation.vehicle.levels import NAMES
+from haltere.estimation.vehicle.motion import NODE
+from haltere.estimation.vehicle.numbers import Numbers
+from haltere.estimation.vehicle.smoother import SmoothedFlight
 from haltere.foundation.numbers import Floats
 from haltere.foundation.verdict import LEARNT
 from haltere.identification.parameters import Parameter

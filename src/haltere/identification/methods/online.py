@@ -1,14 +1,14 @@
 """The result of a log by the estimate in flight: its readings one by one, in the order of their stamps.
 
-`haltere.estimation.smoother.online` gives what the vehicle would have known of itself at the end of the flight, in body
+`haltere.estimation.vehicle.online` gives what the vehicle would have known of itself at the end of the flight, in body
 axes from the airframe's origin.
 """
 
 import numpy as np
 
-from haltere.estimation.smoother.online import SMOOTHED, OnlineVehicle
-from haltere.estimation.smoother.online_estimate import OnlineEstimate
-from haltere.estimation.smoother.stream import samples_of
+from haltere.estimation.vehicle.online import SMOOTHED, OnlineVehicle
+from haltere.estimation.vehicle.online_estimate import OnlineEstimate
+from haltere.estimation.vehicle.stream import samples_of
 from haltere.flight.window import IdentifyError
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs

@@ -13,8 +13,8 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.airframe.equipment import equip, measure_sensors
 from haltere.dynamics import Model
-from haltere.estimation.smoother.hand_measurements import with_measured
-from haltere.estimation.smoother.parameters import NominalVehicle, Widths
+from haltere.estimation.vehicle.hand_measurements import with_measured
+from haltere.estimation.vehicle.parameters import NominalVehicle, Widths
 from haltere.flight import Flight
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.foundation.arrays import double_precision

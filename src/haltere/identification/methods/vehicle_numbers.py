@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe import Airframe
-from haltere.estimation.smoother.numbers import COMPONENTS, Numbers, source_of
+from haltere.estimation.vehicle.numbers import COMPONENTS, Numbers, source_of
 from haltere.flight.filters import fill_gaps
 from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats

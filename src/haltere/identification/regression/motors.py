@@ -1,13 +1,14 @@
 """Motors by output error: the speed that a command would have made beside the one that was measured.
 
-With command d in 0..1, lag tau, dead time T and, if the curve needs it, battery voltage V over its mean,
+With command d in 0..1, lag tau and dead time T,
 
     w' = (y(d(t - T)) - w) / tau,       y = w_0 + (w_1 - w_0) (k d + (1 - k) sqrt d)     "kappa" [Blaha2024]   (1)
 
 is linear in the three numbers of the curve for given tau and T: lag and dead time are searched, the curve is solved for
 each of them (variable projection). Speeds arrive late by telemetry, too; T holds both. A log may hold the command of a
 sample or the one before it, so T is searched from one sample below zero on: held at zero it would shorten tau by a
-sample. Dropouts are weighed down (Huber).
+sample. With a battery that sags the same command makes less speed as the flight goes on: what commands make may change
+linearly over the flight, and the curve is that of its middle. Dropouts are weighed down (Huber).
 """
 
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from haltere.identification.regression.regression import huber_weights
 
 TAUS = (0.003, 0.01, 0.025, 0.05, 0.1)
 """s."""
-DEAD = (0.0, 0.003, 0.008, 0.02)
+DEAD = (0.0, 0.003, 0.008, 0.014, 0.02)
 """s."""
 FASTEST = 500.0
 """Hz, for the search."""
@@ -98,16 +99,22 @@ def motor_response(d: Floats, tau: float, dead: float, rate: float) -> Floats:
     return np.concatenate([np.ones((len(d), 1)), passed], axis=1)
 
 
+def _with_sag(response: Floats, drift: Floats) -> Floats:
+    """(N, 5) what 1, d and sqrt d make (N, 3), and the latter two times `drift` (N,)."""
+    return np.concatenate([response, response[:, 1:] * drift[:, None]], axis=1)
+
+
 def _solved(B: Floats, w: Floats) -> tuple[Floats, float]:
-    """(3,) curve, none of its numbers below zero, and the robust cost for each sample."""
+    """(5,) curve and its sag, no number of the curve below zero, and the robust cost for each sample."""
     scale = max(float(np.max(np.abs(w))), 1.0)
     weight = np.ones(len(w))
-    curve, left = np.zeros(3), np.abs(w)
+    curve, left = np.zeros(5), np.abs(w)
+    both = np.concatenate([np.eye(5), -np.eye(5)[:, 3:]], axis=1)  # the sag may have any sign
     for _ in range(3):
         G = B * weight[:, None]
-        M = G.T @ B + 1e-8 * len(w) * np.eye(3)
+        M = G.T @ B + 1e-8 * len(w) * np.eye(5)
         root = np.linalg.cholesky(M)
-        curve = optimize.nnls(root.T, np.linalg.solve(root, G.T @ w))[0]
+        curve = both @ optimize.nnls(root.T @ both, np.linalg.solve(root, G.T @ w))[0]
         left = np.abs(w - B @ curve)
         size = max(MAD_TO_SIGMA * float(np.median(left)), 1e-6 * scale)
         weight = huber_weights(left, size, LEVEL, 1e-12 * scale)
@@ -120,18 +127,21 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
     count = len(d) // step * step
     rate, good = window.rate / step, window.valid[:count:step]
     slow_d, slow_w = d[:count].reshape(-1, step).mean(axis=1), w[:count].reshape(-1, step).mean(axis=1)
+    drift = np.linspace(-1.0, 1.0, len(slow_d))
 
     def cost(tau: float, dead: float, chosen: NDArray[np.intp]) -> float:
         first, last = max(int(chosen[0] - rate), 0), int(chosen[-1]) + 1
-        B = motor_response(slow_d[first:last], tau, dead, rate)
+        B = _with_sag(motor_response(slow_d[first:last], tau, dead, rate), drift[first:last])
         return _solved(B[chosen - first], slow_w[chosen])[1]
 
     places = np.flatnonzero(good)
     few, more = (places[:: max(len(places) // count_, 1)] for count_ in (1500, 5000))
     _, tau, dead = min((cost(tau, dead, few), tau, dead) for tau in TAUS for dead in DEAD)
-    tau, dead = _refined(lambda t, T: cost(t, T, more), tau, dead, -1.0 / rate)
-    B = motor_response(slow_d, tau, dead, rate)
-    curve, left = _solved(B[good], slow_w[good])
+    for _ in range(2):  # lag and dead time are a narrow valley, in which a search may stop too early
+        tau, dead = _refined(lambda t, T: cost(t, T, more), tau, dead, -1.0 / rate)
+    B = _with_sag(motor_response(slow_d, tau, dead, rate), drift)
+    numbers, left = _solved(B[good], slow_w[good])
+    curve = numbers[:3]
     own, curves = [], []
     for block in np.array_split(places, PARTS):
         chosen = np.zeros(len(good), bool)
@@ -139,11 +149,11 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         # Each stretch has its own lag and dead time, with the whole flight's as start; curves without one stretch.
         some = block[:: max(len(block) // 1500, 1)]
         own.append(_refined(lambda t, T, c=some: cost(t, T, c), tau, dead, -1.0 / rate, 16))  # type: ignore[misc]
-        curves.append(_solved(B[good & ~chosen], slow_w[good & ~chosen])[0])
+        curves.append(_solved(B[good & ~chosen], slow_w[good & ~chosen])[0][:3])
     shapes = np.array([[c.sum(), c[0], c[1] / (c[1] + c[2] + 1e-12)] for c in curves])
     jack = np.sqrt((PARTS - 1) / PARTS * np.sum((shapes - shapes.mean(axis=0)) ** 2, axis=0)) * STUDENT
     # What lies beyond the commands that were flown is extrapolated: a curve without bounds says how far that may go.
-    loose = np.linalg.lstsq(B[good], slow_w[good], rcond=None)[0]
+    loose = np.linalg.lstsq(B[good], slow_w[good], rcond=None)[0][:3]
     bent = np.abs([loose.sum() - curve.sum(), loose[0] - curve[0], 0.0])
     times = np.std(np.array(own), axis=0, ddof=1) / np.sqrt(PARTS) * STUDENT
     variance, noise = float(np.var(slow_w[good])), float(white_noise(slow_w[good]))
@@ -156,17 +166,17 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         float(np.sqrt(max(left - noise**2, 0.0) / variance)) if variance > 0.0 else 1.0,
         1.0 - left / variance if variance > 0.0 else 0.0,
         (float(np.percentile(slow_d[good], 0.5)), float(np.percentile(slow_d[good], 99.5))),
-        motor_response(d, tau, dead, window.rate) @ curve,
+        _with_sag(motor_response(d, tau, dead, window.rate), np.linspace(-1.0, 1.0, len(d))) @ numbers,
     )
 
 
 def _refined(
-    cost: Callable[[float, float], float], tau: float, dead: float, least: float, steps: int = 40
+    cost: Callable[[float, float], float], tau: float, dead: float, lowest: float, steps: int = 40
 ) -> tuple[float, float]:
-    """Lag and dead time (at least `least` s) of the least cost near a start, the lag on a logarithmic scale."""
+    """Lag and dead time (at lowest `lowest` s) of the lowest cost near a start, the lag on a logarithmic scale."""
 
     def numbers(x: Floats) -> tuple[float, float]:
-        return float(np.exp(np.clip(x[0], -8.0, 0.0))), float(np.clip(x[1] * 0.01, least, 0.06))
+        return float(np.exp(np.clip(x[0], -8.0, 0.0))), float(np.clip(x[1] * 0.01, lowest, 0.06))
 
     start = np.array([np.log(tau), dead * 100.0])
     answer = optimize.minimize(
@@ -177,7 +187,7 @@ def _refined(
             "maxfev": steps,
             "xatol": 2e-3,
             "fatol": 0.0,
-            "initial_simplex": start + np.array([[0.0, 0.0], [0.25, 0.0], [0.0, 0.15]]),
+            "initial_simplex": start + np.array([[0.0, 0.0], [0.25, -0.3], [0.0, 0.15]]),
         },
     )
     return numbers(answer.x)

@@ -3,7 +3,7 @@
 The model is that of the smoother with the state vector of [Boehm2022], linearised at the nominal vehicle along the
 flight (`haltere.observability.information.sensed_flight`). The states are integrated out by its pass forwards, whose
 whitened innovations have slopes W in the coordinates z, and which at the end knows the biases b with a covariance P and
-slopes B in z (`haltere.estimation.smoother.marginal`). Together that is the information
+slopes B in z (`haltere.estimation.vehicle.marginal`). Together that is the information
 
     A = sum W^T W about z,        b - B z is known to P                                                       (1)
 
@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe import Airframe, load_airframe
-from haltere.estimation.smoother.marginal import CHUNK, programs
-from haltere.estimation.smoother.motion import BIAS, NODE
-from haltere.estimation.smoother.smoother import FlightWork
+from haltere.estimation.vehicle.marginal import CHUNK, programs
+from haltere.estimation.vehicle.motion import BIAS, NODE
+from haltere.estimation.vehicle.smoother import FlightWork
 from haltere.flight import Flight
 from haltere.flight.rotations import matrix_from_wxyz
 from haltere.foundation.arrays import double_precision

@@ -22,12 +22,12 @@ from scipy import signal
 from haltere.airframe import Airframe
 from haltere.airframe.equipment import equip
 from haltere.dynamics.sensors.noise import sample_sigma
-from haltere.estimation.smoother.alignment import find_attitude
-from haltere.estimation.smoother.levels import KINDS, NAMES, NO_DISTURBANCE
-from haltere.estimation.smoother.motion import NODE
-from haltere.estimation.smoother.nodes import FlightNodes
-from haltere.estimation.smoother.numbers import ROWS, Numbers, numbers_at
-from haltere.estimation.smoother.parameters import NominalVehicle
+from haltere.estimation.vehicle.alignment import find_attitude
+from haltere.estimation.vehicle.levels import KINDS, NAMES, NO_DISTURBANCE
+from haltere.estimation.vehicle.motion import NODE
+from haltere.estimation.vehicle.nodes import FlightNodes
+from haltere.estimation.vehicle.numbers import ROWS, Numbers, numbers_at
+from haltere.estimation.vehicle.parameters import NominalVehicle
 from haltere.flight import Channel, Flight
 from haltere.flight.resampling import common_clock, interpolate_columns, resample
 from haltere.flight.rotations import angular_rates, conjugate, matrix_from_wxyz, multiply, normalize, unwrap

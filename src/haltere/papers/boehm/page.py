@@ -106,7 +106,7 @@ def history_of(run: SmoothedRun) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def azimuth_factors(vehicle: PaperVehicle, tilt: np.ndarray) -> np.ndarray:
-    """(19 + 7 N,) factors that turn the tilt across the azimuth of inclined axes into their azimuth; else one.
+    """(19 + 7 N,) factors that make the tilt across the azimuth of inclined axes their azimuth; else one.
 
     Args:
         vehicle: its numbers.

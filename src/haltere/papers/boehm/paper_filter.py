@@ -84,7 +84,7 @@ def run_paper_filter(
 ) -> tuple[Mean, Array]:
     """Mean and covariance (n, n) after all frames, from those before them; each update is iterated as often."""
     space, N = vehicle.space, len(vehicle.rotors)
-    n, d = space.dimension, vehicle.moved.dimension
+    n, d = space.dimension, vehicle.motion.dimension
     wide = Space((*space.blocks, Block("rattle", shape=(N,))))
     walk = jnp.zeros(n).at[d : d + 6].set(noise.walk**2)
 
@@ -104,7 +104,7 @@ def run_paper_filter(
         later = vehicle.step(new, speeds + new["rattle"], frames.dt)
 
         def ahead(at: Mean) -> Array:
-            return vehicle.moved.minus(vehicle.step(at, speeds + at["rattle"], frames.dt), later)
+            return vehicle.motion.minus(vehicle.step(at, speeds + at["rattle"], frames.dt), later)
 
         cov = propagate(cov, slopes(wide, ahead, new))[:n, :n]
         return ({**space.select(new), **later}, 0.5 * (cov + cov.T) + frames.dt * jnp.diag(walk)), None

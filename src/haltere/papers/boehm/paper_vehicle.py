@@ -32,7 +32,7 @@ from haltere.foundation.arrays import Array
 from haltere.foundation.constants import GRAVITY
 from haltere.lie import so3
 
-MOVED = ("position", "velocity", "attitude", "rates")
+MOTION = ("position", "velocity", "attitude", "rates")
 """The blocks that a step moves."""
 ROTATIONS = ("attitude", "pose_rotation", "imu_rotation")
 
@@ -72,12 +72,12 @@ class PaperVehicle:
     @cached_property
     def moving(self) -> Space:
         """What changes in flight: 18 errors, those that a step moves first."""
-        return Space(tuple(_block(name) for name in (*MOVED, "accel_bias", "gyro_bias")))
+        return Space(tuple(_block(name) for name in (*MOTION, "accel_bias", "gyro_bias")))
 
     @cached_property
-    def moved(self) -> Space:
+    def motion(self) -> Space:
         """What a step moves: 12 errors."""
-        return Space(tuple(_block(name) for name in MOVED))
+        return Space(tuple(_block(name) for name in MOTION))
 
     @cached_property
     def physical(self) -> Space:
@@ -122,7 +122,7 @@ class PaperVehicle:
         return jnp.sum(wrenches, axis=0)
 
     def step(self, state: Mean, speeds: Array, dt: Array) -> Mean:
-        """The moved blocks `dt` s later, with the speeds (N,) held."""
+        """The blocks of the motion `dt` s later, with the speeds (N,) held."""
         wrench = self.wrench(state, speeds)
 
         def slope(x: Array) -> Array:

@@ -32,9 +32,9 @@ from haltere.foundation.numbers import Bools, Floats, Ints
 from haltere.papers.boehm.paper_vehicle import PaperVehicle, describe_paper_vehicle, slopes
 
 DEGREE = np.pi / 180.0
-TURN = 3.0 * DEGREE
+ANGLE = 3.0 * DEGREE
 MOVING = {
-    "position": 0.05, "velocity": 0.2, "attitude": TURN, "rates": 0.1, "accel_bias": 0.1, "gyro_bias": 0.01,
+    "position": 0.05, "velocity": 0.2, "attitude": ANGLE, "rates": 0.1, "accel_bias": 0.1, "gyro_bias": 0.01,
 }  # fmt: skip
 """Deviations of the first state, SI."""
 BLOCKS = {
@@ -68,14 +68,14 @@ def ten_percent(physical: Mean) -> Floats:
     return np.concatenate(
         [
             np.maximum(0.1 * numbers["pose_position"], 5e-3),
-            np.full(3, TURN),
+            np.full(3, ANGLE),
             np.full(3, 5e-3),
-            np.full(3, TURN),
+            np.full(3, ANGLE),
             0.1 * numbers["mass"],
             0.1 * numbers["inertia"],
             [0.3, 0.3, 0.98],
             np.tile([arm, arm, 5e-3], N),
-            np.full(2 * N, TURN),
+            np.full(2 * N, ANGLE),
             0.1 * numbers["thrust_coefficient"],
             0.1 * numbers["torque_ratio"],
         ]
@@ -83,14 +83,14 @@ def ten_percent(physical: Mean) -> Floats:
 
 
 @dataclass(frozen=True)
-class DrawnPrior:
+class SampledPrior:
     """The prior of one flight for the smoother.
 
     Attributes:
         nominal: the true vehicle with the drawn prior of the coordinates.
         measured: the hand measurements that no single coordinate tells, or None.
         truth: (n,) true coordinates, whitened.
-        places: (19 + 7 N,) coordinate of each number.
+        indices: (19 + 7 N,) coordinate of each number.
         scale: (19 + 7 N,) c of (1).
         is_factor: (19 + 7 N,).
     """
@@ -98,7 +98,7 @@ class DrawnPrior:
     nominal: NominalVehicle
     measured: Measured | None
     truth: Floats
-    places: Ints
+    indices: Ints
     scale: Floats
     is_factor: Bools
 
@@ -119,11 +119,11 @@ class DrawnPrior:
         nominal = NominalVehicle.from_airframe(airframe, model=model)
         still: Any = np.zeros(len(vehicle.rotors))
         nominal = replace(nominal, tangents=_tangents(np.asarray(physical["rotor_tilt"])), spin_inertia=still)
-        places, scale, is_factor = _coordinates(nominal, vehicle, physical)
+        indices, scale, is_factor = _coordinates(nominal, vehicle, physical)
         sigma: Any = np.array(nominal.sigma)
         if model == "paper":
-            sigma[places] = ten_percent(physical) / np.abs(scale)
-            sigma[nominal.layout.places(["com", "product"])] = 0.0
+            sigma[indices] = ten_percent(physical) / np.abs(scale)
+            sigma[nominal.layout.indices(["com", "product"])] = 0.0
         true: Any = np.array(nominal.mean)
         true[nominal.layout.slices["gravity"]] = np.log(GRAVITY / STANDARD_GRAVITY)
         mean = true + sigma * rng.normal(size=len(sigma))
@@ -135,49 +135,49 @@ class DrawnPrior:
                 measured = partial(_measure_distance, pair, reading, deviation)
                 continue
             i = vehicle.names.index(name)
-            place, own = places[i], deviation / abs(scale[i])
+            place, own = indices[i], deviation / abs(scale[i])
             if name.endswith("azimuth"):
                 inclination = physical["rotor_tilt"][vehicle.rotors.index(name.split(".")[1]), 0]
-                own = deviation * float(np.hypot(np.sin(inclination), TURN))
+                own = deviation * float(np.hypot(np.sin(inclination), ANGLE))
             reading = true[place] + own * rng.normal()
             weight = sigma[place] ** 2 / (sigma[place] ** 2 + own**2)
             mean[place] += weight * (reading - mean[place])
             sigma[place] *= np.sqrt(1.0 - weight)
         whitened = np.where(sigma > 0.0, (true - mean) / np.where(sigma > 0.0, sigma, 1.0), 0.0)
-        return cls(replace(nominal, mean=mean, sigma=sigma), measured, whitened, places, scale, is_factor)
+        return cls(replace(nominal, mean=mean, sigma=sigma), measured, whitened, indices, scale, is_factor)
 
     def errors(self, z: Floats) -> Floats:
         """(19 + 7 N,) estimate minus truth of the numbers at coordinates z (n,), by (1)."""
-        away = (np.asarray(self.nominal.sigma) * (z - self.truth))[self.places]
+        away = (np.asarray(self.nominal.sigma) * (z - self.truth))[self.indices]
         return np.asarray(self.scale * np.where(self.is_factor, np.expm1(away), away))
 
     def sigmas(self, z: Floats, cov: Floats) -> Floats:
         """(19 + 7 N,) deviations of the numbers at z (n,) with covariance (n, n)."""
-        sigma = np.asarray(self.nominal.sigma)[self.places]
-        away = sigma * (z - self.truth)[self.places]
+        sigma = np.asarray(self.nominal.sigma)[self.indices]
+        away = sigma * (z - self.truth)[self.indices]
         gain = np.abs(self.scale) * sigma * np.where(self.is_factor, np.exp(away), 1.0)
-        return np.asarray(gain * np.sqrt(np.diagonal(cov)[self.places]))
+        return np.asarray(gain * np.sqrt(np.diagonal(cov)[self.indices]))
 
 
 def _coordinates(
     nominal: NominalVehicle, vehicle: PaperVehicle, physical: Mean
 ) -> tuple[Ints, Floats, Bools]:
-    """Places, scales and whether they are factors, of the numbers (1)."""
+    """Indices, scales and whether they are factors, of the numbers (1)."""
     slices = nominal.layout.slices
-    places, scale, is_factor = [], [], []
+    indices, scale, is_factor = [], [], []
     for block in vehicle.physical.blocks:
         factor = block.name in FACTORS
         if block.name == "gravity":
             tilt, along = slices["gravity_tilt"].start, slices["gravity"].start
-            places += [tilt, tilt + 1, along]
+            indices += [tilt, tilt + 1, along]
             scale += [-GRAVITY] * 3
             is_factor += [False, False, True]
             continue
         start = slices[BLOCKS[block.name]].start
-        places += range(start, start + block.size)
+        indices += range(start, start + block.size)
         scale += np.asarray(physical[block.name]).tolist() if factor else [1.0] * block.size
         is_factor += [factor] * block.size
-    return np.array(places), np.array(scale), np.array(is_factor)
+    return np.array(indices), np.array(scale), np.array(is_factor)
 
 
 def _tangents(tilt: Floats) -> Any:

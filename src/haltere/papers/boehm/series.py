@@ -44,7 +44,7 @@ from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.numbers import Floats
 from haltere.papers.boehm.flights import SPEED_SIGMA, Conditions, Recording, fly
 from haltere.papers.boehm.paper_vehicle import PaperVehicle, describe_paper_vehicle
-from haltere.papers.boehm.prior import DrawnPrior
+from haltere.papers.boehm.prior import SampledPrior
 from haltere.papers.tables import Progress, silent
 
 WHITE_LEFT = 3.0 * np.pi / (8.0 * np.sqrt(2.0))
@@ -113,7 +113,7 @@ class SmoothedRun:
     """One flight with its prior and what the smoother found."""
 
     airframe: Airframe
-    prior: DrawnPrior
+    prior: SampledPrior
     nodes: FlightNodes
     flight: SmoothedFlight
     seconds: float
@@ -162,7 +162,7 @@ def smooth_run(
 ) -> SmoothedRun:
     """Draw prior and hand measurements of one flight, and smooth it."""
     rotors = tuple(rotor.name for rotor in airframe.rotors)
-    prior = DrawnPrior.draw(airframe, hand_measurements, np.random.default_rng(seed), model)
+    prior = SampledPrior.draw(airframe, hand_measurements, np.random.default_rng(seed), model)
     begin = time.process_time()
     nodes = FlightNodes.from_flight(flight_of(one, conditions, rotors), rotors)
     found = smooth(nodes, prior.nominal, measured=prior.measured)
@@ -191,7 +191,7 @@ def estimate(
         seconds.append(run.seconds)
         bounds.append(bound_of(run, one, conditions))
         progress(f"smoothed flight {i + 1} of {len(seeds)}")
-    states = len(run.prior.places) + (6 if model == "full" else 0)
+    states = len(run.prior.indices) + (6 if model == "full" else 0)
     vehicle = describe_paper_vehicle(airframe)[0]
     return Series(vehicle, states, stacked(outcomes), stacked(bounds), float(np.median(seconds)))
 
@@ -264,7 +264,7 @@ def information_along_null_directions(flight: SmoothedFlight) -> Floats:
     slices, sigma = layout.slices, np.asarray(flight.nominal.sigma)
     directions: Any = np.zeros((2 + len(arms), layout.size))
     for row, names in enumerate((("mass", "moment", "thrust"), ("moment", "torque_ratio"))):
-        directions[row, layout.places(names)] = 1.0
+        directions[row, layout.indices(names)] = 1.0
     directions[1, slices["position"]] = arms.ravel()
     for i, axis in enumerate(axes):
         start = slices["position"].start + 3 * i

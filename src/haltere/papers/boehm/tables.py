@@ -56,7 +56,7 @@ RELATIVE: tuple[tuple[str, str, slice, float], ...] = (
     ("k_m", "torque_ratio", slice(None), 0.12),
 )
 
-PAPER_FILTERS = {"printed filter, iterated": 3, "printed filter, one iteration": 1}
+PAPER_FILTERS = {"filter of the paper, iterated": 3, "filter of the paper, one iteration": 1}
 """Iterations of each update."""
 
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from haltere.estimation.smoother.flight_parts import FlightParts
-from haltere.estimation.smoother.levels import NAMES
-from haltere.estimation.smoother.numbers import Numbers
+from haltere.estimation.vehicle.flight_parts import FlightParts
+from haltere.estimation.vehicle.levels import NAMES
+from haltere.estimation.vehicle.numbers import Numbers
 from haltere.identification.methods.credibility import check_credibility
 from haltere.identification.parameters import Parameter
 

@@ -8,7 +8,7 @@ from tests.consistency.test_recorded_information import ACCEL, GYRO, KNOWN, NAME
 
 from haltere.airframe import from_catalogue
 from haltere.airframe.equipment import equip
-from haltere.estimation.smoother.parameters import vehicle_of
+from haltere.estimation.vehicle.parameters import vehicle_of
 from haltere.flight import Channel, Flight
 from haltere.foundation import HaltereError
 from haltere.foundation.verdict import Limit

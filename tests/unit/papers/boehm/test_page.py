@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from haltere.estimation.smoother.smoother import FlightParts
+from haltere.estimation.vehicle.smoother import FlightParts
 from haltere.papers.boehm.flights import tilted
 from haltere.papers.boehm.page import EstimateHistories, azimuth_factors, draw_bands, figures, history_of
 from haltere.papers.boehm.paper_vehicle import describe_paper_vehicle
-from haltere.papers.boehm.prior import DrawnPrior, paper_hand_measurements
+from haltere.papers.boehm.prior import SampledPrior, paper_hand_measurements
 
 PARTS = 5
 
@@ -19,7 +19,7 @@ def run():
     """A flight that was smoothed, of random information."""
     figure, rng = figures()["1, 3"], np.random.default_rng(2)
     hands = paper_hand_measurements(tuple(rotor.name for rotor in figure.airframe.rotors))
-    prior = DrawnPrior.draw(figure.airframe, hands, np.random.default_rng(0))
+    prior = SampledPrior.draw(figure.airframe, hands, np.random.default_rng(0))
     n = prior.nominal.layout.size
     slopes = rng.normal(size=(PARTS, 30, n))
     information = np.einsum("bki,bkj->bij", slopes, slopes)

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from haltere.airframe import from_catalogue
-from haltere.estimation.smoother.parameters import vehicle_of
+from haltere.estimation.vehicle.parameters import vehicle_of
 from haltere.foundation.arrays import double_precision
 from haltere.papers.boehm.flights import tilted
 from haltere.papers.boehm.paper_vehicle import describe_paper_vehicle, thrust_axes
 from haltere.papers.boehm.prior import (
     DEGREE,
-    DrawnPrior,
+    SampledPrior,
     paper_filter_start,
     paper_hand_measurements,
     ten_percent,
@@ -22,7 +22,7 @@ HANDS = paper_hand_measurements(tuple(rotor.name for rotor in BIRD.rotors))
 
 
 def drawn(airframe=BIRD, hands=HANDS, model="paper", seed=0):
-    return DrawnPrior.draw(airframe, hands, np.random.default_rng(seed), model)
+    return SampledPrior.draw(airframe, hands, np.random.default_rng(seed), model)
 
 
 @pytest.mark.parametrize("model", ["paper", "full"])
