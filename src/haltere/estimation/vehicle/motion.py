@@ -125,6 +125,7 @@ def advance(vehicle: VehicleNumbers, x: Array, inputs: RotorInputs) -> Array:
     twist = jnp.cross(arms, vehicle.axis) - (vehicle.spin * vehicle.torque_ratio)[:, None] * vehicle.axis
     a_more = so3.from_wxyz(middle) @ (more @ vehicle.axis) / vehicle.mass
     turned = NODE * (W + half * turn - spin) + 0.5 * NODE**2 * (inverse @ (more @ twist))
+    turned = turned + NODE**3 / 12.0 * jnp.cross(W - spin, turn)  # the axis of rotation moves within the step
     q1 = so3.box_plus_wxyz(q, turned)
     return jnp.concatenate(
         [

@@ -13,6 +13,7 @@ The model's own deviations count only as far as these agree with them:
   relative deviation of `SAMPLED` more at a period of `SAMPLED_PERIOD`, which falls with the square of the period;
 - the effectiveness method on the same log, which shares neither prior nor pose: rows that differ by more than their
   deviations allow widen until they agree;
+- the poses: noise of the size of the motion means that they are of another flight or clock, which refuses the result;
 - the drawing: a vehicle farther from it than was believed is said to be so, and its prior was widened.
 """
 
@@ -53,6 +54,13 @@ FAR_FROM = {
     "inertia": "moments and products of inertia are",
 }
 """Subjects of sentences on the groups of numbers that a drawing tells."""
+POSE_LEVELS = [NAMES.index("position"), NAMES.index("rotation")]
+LARGEST_ROTATION = 0.1
+"""rad, of the noise of an attitude, from which on nothing is stated."""
+LARGEST_POSITION = 0.3
+"""Noise of a position over the deviation of the motion, from which on nothing is stated."""
+LEAST_MOTION = 0.05
+"""m, of the noise of a position that is borne in any motion."""
 GUST_LEVELS = [NAMES.index("gust_xy"), NAMES.index("gust_z")]
 AXES = ("roll", "pitch", "yaw")
 COMPARED = (".effectiveness.p", ".effectiveness.q")
@@ -131,6 +139,13 @@ def _refusal(flight: SmoothedFlight, rejected: float) -> str:
         return (
             f"the flight asks for moments of inertia that no body has, by {excess:.0f} sigma: see whether rotor "
             "positions, spin directions and thrust in the airframe are those of the vehicle"
+        )
+    position, rotation = np.exp(flight.log_levels[POSE_LEVELS])
+    motion = float(np.linalg.norm(np.std(flight.states[:, :3], axis=0)))
+    if rotation > LARGEST_ROTATION or position > max(LARGEST_POSITION * motion, LEAST_MOTION):
+        return (
+            f"the poses are off the motion by {position:.2g} m and {rotation:.2g} rad: are they of the "
+            "same flight, body and clock as the IMU (haltere plot)?"
         )
     if rejected > REJECTED:
         return (

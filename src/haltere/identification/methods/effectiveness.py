@@ -176,7 +176,7 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
         grain = 1.0 / rate
         # A motor that speeds up and slows down with different lags follows none of them.
         lag = float(np.hypot(LAG_SIGMA, fit.misfit)) * fit.time_constant
-        tau = float(np.hypot(fit.sigma[3], lag))
+        tau = float(np.sqrt(fit.sigma[3] ** 2 + lag**2 + (0.3 * grain) ** 2))
         dead = float(np.sqrt(fit.sigma[4] ** 2 + (0.3 * grain) ** 2 + 5e-4**2))
         found += [
             Parameter.measured(

@@ -43,7 +43,8 @@ def made():
     states = np.zeros((400, 31))
     states[:, 10:13] = np.cumsum(rng.normal(0.0, 0.2, (400, 3)), axis=0)
     levels = np.zeros(len(NAMES))
-    levels[[NAMES.index("gust_xy"), NAMES.index("gust_z")]] = np.log(1e-3)
+    small = ("gust_xy", "gust_z", "position", "rotation")
+    levels[[NAMES.index(name) for name in small]] = np.log(1e-3)
     return MadeFlight(
         np.linalg.inv(information.sum(axis=0) + np.eye(3)), FlightParts(information, right, step), states, levels,
         rng.normal(size=(400, 12)), np.ones((400, 1, 2)),
@@ -116,6 +117,10 @@ def test_a_vehicle_far_from_its_drawing_is_said_to_be(made):
         ({"z": np.array([0.0, np.nan, 0.0])}, "does not settle"),
         ({"pose_weights": np.full((400, 1, 2), 0.1)}, "100 % of the poses do not fit"),
         ({"z": np.array([-4.0, -4.0, 6.0])}, "moments of inertia that no body has"),
+        (
+            {"log_levels": np.full(len(NAMES), np.log(0.3))},
+            "the poses are off the motion by 0.3 m and 0.3 rad",
+        ),
     ],
 )
 def test_what_cannot_be_believed_is_refused_in_a_line(made, change, reason):

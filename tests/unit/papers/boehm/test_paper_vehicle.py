@@ -82,7 +82,7 @@ def test_derivatives_are_those_of_differences():
     space = VEHICLE.space
 
     def function(state):
-        later = VEHICLE.moved.minus(VEHICLE.step(state, SPEEDS, dt), VEHICLE.step(at, SPEEDS, dt))
+        later = VEHICLE.motion.minus(VEHICLE.step(state, SPEEDS, dt), VEHICLE.step(at, SPEEDS, dt))
         pose = VEHICLE.pose_residual(state, jnp.ones(3), at["attitude"])
         return jnp.concatenate([later, VEHICLE.imu(state, SPEEDS), pose])
 
