@@ -44,7 +44,7 @@ $(LOWEST_READY): pyproject.toml constraints.txt Makefile
 	"$$python" -m venv --clear $(LOWEST_VENV)
 	@grep -vE '^(jax|jaxlib)==' constraints.txt > $(LOWEST_VENV)/constraints.txt
 	@$(LOWEST_VENV)/bin/python $(PIP) install -c $(LOWEST_VENV)/constraints.txt \
-		jax==$(LOWEST_JAX) jaxlib==$(LOWEST_JAX) numpy scipy pydantic tomli-w pytest pytest-xdist hypothesis casadi
+		jax==$(LOWEST_JAX) jaxlib==$(LOWEST_JAX) numpy scipy threadpoolctl pydantic tomli-w pytest pytest-xdist hypothesis casadi
 	@touch $@
 
 demo: setup  ## simulate an unknown vehicle, identify it, write report.html

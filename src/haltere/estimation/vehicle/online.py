@@ -53,7 +53,7 @@ from haltere.flight import Flight
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.constants import STANDARD_GRAVITY
-from haltere.foundation.numbers import Floats
+from haltere.foundation.numbers import Floats, one_blas_thread
 
 SMOOTHED = (5.0, 10.0, 20.0)
 """s of flight after which all of it is smoothed: before filtering, and again."""
@@ -341,6 +341,7 @@ class OnlineVehicle:
                 return False
         return True
 
+    @one_blas_thread()
     def _filter_nodes(self, count: int) -> None:
         """The next nodes."""
         assert self._belief is not None
