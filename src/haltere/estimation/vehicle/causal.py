@@ -24,13 +24,13 @@ from haltere.estimation.vehicle.levels import unpack
 from haltere.estimation.vehicle.linearisation import Linear, Readings, linearise, pose_residuals
 from haltere.estimation.vehicle.marginal import (
     Carry,
-    Mean,
     filter_node,
+    mean_disturbance,
     process_noise,
     programs,
     start,
 )
-from haltere.estimation.vehicle.motion import ERROR, GUST, NODE, STATE, RotorInputs, advance, plus
+from haltere.estimation.vehicle.motion import ERROR, NODE, STATE, RotorInputs, advance, plus
 from haltere.estimation.vehicle.nodes import FlightNodes
 from haltere.estimation.vehicle.parameters import CoordinateLayout, NominalVehicle, vehicle_of
 from haltere.estimation.vehicle.smoother import (
@@ -212,16 +212,6 @@ def belief_after(nodes: FlightNodes, flight: SmoothedFlight) -> CausalBelief:
     x: Any = np.asarray(plus(jnp.asarray(flight.states[-1]), jnp.asarray(m)))
     numbers: Any = (x, B, P, flight.z, W.T @ W + np.eye(len(flight.z)))
     return CausalBelief(*numbers)
-
-
-def mean_disturbance(layout: CoordinateLayout, nominal: NominalVehicle, z: Array) -> Mean:
-    """The wind at coordinates z (n,), among the disturbances."""
-    value, slope = jnp.zeros(3), jnp.zeros((3, layout.size))
-    if "wind" in layout.slices:
-        wind = layout.slices["wind"]
-        value = (nominal.mean + nominal.sigma * z)[wind]
-        slope = slope.at[:, wind].set(jnp.diag(jnp.asarray(nominal.sigma)[wind]))
-    return Mean(jnp.zeros(12).at[GUST].set(value), jnp.zeros((12, layout.size)).at[GUST].set(slope))
 
 
 def begin_again(belief: CausalBelief, nominal: NominalVehicle, log_levels: Floats, x: Floats) -> CausalBelief:

@@ -16,7 +16,6 @@ from haltere.foundation.numbers import Floats
 
 SLOTS = 4
 """Poses that count between two nodes, at most: those of 200 Hz."""
-DELAYS = ("pose_delay", "rotor_delay", "accel_delay")
 FEWEST = 8
 """Readings of IMU and rotor speeds from which on nodes are made."""
 
@@ -75,11 +74,8 @@ class FilterBelief:
 
     @property
     def delays(self) -> tuple[float, float, float]:
-        """Of poses, rotor speeds and accelerometer, s; zero where the model has none."""
-        nominal = self.nominal
-        values = np.asarray(nominal.mean) + np.asarray(nominal.sigma) * np.asarray(self.causal.z)
-        pose, rotor, accel = (float(np.sum(values[nominal.layout.indices([name])])) for name in DELAYS)
-        return pose, rotor, accel
+        """Of poses, rotor speeds and accelerometer, s."""
+        return self.nominal.delays(np.asarray(self.causal.z))
 
     @property
     def is_ready(self) -> bool:

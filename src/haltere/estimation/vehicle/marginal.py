@@ -36,6 +36,7 @@ from haltere.estimation.vehicle.motion import (
     BIAS,
     DISTURBANCE,
     ERROR,
+    GUST,
     NODE,
     RotorInputs,
     plus,
@@ -43,6 +44,7 @@ from haltere.estimation.vehicle.motion import (
 )
 from haltere.estimation.vehicle.parameters import CoordinateLayout, NominalVehicle, vehicle_of
 from haltere.foundation.arrays import Array
+from haltere.foundation.numbers import Floats
 from haltere.foundation.programs import CachedProgram
 from haltere.lie import so3
 
@@ -134,6 +136,16 @@ class Mean(NamedTuple):
     """(12,)."""
     slope: Array
     """(12, n) in the coordinates."""
+
+
+def mean_disturbance(layout: CoordinateLayout, nominal: NominalVehicle, z: Array | Floats) -> Mean:
+    """The wind at coordinates z (n,), among the disturbances."""
+    value, slope = jnp.zeros(3), jnp.zeros((3, layout.size))
+    if "wind" in layout.slices:
+        wind = layout.slices["wind"]
+        value = (nominal.mean + nominal.sigma * z)[wind]
+        slope = slope.at[:, wind].set(jnp.diag(jnp.asarray(nominal.sigma)[wind]))
+    return Mean(jnp.zeros(12).at[GUST].set(value), jnp.zeros((12, layout.size)).at[GUST].set(slope))
 
 
 def start(log_levels: Array, mean: Mean, first: Array) -> Carry:

@@ -72,6 +72,7 @@ NOT_IN_PAPER = (
     "flapping", "linear_drag", "quadratic_drag", "pressure", "wind", "accel_rotation", "accel_scale", "gyro_scale",
 )  # fmt: skip
 """Blocks of coordinates that the paper's state vector does not have."""
+DELAYS = ("pose_delay", "rotor_delay", "accel_delay")
 NO_AIR = -50.0
 """Logarithm of coefficients of the air that are not in the model."""
 
@@ -261,6 +262,12 @@ class NominalVehicle:
     def layout(self) -> CoordinateLayout:
         """Of the coordinates."""
         return CoordinateLayout(len(self.thrust), self.model)
+
+    def delays(self, z: Floats) -> tuple[float, float, float]:
+        """Of poses, rotor speeds and accelerometer at coordinates z (n,), s; zero where the model has none."""
+        values = np.asarray(self.mean) + np.asarray(self.sigma) * np.asarray(z)
+        pose, rotor, accel = (float(np.sum(values[self.layout.indices([name])])) for name in DELAYS)
+        return pose, rotor, accel
 
 
 def _prior(

@@ -19,16 +19,16 @@ from haltere.estimation.vehicle.linearisation import Linear, Readings
 from haltere.estimation.vehicle.marginal import (
     CHUNK,
     Backward,
-    Mean,
     Programs,
     Sums,
+    mean_disturbance,
     programs,
 )
-from haltere.estimation.vehicle.motion import ERROR, GUST, plus
+from haltere.estimation.vehicle.motion import ERROR, plus
 from haltere.estimation.vehicle.nodes import FlightNodes
 from haltere.estimation.vehicle.parameters import CoordinateLayout, NominalVehicle
 from haltere.estimation.vehicle.prior_scale import SCALED, change_prior_scale
-from haltere.foundation.arrays import compiled, double_precision
+from haltere.foundation.arrays import compiled, double_precision, to_numpy
 from haltere.foundation.numbers import Bools, Floats, one_blas_thread
 
 LEVEL_STEPS = (3, 3, 2, 2, 2, 2, 2, 2, 2)
@@ -196,7 +196,7 @@ class FlightWork:
         self.loose = np.where(nodes.rotor_valid, 1.0, WITHOUT_ROTORS)
         self.slots = nodes.slots
         self.readings: list[Readings] = []
-        self.mean = _mean_disturbance(nominal, np.asarray(nominal.mean))
+        self.mean = to_numpy(mean_disturbance(nominal.layout, nominal, np.zeros(nominal.layout.size)))
 
     def chunks(self, *arrays: Floats) -> Iterable[tuple[Any, ...]]:
         """The arrays (K, ...) in chunks, the last one filled up with its last row."""
@@ -213,15 +213,11 @@ class FlightWork:
     ) -> tuple[list[Linear], Floats, Floats]:
         """Equation (1) of `marginal` in chunks, weights of the readings (K, 12) and of the poses (K, P, 2)."""
         nodes, nominal = self.nodes, self.nominal
-        values = np.asarray(nominal.mean) + np.asarray(nominal.sigma) * z
-        delays = {
-            name: float(sum(values[nominal.layout.indices([f"{name}_delay"])]))
-            for name in ("pose", "rotor", "accel")
-        }
-        self.mean = _mean_disturbance(nominal, values)
-        rotors, rotors_slope = nodes.rotors_at(delays["rotor"])
-        accel, accel_slope = nodes.accel_at(delays["accel"])
-        later, poses, present = nodes.poses_at(delays["pose"], self.slots)
+        pose_delay, rotor_delay, accel_delay = nominal.delays(z)
+        self.mean = to_numpy(mean_disturbance(nominal.layout, nominal, z))
+        rotors, rotors_slope = nodes.rotors_at(rotor_delay)
+        accel, accel_slope = nodes.accel_at(accel_delay)
+        later, poses, present = nodes.poses_at(pose_delay, self.slots)
         residuals = np.concatenate(
             [
                 np.asarray(self.programs.pose_residuals(nominal, z, *chunk))
@@ -236,7 +232,7 @@ class FlightWork:
         residual = np.sum(share * np.where(share > 0.0, residuals, 0.0), axis=1)
         some = weights.sum(axis=(1, 2))
         moments = np.sum(weights.sum(axis=2) * later, axis=1)
-        mean = np.where(some > 0.0, moments / np.maximum(some, 1e-12), delays["pose"])
+        mean = np.where(some > 0.0, moments / np.maximum(some, 1e-12), pose_delay)
         readings = (rotors, rotors_slope, nodes.gyro, accel, accel_slope, mean)
         after = np.concatenate([states[1:], states[-1:]])
         linear, imu = [], []
@@ -346,16 +342,6 @@ class FlightWork:
 
 
 _shifted = compiled(jax.vmap(plus))
-
-
-def _mean_disturbance(nominal: NominalVehicle, values: Floats) -> Mean:
-    """The wind among the disturbances, from the coordinates (n,) before whitening."""
-    mean: Any = np.zeros(12)
-    slope: Any = np.zeros((12, len(values)))
-    if wind := nominal.layout.indices(["wind"]):
-        mean[GUST] = values[wind]
-        slope[GUST, wind] = np.diag(np.asarray(nominal.sigma)[wind])
-    return Mean(mean, slope)
 
 
 def _pose_weights(residuals: Floats, present: Bools, deviations: Floats, *, far: bool) -> Floats:
