@@ -1,4 +1,4 @@
-"""Checks of single channels: missing values, a stuck or dead axis, dropouts, clipping, vibration, and time stamps.
+"""Checks of single channels: missing values, a stuck or dead axis, dropouts, spikes, clipping, vibration, and time stamps.
 
 Vibration is the root mean square of the accelerometer above 5 Hz, median over windows of a second; ArduPilot's
 documentation calls levels below 30 m/s2 acceptable, and that is the limit here. It is a measure always and a
@@ -17,7 +17,7 @@ from haltere.airframe import Airframe
 from haltere.doctor.finding import Finding, Mend, Undecided
 from haltere.flight import Channel, Flight
 from haltere.flight.resampling import runs_of_true
-from haltere.foundation.numbers import Bools
+from haltere.foundation.numbers import Bools, Floats
 
 MISSING_FRACTION = 0.01
 STUCK_SECONDS = 0.5
@@ -25,6 +25,9 @@ STUCK_SAMPLES = 25
 CLIP_COUNT = 6
 """Samples at the very same extreme value that count as clipped at least."""
 CLIP_FACTOR = 12.0
+SPIKE_PERCENTILE = 99.0
+SPIKE_FACTOR = 3.0
+"""Rotor speed over that percentile from which on a sample is a spike."""
 VIBRATION_LIMIT = 30.0
 SENSORS = {"accel", "gyro", "position", "wxyz", "speed", "field"}
 
@@ -51,6 +54,7 @@ def check_speed_samples(flight: Flight, speed: Channel) -> Iterator[Finding]:
     if speed.values.ndim == 2 and len(speed) >= STUCK_SAMPLES:
         yield from _stuck(flight, speed)
         yield from _dropouts(speed)
+        yield from _spikes(speed)
 
 
 def _missing(channel: Channel) -> Iterator[Finding]:
@@ -242,6 +246,39 @@ def _without_zeros(name: str) -> Mend:
         channel = flight[name]
         usual = np.nanmedian(np.where(channel.values > 0.0, channel.values, np.nan), axis=0)
         good = np.all(channel.values > 0.02 * usual, axis=1) | np.all(channel.values <= 0.02 * usual, axis=1)
+        return flight.with_channel(replace(channel, time=channel.time[good], values=channel.values[good]))
+
+    return mend
+
+
+def _spikes(channel: Channel) -> Iterator[Finding]:
+    """Yield a finding if a rotor's speed is many times what it is in nearly all samples, which no rotor does."""
+    limit = _fastest(channel)
+    high = channel.values > limit
+    if np.any(high):
+        names = ", ".join(_label(channel, column) for column in np.flatnonzero(high.any(axis=0)).tolist())
+        times = SPIKE_FACTOR * np.nanmax(channel.values / limit)
+        yield Finding(
+            "spike",
+            f"{channel.name}: the speed of {names} is up to {times:.0f} times as high as "
+            f"usual in {int(high.any(axis=1).sum())} sample(s)",
+            "these samples count as missing; check the telemetry of the motor controllers",
+            True,
+            (channel.name,),
+            _without_spikes(channel.name),
+        )
+
+
+def _fastest(channel: Channel) -> Floats:
+    """(R,) rotor speeds beyond which a sample is no measurement."""
+    usual = np.nanpercentile(np.where(channel.values > 0.0, channel.values, np.nan), SPIKE_PERCENTILE, axis=0)
+    return np.asarray(SPIKE_FACTOR * np.where(usual > 0.0, usual, np.inf))
+
+
+def _without_spikes(name: str) -> Mend:
+    def mend(flight: Flight) -> Flight:
+        channel = flight[name]
+        good = ~np.any(channel.values > _fastest(channel), axis=1)
         return flight.with_channel(replace(channel, time=channel.time[good], values=channel.values[good]))
 
     return mend

@@ -33,15 +33,8 @@ from haltere.estimation.vehicle.marginal import (
 from haltere.estimation.vehicle.motion import ERROR, NODE, STATE, RotorInputs, advance, plus
 from haltere.estimation.vehicle.nodes import FlightNodes
 from haltere.estimation.vehicle.parameters import CoordinateLayout, NominalVehicle, vehicle_of
-from haltere.estimation.vehicle.smoother import (
-    IMU_TAIL,
-    NEGLIGIBLE,
-    POSE_TAIL,
-    WITHOUT_ROTORS,
-    FlightWork,
-    SmoothedFlight,
-    smooth,
-)
+from haltere.estimation.vehicle.smoother import WITHOUT_ROTORS, FlightWork, SmoothedFlight, smooth
+from haltere.estimation.vehicle.weights import IMU_TAIL, NEGLIGIBLE, POSE_TAIL
 from haltere.flight import Flight
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, double_precision

@@ -3,7 +3,8 @@
 Derivatives are taken in reverse: a node has 24 rows that the motion changes and more than a hundred columns.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,6 @@ from haltere.estimation.vehicle.motion import (
     RotorInputs,
     advance,
     minus,
-    plus,
     rates_and_readings,
     read_pose,
 )
@@ -75,29 +75,63 @@ def linearise(
     of_vehicle = jnp.concatenate(slopes)
 
     def one(x: Array, after: Array, own: Readings) -> tuple[Array, ...]:
-        def f(error: Array, vehicle: VehicleNumbers) -> tuple[Array, tuple[Array, Array]]:
-            inputs = RotorInputs(*(own.rotors + own.rotors_slope * (vehicle.rotor_delay - base.rotor_delay)))
+        def inputs(vehicle: VehicleNumbers) -> RotorInputs:
+            return RotorInputs(*(own.rotors + own.rotors_slope * (vehicle.rotor_delay - base.rotor_delay)))
+
+        def go_on(error: Array, vehicle: VehicleNumbers) -> tuple[Array, Array]:
+            ahead = minus(advance(vehicle, shift(x, error), inputs(vehicle)), after)
+            return ahead[:MOTION], ahead
+
+        def read(error: Array, vehicle: VehicleNumbers) -> tuple[Array, Array]:
             accel = own.accel + own.accel_slope * (vehicle.accel_delay - base.accel_delay)
-            moved = plus(x, error)
-            ahead = minus(advance(vehicle, moved, inputs), after)
             *_, imu, place, q = rates_and_readings(
-                vehicle, moved, inputs, own.pose_later - vehicle.pose_delay
+                vehicle, shift(x, error), inputs(vehicle), own.pose_later - vehicle.pose_delay
             )
             residual = jnp.concatenate([own.gyro, accel]) - imu
-            pose = jnp.concatenate([place, so3.box_minus_wxyz(q, jax.lax.stop_gradient(q))])
-            return jnp.concatenate([ahead[:MOTION], -residual, pose]), (ahead, residual)
+            return jnp.concatenate([-residual, place, turned_by(q)]), residual
 
-        _, pull_back, (c, residual) = jax.vjp(f, jnp.zeros(ERROR), base, has_aux=True)
-        states, vehicles = jax.vmap(pull_back)(jnp.eye(MOTION + 12))
-        flat = jnp.concatenate([leaf.reshape(MOTION + 12, -1) for leaf in jax.tree.leaves(vehicles)], axis=1)
-        coordinates = flat @ of_vehicle
-        F = jnp.eye(ERROR).at[:MOTION].set(states[:MOTION])
-        G = jnp.zeros((ERROR, layout.size)).at[:MOTION].set(coordinates[:MOTION])
-        return (
-            F, G, c, states[MOTION:], coordinates[MOTION:], residual, rotor_columns(base, x, own.rotors[4])
-        )  # fmt: skip
+        _, back_step, c = jax.vjp(go_on, jnp.zeros(ERROR), base, has_aux=True)
+        _, back_reading, residual = jax.vjp(read, jnp.zeros(ERROR), base, has_aux=True)
+        F, G = slopes_of(back_step, MOTION)
+        H, D = slopes_of(back_reading, 12)
+        F = jnp.eye(ERROR).at[:MOTION].set(F)
+        G = jnp.zeros((ERROR, layout.size)).at[:MOTION].set(G)
+        return F, G, c, H, D, residual, rotor_columns(base, x, own.rotors[4])
 
-    return jax.vmap(one)(x, after, readings)
+    def slopes_of(pull_back: Callable[..., Any], rows: int) -> tuple[Array, Array]:
+        """(rows, 30) in the error and (rows, n) in the coordinates."""
+        states, vehicles = jax.vmap(pull_back, in_axes=-1, out_axes=-1)(jnp.eye(rows))
+        flat = jnp.concatenate([leaf.reshape(-1, rows) for leaf in jax.tree.leaves(vehicles)])
+        return states.T, flat.T @ of_vehicle
+
+    found: tuple[Array, ...] = over_nodes(one)(x, after, readings)
+    return found
+
+
+def shift(x: Array, error: Array) -> Array:
+    """`plus` for derivatives at an error (30,) of zero: equal to it up to second order, and short to compile."""
+    q = so3.multiply_wxyz(x[6:10], jnp.concatenate([jnp.ones(1), 0.5 * error[6:9]]))
+    q = q * (1.0 - 0.125 * (error[6:9] @ error[6:9]))
+    return jnp.concatenate([x[:6] + error[:6], q, x[10:] + error[9:]])
+
+
+def turned_by(q: Array) -> Array:
+    """(3,) zero, with the derivatives, up to the second, of the rotation vector by which an attitude (4,) is turned."""
+    return 2.0 * so3.multiply_wxyz(jax.lax.stop_gradient(so3.conjugate_wxyz(q)), q)[1:]
+
+
+def over_nodes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`jax.vmap` of a function whose arrays are small: nodes stand along the last axis of all that it computes.
+
+    So loops run over many nodes instead of three components, which takes a third of the time.
+    """
+
+    def call(*args: Any) -> Any:
+        last = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), args)
+        found = jax.vmap(function, in_axes=-1, out_axes=-1)(*last)
+        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, -1, 0), found)
+
+    return call
 
 
 def rotor_columns(vehicle: VehicleNumbers, x: Array, speed: Array) -> Array:

@@ -22,7 +22,7 @@ in the noise levels (`haltere.estimation.vehicle.levels`).
 Both work on `CHUNK` nodes at a time, so that one program serves flights of every length.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -31,7 +31,15 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 
 from haltere.estimation.vehicle.levels import KINDS, NAMES, READINGS, Levels, unpack
-from haltere.estimation.vehicle.linearisation import Linear, Readings, linearise, pose_residuals
+from haltere.estimation.vehicle.linearisation import (
+    Linear,
+    Readings,
+    linearise,
+    over_nodes,
+    pose_residuals,
+    shift,
+    turned_by,
+)
 from haltere.estimation.vehicle.motion import (
     BIAS,
     DISTURBANCE,
@@ -39,14 +47,13 @@ from haltere.estimation.vehicle.motion import (
     GUST,
     NODE,
     RotorInputs,
-    plus,
     rates_and_readings,
+    turn_wxyz,
 )
-from haltere.estimation.vehicle.parameters import CoordinateLayout, NominalVehicle, vehicle_of
+from haltere.estimation.vehicle.parameters import CoordinateLayout, NominalVehicle, VehicleNumbers, vehicle_of
 from haltere.foundation.arrays import Array
 from haltere.foundation.numbers import Floats
 from haltere.foundation.programs import CachedProgram
-from haltere.lie import so3
 
 CHUNK = 250
 """Nodes of a program: 5 s."""
@@ -76,29 +83,31 @@ def coupling_slopes(
     velocity of the air) follows them: `state_slopes` (K, 30, n) is that of the smoothed states in the coordinates,
     times `root`.
     """
+    vehicle, pull_back = jax.vjp(lambda z: vehicle_of(layout, nominal, z), z)
+    columns = jnp.eye(ERROR)[:, COUPLED]
 
-    def total(z: Array, errors: Array) -> Array:
-        vehicle = vehicle_of(layout, nominal, z)
-
+    def total(vehicle: VehicleNumbers, errors: Array) -> Array:
         def one(x: Array, at: Array, own: Readings, on_step: Array, on_reading: Array) -> Array:
             def f(error: Array) -> tuple[Array, Array]:
-                y = plus(plus(x, at), jnp.zeros(ERROR).at[COUPLED].set(error))
+                y = shift(shift(x, at), error)
                 later = own.pose_later - vehicle.pose_delay
                 moved, w, turn, imu, place, q = rates_and_readings(
                     vehicle, y, RotorInputs(*own.rotors), later
                 )
-                q1 = so3.box_plus_wxyz(y[6:10], NODE * w)
-                turned = [so3.box_minus_wxyz(now, jax.lax.stop_gradient(now)) for now in (q1, q)]
-                step = jnp.concatenate([NODE * moved, turned[0], NODE * turn])
-                return step, jnp.concatenate([imu, place, turned[1]])
+                step = jnp.concatenate([NODE * moved, turned_by(turn_wxyz(y[6:10], NODE * w)), NODE * turn])
+                return step, jnp.concatenate([imu, place, turned_by(q)])
 
-            F, H = jax.jacfwd(f)(jnp.zeros(on_step.shape[1]))
-            return -jnp.sum(on_step * F) - jnp.sum(on_reading * H)
+            def along(column: Array, on_step: Array, on_reading: Array) -> Array:
+                _, (step, reading) = jax.jvp(f, (jnp.zeros(ERROR),), (column,))
+                return step @ on_step + reading @ on_reading
 
-        return jnp.sum(jax.vmap(one)(x, errors, readings, on_step, on_reading))
+            return -jnp.sum(jax.vmap(along, in_axes=-1)(columns, on_step, on_reading))
 
-    in_z, in_x = jax.grad(total, argnums=(0, 1))(z, jnp.zeros((x.shape[0], ERROR)))
-    return in_z, jnp.einsum("ki,kin->n", in_x, state_slopes)
+        each: Array = over_nodes(one)(x, errors, readings, on_step, on_reading)
+        return jnp.sum(each)
+
+    in_vehicle, in_x = jax.grad(total, argnums=(0, 1))(vehicle, jnp.zeros((x.shape[0], ERROR)))
+    return pull_back(in_vehicle)[0], jnp.einsum("ki,kin->n", in_x, state_slopes)
 
 
 class Carry(NamedTuple):
@@ -118,15 +127,36 @@ class Backward(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums of r^2 and of N of equation (1) of `levels` over nodes, and slopes of the likelihood in the decay."""
+    """Sums of r^2 and of N of equation (1) of `levels` over nodes, and slopes of the likelihood in the decay.
+
+    Each square stands beside what it grows by because the coordinates are estimated along (`_slopes`).
+    """
 
     process: Array
+    process_slopes: Array
     process_precision: Array
     rotor: Array
+    rotor_slopes: Array
     rotor_precision: Array
     decay: Array
+    decay_slopes: Array
     readings: Array
+    readings_slopes: Array
     readings_precision: Array
+
+
+class LevelSums(NamedTuple):
+    """(19,) sums that the noise levels are found from.
+
+    Attributes:
+        squares: of r in equation (1) of `levels` at fixed coordinates; of bandwidths the slope of the likelihood.
+        slopes: what these grow by because the coordinates are estimated along.
+        precisions: of N.
+    """
+
+    squares: Any
+    slopes: Any
+    precisions: Any
 
 
 class Mean(NamedTuple):
@@ -269,80 +299,111 @@ def backwards(
         carry: after the chunk.
 
     Returns:
-        The adjoints before it, errors of the states (K, 30), the factors (K, 12, 21) of dF and dH in (3), and sums over
-        the nodes.
+        The adjoints before it, errors of the states (K, 30), the factors (K, 12, 21) of dF and dH in (3) with the
+        slopes (K, 30, n) of the states in the coordinates, times `root`, and sums over the nodes.
     """
     levels = unpack(log_levels)
+    i, W, _, m, B, P, gain, C, H = filtered
+    # What depends on a node alone is computed for all of them at once, which is faster than in the loop.
+    inverse = jax.vmap(lambda C: solve_triangular(C, jnp.eye(C.shape[0]), lower=True))(C)
+    K = jnp.swapaxes(inverse, 1, 2) @ gain
+    left = jnp.einsum("kij,ki->kj", inverse, i - W @ d)
+    left_slopes = jnp.swapaxes(inverse, 1, 2) @ (W @ root)
+    certain = jnp.swapaxes(inverse, 1, 2) @ inverse
+    noise = loose[:, None, None] * linear.rotor
 
     def node(carry: Backward, own: tuple[Array, ...]) -> tuple[Backward, tuple[Array, ...]]:
-        F, rotor, weight, loose, x, i, W, _, m, B, P, gain, C, H = own
+        F, rotor, H, K, left, left_slopes, certain = own
         a, S, N = carry
-        F = F.at[12:].set(0.0).at[DISTURBANCE, DISTURBANCE].set(jnp.diag(levels.decay))
-        F = F.at[BIAS, BIAS].set(jnp.eye(6))
-        process = (a**2 + jnp.sum(S**2, axis=1), jnp.diagonal(N))
-        rotor = loose * rotor
-        speeds = (jnp.sum((rotor.T @ a) ** 2) + jnp.sum((rotor.T @ S) ** 2), jnp.sum((N @ rotor) * rotor))
-        a1, S1, N1 = F.T @ a, F.T @ S, F.T @ N @ F
-        error, spread = m + B @ d + P @ a1, B @ root + P @ S1
-        off = x[13:25] + error[DISTURBANCE] - mean.value - mean.slope @ d
-        off_spread = spread[DISTURBANCE] - mean.slope @ root
-        NFP = N[DISTURBANCE] @ (F @ P[:, DISTURBANCE])
-        decay = a[DISTURBANCE] * off - jnp.diagonal(NFP)
-        decay = decay + jnp.sum(S[DISTURBANCE] * off_spread, axis=1)
-        K = solve_triangular(C.T, gain, lower=False)
-        inverse = solve_triangular(C, jnp.eye(C.shape[0]), lower=True)
-        u = inverse.T @ (i - W @ d) - K @ a1
-        U = -inverse.T @ (W @ root) - K @ S1
-        left = (u**2 + jnp.sum(U**2, axis=1), jnp.sum(inverse**2, axis=0) + jnp.sum((K @ N1) * K, axis=1))
-        over = jnp.where(weight > 0.0, 1.0 / jnp.where(weight > 0.0, weight, 1.0), 0.0)
-        white = inverse @ H
-        left_over = jnp.eye(ERROR) - K.T @ H
-        before = white.T @ white + left_over.T @ N1 @ left_over
-        smoothed = P - P @ N1 @ P
-        on_step = (N[:12] @ (F @ P))[:, COUPLED]
-        on_reading = (H @ smoothed)[:, COUPLED] * jnp.where(weight > 0.0, weight, 0.0)[:, None]
-        on_reading = on_reading / levels.readings[:, None] ** 2
+        process = (a**2, jnp.sum(S**2, axis=1), jnp.diagonal(N))
+        speeds = (
+            jnp.sum((rotor.T @ a) ** 2), jnp.sum((rotor.T @ S) ** 2), jnp.sum((N @ rotor) * rotor)
+        )  # fmt: skip
+        a1, S1, FN = (step_back(F, each, levels.decay) for each in (a, S, N))
+        N1 = step_back(F, FN.T, levels.decay)
+        u, U = left - K @ a1, -left_slopes - K @ S1
+        KN = K @ N1
+        precision = certain + KN @ K.T
+        HKN = H.T @ KN
+        before = N1 - HKN - HKN.T + H.T @ (precision @ H)
+        readings = (u**2, jnp.sum(U**2, axis=1), jnp.diagonal(precision))
         ahead = Backward(a1 + H.T @ u, S1 + H.T @ U, 0.5 * (before + before.T))
-        sums = (*process, *speeds, decay, over * left[0], over * left[1])
-        return ahead, (error, on_step, on_reading, spread, *sums)
+        return ahead, (a, S, a1, S1, N1, FN, *process, *speeds, *readings)
 
-    own = (linear.F, linear.rotor, weights, loose, x, *filtered)
-    ahead, (errors, on_step, on_reading, spread, *sums) = jax.lax.scan(node, carry, own, reverse=True)
-    return ahead, errors, (on_step, on_reading, spread), Sums(*(jnp.sum(each, axis=0) for each in sums))
+    own = (linear.F, noise, H, K, left, left_slopes, certain)
+    ahead, (a, S, a1, S1, N1, FN, *sums) = jax.lax.scan(node, carry, own, reverse=True)
+    errors = m + B @ d + jnp.einsum("kij,kj->ki", P, a1)
+    spread = B @ root + P @ S1
+    off = x[:, 13:25] + errors[:, DISTURBANCE] - mean.value - mean.slope @ d
+    off_spread = spread[:, DISTURBANCE] - mean.slope @ root
+    NFP = jnp.swapaxes(FN, 1, 2) @ P
+    decay = a[:, DISTURBANCE] * off - jnp.diagonal(NFP, axis1=1, axis2=2)[:, DISTURBANCE]
+    decay_slopes = jnp.sum(S[:, DISTURBANCE] * off_spread, axis=2)
+    over = jnp.where(weights > 0.0, 1.0 / jnp.where(weights > 0.0, weights, 1.0), 0.0)
+    HP = H @ P
+    smoothed = (HP - (HP @ N1) @ P)[:, :, COUPLED]
+    on_reading = smoothed * (weights / levels.readings**2)[:, :, None]
+    process, process_slopes, process_precision, *more = sums
+    rotor, rotor_slopes, rotor_precision, *readings = more
+    total = Sums(
+        process, process_slopes, process_precision, rotor, rotor_slopes, rotor_precision, decay, decay_slopes,
+        *(over * each for each in readings),
+    )  # fmt: skip
+    return (
+        ahead,
+        errors,
+        (NFP[:, :12, COUPLED], on_reading, spread),
+        jax.tree.map(partial(jnp.sum, axis=0), total),
+    )
 
 
-def level_sums(log_levels: Array, sums: Sums, first: Backward) -> tuple[Array, Array]:
-    """(19,) squares and precisions that `better_levels` takes, of all nodes and of the adjoints before the first."""
+def step_back(F: Array, right: Array, decay: Array) -> Array:
+    """F^T times a vector or matrix, F as in `step`."""
+    tail = decay if right.ndim == 1 else decay[:, None]
+    own = jnp.concatenate([jnp.zeros_like(right[:12]), tail * right[DISTURBANCE], right[BIAS]])
+    return F[:12].T @ right[:12] + own
+
+
+def level_sums(log_levels: Array, sums: Sums, first: Backward) -> tuple[Array, Array, Array]:
+    """`LevelSums` of all nodes and of the adjoints before the first."""
     levels = unpack(log_levels)
-    squares: dict[str, Array] = {}
-    precisions: dict[str, Array] = {}
+    found: dict[str, Array] = {}
 
-    def put(name: str, variance: Array, square: Array, precision: Array) -> None:
-        squares[name], precisions[name] = jnp.sum(variance * square), jnp.sum(variance * precision)
+    def put(name: str, variance: Array, *each: Array) -> None:
+        found[name] = jnp.stack([jnp.sum(variance * one) for one in each])
 
     for k, name in enumerate(READINGS):
         own = slice(3 * k, 3 * k + 3)
-        put(name, levels.readings[own] ** 2, sums.readings[own], sums.readings_precision[own])
-    put("rotor", levels.rotor**2, sums.rotor, sums.rotor_precision)
+        put(
+            name,
+            levels.readings[own] ** 2,
+            *(each[own] for each in (sums.readings, sums.readings_slopes, sums.readings_precision)),
+        )
+    put("rotor", levels.rotor**2, sums.rotor, sums.rotor_slopes, sums.rotor_precision)
     strength, moving = levels.disturbance**2, 1.0 - levels.decay**2
-    before = (first.adjoint**2 + jnp.sum(first.slopes**2, axis=1), jnp.diagonal(first.precision))
-    square, precision = (
+    process = (sums.process, sums.process_slopes, sums.process_precision)
+    before = (first.adjoint**2, jnp.sum(first.slopes**2, axis=1), jnp.diagonal(first.precision))
+    strengths = [
         strength * (moving * every[DISTURBANCE] + start[DISTURBANCE])
-        for every, start in zip((sums.process, sums.process_precision), before, strict=True)
-    )
-    stirring = (sums.process - sums.process_precision)[DISTURBANCE]
-    slope = jnp.log(levels.decay) * levels.decay * (sums.decay - strength * levels.decay * stirring)
+        for every, start in zip(process, before, strict=True)
+    ]
+    stirring = ((sums.process - sums.process_precision)[DISTURBANCE], sums.process_slopes[DISTURBANCE])
+    slopes = [
+        jnp.log(levels.decay) * levels.decay * (decay - strength * levels.decay * own)
+        for decay, own in zip((sums.decay, sums.decay_slopes), stirring, strict=True)
+    ]
     one = jnp.ones(())
     for k, kind in enumerate(KINDS):
         across, along, own = slice(3 * k, 3 * k + 2), 3 * k + 2, slice(3 * k, 3 * k + 3)
-        put(f"{kind}_xy", one, square[across], precision[across])
-        put(f"{kind}_z", one, square[along], precision[along])
-        put(f"{kind}_bandwidth", one, slope[own], jnp.zeros(3))
+        put(f"{kind}_xy", one, *(each[across] for each in strengths))
+        put(f"{kind}_z", one, *(each[along] for each in strengths))
+        put(f"{kind}_bandwidth", one, *(each[own] for each in slopes), jnp.zeros(3))
     for k, name in enumerate(("accel_walk", "gyro_walk")):
         own = slice(BIAS.start + 3 * k, BIAS.start + 3 * k + 3)
         variance = NODE * (levels.accel_walk, levels.gyro_walk)[k] ** 2
-        put(name, variance, sums.process[own], sums.process_precision[own])
-    return jnp.stack([squares[name] for name in NAMES]), jnp.stack([precisions[name] for name in NAMES])
+        put(name, variance, *(each[own] for each in process))
+    squares, slopes_squares, precisions = jnp.stack([found[name] for name in NAMES], axis=1)
+    return squares, slopes_squares, precisions
 
 
 class Programs(NamedTuple):
@@ -374,8 +435,8 @@ def programs(layout: CoordinateLayout) -> Programs:
         CachedProgram(bound(linearise), layout, (0,) * 7),
         CachedProgram(bound(pose_residuals), layout, 0),
         CachedProgram(forwards, None, (carry, (0,) * 9)),
-        CachedProgram(backwards, None, (back, 0, (0, 0, 0), Sums(*7 * (leaf,)))),
-        CachedProgram(level_sums, None, (0, 0)),
+        CachedProgram(backwards, None, (back, 0, (0, 0, 0), Sums(*11 * (leaf,)))),
+        CachedProgram(level_sums, None, (0, 0, 0)),
         CachedProgram(bound(coupling_slopes), layout, (0, 0), fast_compile=True),
         CachedProgram(start, None, carry),
     )

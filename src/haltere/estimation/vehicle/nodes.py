@@ -70,7 +70,7 @@ class FlightNodes:
         accel: (N, 3) m/s2.
         square, speed: (N, R) squared rotor speeds and speeds.
         pose_time: (M,) s.
-        pose: (M, 7) position and unit quaternion; the quaternion is NaN where the log has no attitude.
+        pose: (M, 7) position and unit quaternion; the quaternion is NaN where no attitude was read.
         white: (2,) deviation at a node of what is white in gyro and accelerometer, rad/s and m/s2.
         rotor_period: s between two samples of the rotor speeds.
     """
@@ -128,6 +128,16 @@ class FlightNodes:
             white=np.array([_white(*gyro), _white(*accel)]),
             rotor_period=float(np.median(np.diff(rotors[0]))),
         )
+
+    @property
+    def has_attitude(self) -> bool:
+        """Whether some pose has an attitude."""
+        return bool(np.isfinite(self.pose[:, 3]).any())
+
+    def without_attitude(self) -> Self:
+        """The same flight with positions only."""
+        unread = np.full((len(self.pose), 4), np.nan)
+        return replace(self, pose=np.concatenate([self.pose[:, :3], unread], axis=1))
 
     def between(self, first: int, last: int) -> Self:
         """The nodes from `first` up to `last`, that one not included."""
@@ -195,22 +205,19 @@ class FlightNodes:
         Raises:
             IdentifyError: the poses have no attitude, and the motion does not show it.
         """
-        pose = self.pose.copy()
-        has_attitude = not np.isnan(pose[:, 3:]).all()
-        pose[:, 3:] = unwrap(pose[:, 3:]) if has_attitude else 0.0
-        pose = ndimage.median_filter(pose, (OUTLIER_WINDOW, 1))
-        at_nodes = interpolate_columns(self.time, self.pose_time, pose)
-        if has_attitude:
-            q = multiply(at_nodes[:, 3:], conjugate(np.asarray(nominal.pose_wxyz))[None])
+        place = ndimage.median_filter(self.pose[:, :3], (OUTLIER_WINDOW, 1))
+        turned = np.isfinite(self.pose[:, 3])
+        if self.has_attitude:
+            seen = ndimage.median_filter(unwrap(self.pose[turned, 3:]), (OUTLIER_WINDOW, 1))
+            seen = interpolate_columns(self.time, self.pose_time[turned], seen)
+            q = multiply(seen, conjugate(np.asarray(nominal.pose_wxyz))[None])
         else:
             down = np.array([0.0, 0.0, -STANDARD_GRAVITY])
-            seen = find_attitude(
-                self.time, self.gyro, self.accel_at(0.0)[0], self.pose_time, pose[:, :3], down
-            )
+            seen = find_attitude(self.time, self.gyro, self.accel_at(0.0)[0], self.pose_time, place, down)
             q = multiply(seen, conjugate(np.asarray(nominal.imu_wxyz))[None])
         q /= np.linalg.norm(q, axis=1, keepdims=True)
         arm = np.asarray(nominal.pose_position) - np.asarray(nominal.com)
-        place = at_nodes[:, :3] - matrices_from_wxyz(q) @ arm
+        place = interpolate_columns(self.time, self.pose_time, place) - matrices_from_wxyz(q) @ arm
         size = min(11, (len(place) - 1) // 2 * 2 + 1)
         velocity = signal.savgol_filter(place, size, 3, deriv=1, delta=NODE, axis=0)
         rate = self.gyro @ matrix_from_wxyz(nominal.imu_wxyz).T
@@ -339,6 +346,7 @@ def _poses(flight: Flight) -> tuple[Floats, Floats]:
     if not len(own):
         return time, without
     wxyz = wxyz / np.linalg.norm(wxyz, axis=1, keepdims=True)
+    wxyz[_repeated(wxyz)] = np.nan
     index = np.clip(np.searchsorted(own, stamps), 0, len(own) - 1)
     before = np.clip(index - 1, 0, None)
     index = np.where(np.abs(own[before] - stamps) < np.abs(own[index] - stamps), before, index)

@@ -1,8 +1,7 @@
 """`smooth`: the numbers of a vehicle from a stretch of flight, with the states integrated out.
 
 Gauss-Newton on the marginal likelihood of `haltere.estimation.vehicle.marginal`: linearise around motion and
-coordinates, find better noise levels, solve for the coordinates, smooth the motion, again. Poses and IMU readings far
-from the motion count less by min(1, (c sigma / r)^4).
+coordinates, find better noise levels, solve for the coordinates, smooth the motion, again.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,6 +18,8 @@ from haltere.estimation.vehicle.linearisation import Linear, Readings
 from haltere.estimation.vehicle.marginal import (
     CHUNK,
     Backward,
+    LevelSums,
+    Mean,
     Programs,
     Sums,
     mean_disturbance,
@@ -28,33 +29,31 @@ from haltere.estimation.vehicle.motion import ERROR, plus
 from haltere.estimation.vehicle.nodes import FlightNodes
 from haltere.estimation.vehicle.parameters import CoordinateLayout, NominalVehicle
 from haltere.estimation.vehicle.prior_scale import SCALED, change_prior_scale
+from haltere.estimation.vehicle.weights import NEGLIGIBLE, was_read, weigh_imu, weigh_poses
 from haltere.foundation.arrays import compiled, double_precision, to_numpy
-from haltere.foundation.numbers import Bools, Floats, one_blas_thread
+from haltere.foundation.numbers import Floats, one_blas_thread
 
-LEVEL_STEPS = (3, 3, 2, 2, 2, 2, 2, 2, 2)
+LEVEL_STEPS = (3, 3, *10 * (2,))
 """Steps of the noise levels in each iteration."""
 FEWEST = 5
 """Iterations at least; the widths of the prior are found in them and held from then on."""
 SETTLED = 0.25
 """Largest step of a coordinate, prior deviations, with which iterations end."""
-POSE_TAIL = 3.0
-"""c of the poses."""
-LEAST_USUAL = 0.5
-"""Deviation of the poses over the median of their residuals, at least: half of them cannot be outliers."""
-IMU_TAIL = 5.0
-"""c of the IMU."""
-FAR_POSE = (0.2, 0.3)
-"""m and rad from the first guess of the motion from which on a pose counts for nothing in the first iteration."""
-NEGLIGIBLE = 1e-4
-"""Weight of a reading below which it is left out."""
 WITHOUT_ROTORS = 200.0
 """Factor on the error of rotor speeds where they were not logged."""
 LEAST_WHITE = 0.7
 """Level of gyro and accelerometer, over what is white in their readings, at least."""
+LEAST_NOISE = (1e-3, 0.05, 0.5e-3, 2e-3)
+"""Levels of gyro, accelerometer, position and attitude at least, rad/s, m/s2, m and rad: lenses, marker plates and
+vibration make errors that last, of which what is white in a quiet flight tells nothing."""
 AIR = ("axial", "hub", "cross", "flapping", "linear_drag", "quadratic_drag", "pressure", "wind")
 """Blocks of coordinates of the air: gusts and wind, drag and inflow hardly differ, and may go on changing together."""
+STEEP = ("axial", "hub", "linear_drag", "quadratic_drag")
+"""Blocks of coordinates that are logarithms of numbers known to a factor only."""
 LONGEST_STEP = 4.0
 """Step of a coordinate in one iteration, prior deviations."""
+LONGEST_STEEP = 1.0
+"""That of the steep ones."""
 Measured = Callable[[NominalVehicle, Floats], tuple[Floats, Floats]]
 """Hand measurements of several coordinates at once: at z (n,) their residuals (k,) and the slopes (k, n) of what they
 measure, both over the deviations of the measurements."""
@@ -102,13 +101,12 @@ class SmoothedFlight:
 
 @dataclass(frozen=True)
 class _Pass:
-    """One evaluation at fixed levels: step and covariance of the coordinates, errors of the states, sums for levels."""
+    """One evaluation at given levels: step and covariance of the coordinates, errors of the states, sums for levels."""
 
     step: Floats
     cov: Floats
     errors: Floats
-    square_sums: Floats
-    precisions: Floats
+    level_sums: LevelSums
     innovations: Floats
     slopes: Floats
     right: Floats
@@ -147,28 +145,40 @@ def smooth(
     prior_scale = dict.fromkeys(SCALED, 1.0)
     coupling = np.zeros(layout.size)
     of_vehicle = ~np.isin(np.arange(layout.size), layout.indices(AIR))
+    least = np.full(len(first), -np.inf)
+    least[:4] = np.log(LEAST_NOISE)
+    least[:2] = np.maximum(least[:2], np.log(LEAST_WHITE * np.maximum(nodes.white, 1e-12)))
+
+    def better(sums: LevelSums, levels: Floats) -> Floats:
+        """Noise levels by one step of equation (1) of `levels`."""
+        found = better_levels(levels, first, sums.squares + sums.slopes, sums.precisions)
+        return np.asarray(np.maximum(np.where(held, first, found), np.where(held, first, least)))
+
     for number, count in enumerate(steps):
         linear, weights, pose_weights = work.linearise(z, states, levels, number)
         by_hand = None if measured is None else measured(work.nominal, z)
-        for _ in range(count):
+        step = np.zeros(layout.size)
+        if number == 0:
             found = work.evaluate(linear, weights, states, levels, z, coupling, by_hand)
-            better = better_levels(levels, first, found.square_sums, found.precisions)
-            levels = np.where(held, first, better)
-            levels[:2] = np.maximum(levels[:2], np.log(LEAST_WHITE * np.maximum(nodes.white, 1e-12)))
-        z = z + found.step * min(1.0, LONGEST_STEP / max(float(np.max(np.abs(found.step))), 1e-300))
+            levels, step = better(found.level_sums, levels), found.step
+        for _ in range(count - 1):
+            levels = better(work.level_sums(linear, weights, states, levels, step, found.level_sums), levels)
+        found = work.evaluate(linear, weights, states, levels, z, coupling, by_hand)
+        levels = better(found.level_sums, levels)
+        z = z + found.step
         longest = float(np.max(np.abs(found.step[of_vehicle])))
+        before, states = states, work.shifted(states, found.errors)
+        if progress is not None:
+            progress(f"smoothing, iteration {number + 1}: largest step {longest:.2g} prior sigma")
+        if number + 1 == len(steps) or (number + 1 >= FEWEST and longest < SETTLED):
+            break
         if number > 0:
-            coupling = work.coupling(z, states, found)
-        states = work.shifted(states, found.errors)
+            coupling = work.coupling(z, before, found)
         if 0 < number < FEWEST and nominal.model == "full":
             ratio, prior_scale = change_prior_scale(work.nominal, z, found.cov, prior_scale)
             wider: Any = np.asarray(work.nominal.sigma) * ratio
             work.nominal = replace(work.nominal, sigma=wider)
             z, coupling = z / ratio, coupling * ratio
-        if progress is not None:
-            progress(f"smoothing, iteration {number + 1}: largest step {longest:.2g} prior sigma")
-        if number + 1 >= FEWEST and longest < SETTLED:
-            break
     return SmoothedFlight(
         nominal=work.nominal,
         z=z,
@@ -196,6 +206,8 @@ class FlightWork:
         self.loose = np.where(nodes.rotor_valid, 1.0, WITHOUT_ROTORS)
         self.slots = nodes.slots
         self.readings: list[Readings] = []
+        self.longest = np.full(nominal.layout.size, LONGEST_STEP)
+        self.longest[nominal.layout.indices(STEEP)] = LONGEST_STEEP
         self.mean = to_numpy(mean_disturbance(nominal.layout, nominal, np.zeros(nominal.layout.size)))
 
     def chunks(self, *arrays: Floats) -> Iterable[tuple[Any, ...]]:
@@ -225,7 +237,7 @@ class FlightWork:
             ]
         )[: self.count]
         deviations = np.exp(log_levels[2:4])
-        weights = _pose_weights(residuals, present, deviations, far=iteration == 0)
+        weights = weigh_poses(residuals, present, deviations, far=iteration == 0)
         each = np.repeat(weights, 3, axis=2)
         total = each.sum(axis=1)
         share = each / np.maximum(total, 1e-12)[:, None]
@@ -243,20 +255,12 @@ class FlightWork:
             imu.append(np.asarray(r))
             both: Any = np.concatenate([imu[-1], pose], axis=1)
             linear.append(Linear(F, G, c, H, D, both, rotor))
-        near = self._imu_weights(np.concatenate(imu)[: self.count], log_levels, iteration)
+        valid = nodes.imu_valid & nodes.rotor_valid  # what an IMU reads depends on the rotors
+        near = weigh_imu(
+            np.concatenate(imu)[: self.count], valid, np.exp(log_levels[:2]), known=iteration > 1
+        )
         every = np.concatenate([near, np.where(total > NEGLIGIBLE, total, 0.0)], axis=1)
-        return linear, every, np.where(_is_read(residuals, present), weights, np.nan)
-
-    def _imu_weights(self, residual: Floats, log_levels: Floats, iteration: int) -> Floats:
-        """(K, 6) of gyro and accelerometer."""
-        found = np.ones((self.count, 2))
-        if iteration > 1:
-            for k, deviation in enumerate(np.exp(log_levels[:2])):
-                size = np.linalg.norm(residual[:, 3 * k : 3 * k + 3], axis=1) / np.sqrt(3.0)
-                found[:, k] = np.minimum(1.0, (IMU_TAIL * deviation / np.maximum(size, 1e-300)) ** 4)
-        valid = self.nodes.imu_valid & self.nodes.rotor_valid  # what an IMU reads depends on the rotors
-        found = np.where((found > NEGLIGIBLE) & valid[:, None], found, 0.0)
-        return np.repeat(found, 3, axis=1)
+        return linear, every, np.where(was_read(residuals, present), weights, np.nan)
 
     def evaluate(
         self,
@@ -281,28 +285,71 @@ class FlightWork:
         right = flat.T @ innovations.reshape(-1) + rows.T @ residual - z + coupling
         # The determinant's curvature in the logarithm of a coefficient is about its slope.
         step = linalg.solve(whole + np.diag(np.abs(coupling)), right, assume_a="pos")
+        step = limit_step(step, whole, self.longest)
         spread = linalg.solve_triangular(root, np.eye(n), lower=True).T
-        zeros: Any = [np.zeros(shape) for shape in (ERROR, (ERROR, n), (ERROR, ERROR))]
+        errors, factors, sums = self._backwards(linear, parts, kept, log_levels, step, spread)
+        return _Pass(
+            step, spread @ spread.T, errors, sums, innovations, slopes, right, rows.T @ rows,
+            float(
+                np.sum(innovations**2) + sum(np.sum(np.asarray(each[2])) for each in kept) + z @ z + residual @ residual
+            ),
+            factors, spread,
+        )  # fmt: skip
+
+    def level_sums(
+        self,
+        linear: list[Linear],
+        weights: Floats,
+        states: Floats,
+        log_levels: Floats,
+        step: Floats,
+        last: LevelSums,
+    ) -> LevelSums:
+        """The sums for the levels after a given step of the coordinates, without finding it anew.
+
+        What the squares grow by because the coordinates are estimated along is a share of the precision that changes
+        little from one step of the levels to the next, so it is taken from the `last` pass that found it.
+        """
+        parts = self.weighted(weights, states)
+        none: Any = np.zeros((len(step), 0))
+        fixed = [
+            own._replace(c=own.c + own.G @ step, r=own.r - own.D @ step, G=own.G @ none, D=own.D @ none)
+            for own in linear
+        ]
+        mean = self.mean._replace(
+            value=self.mean.value + self.mean.slope @ step, slope=self.mean.slope @ none
+        )
+        kept = self.filtered(fixed, parts, log_levels, states, mean)
+        _, _, sums = self._backwards(fixed, parts, kept, log_levels, np.zeros(0), np.zeros((0, 0)), mean)
+        counted = last.precisions > 0.0
+        share = np.where(counted, sums.precisions / np.where(counted, last.precisions, 1.0), 1.0)
+        return sums._replace(slopes=share * last.slopes)
+
+    def _backwards(
+        self,
+        linear: list[Linear],
+        parts: list[tuple[Any, ...]],
+        kept: list[tuple[Any, ...]],
+        log_levels: Floats,
+        step: Floats,
+        root: Floats,
+        mean: Mean | None = None,
+    ) -> tuple[Floats, list[tuple[Any, ...]], LevelSums]:
+        """Errors of the states (K, 30), factors of `coupling`, and sums for the levels by the pass backwards."""
+        zeros: Any = [np.zeros(shape) for shape in (ERROR, (ERROR, len(step)), (ERROR, ERROR))]
         back = Backward(*zeros)
         errors: list[Floats] = []
         factors: list[tuple[Any, ...]] = []
         sums = None
         for own, (weight, loose, x, _), each in zip(linear[::-1], parts[::-1], kept[::-1], strict=True):
             back, error, own_factors, more = self.programs.backwards(
-                log_levels, self.mean, own, weight, loose, x, each, step, spread, back
+                log_levels, mean or self.mean, own, weight, loose, x, each, step, root, back
             )
             errors.append(np.asarray(error))
             factors.append(own_factors)
             sums = more if sums is None else Sums(*(a + b for a, b in zip(sums, more, strict=True)))
-        square_sums, precisions = self.programs.level_sums(log_levels, sums, back)
-        return _Pass(
-            step, spread @ spread.T, np.concatenate(errors[::-1])[: self.count], np.asarray(square_sums),
-            np.asarray(precisions), innovations, slopes, right, rows.T @ rows,
-            float(
-                np.sum(innovations**2) + sum(np.sum(np.asarray(each[2])) for each in kept) + z @ z + residual @ residual
-            ),
-            factors[::-1], spread,
-        )  # fmt: skip
+        found = self.programs.level_sums(log_levels, sums, back)
+        return np.concatenate(errors[::-1])[: self.count], factors[::-1], LevelSums(*map(np.asarray, found))
 
     def weighted(self, weights: Floats, states: Floats) -> list[tuple[Any, ...]]:
         """Weights (K, 12), factors on the error of rotor speeds, states and those of the next nodes, in chunks."""
@@ -314,13 +361,19 @@ class FlightWork:
         return parts
 
     def filtered(
-        self, linear: list[Linear], parts: list[tuple[Any, ...]], log_levels: Floats, states: Floats
+        self,
+        linear: list[Linear],
+        parts: list[tuple[Any, ...]],
+        log_levels: Floats,
+        states: Floats,
+        mean: Mean | None = None,
     ) -> list[tuple[Any, ...]]:
         """What the pass forwards gives for each node, in chunks; `parts` are those of `weighted`."""
-        carry = self.programs.start(log_levels, self.mean, states[0])
+        mean = mean or self.mean
+        carry = self.programs.start(log_levels, mean, states[0])
         kept = []
         for own, (weight, loose, x, ahead) in zip(linear, parts, strict=True):
-            carry, each = self.programs.forwards(log_levels, self.mean, own, weight, loose, x, ahead, carry)
+            carry, each = self.programs.forwards(log_levels, mean, own, weight, loose, x, ahead, carry)
             kept.append(each)
         return kept
 
@@ -344,26 +397,17 @@ class FlightWork:
 _shifted = compiled(jax.vmap(plus))
 
 
-def _pose_weights(residuals: Floats, present: Bools, deviations: Floats, *, far: bool) -> Floats:
-    """(K, P, 2) weights of positions and attitudes of poses that are `residuals` (K, P, 6) from the motion."""
-    size = np.stack(
-        [np.linalg.norm(residuals[..., own], axis=-1) for own in (slice(0, 3), slice(3, 6))], axis=-1
-    )
-    read = _is_read(residuals, present)
-    if far:
-        near = ((size < np.asarray(FAR_POSE)) | ~read).all(axis=-1, keepdims=True)
-        weights = np.where(near, 1.0, 0.0) * np.ones(2)
-    else:
-        size = size / np.sqrt(3.0)
-        usual = np.array(
-            [np.median(size[..., k][read[..., k]]) if read[..., k].any() else 0.0 for k in (0, 1)]
-        )
-        scale = POSE_TAIL * np.maximum(deviations, LEAST_USUAL * usual) / np.maximum(size, 1e-300)
-        weights = np.minimum(1.0, scale) ** 4
-    return np.where(read, weights, 0.0)
+def limit_step(step: Floats, precision: Floats, longest: Floats) -> Floats:
+    """The most likely step (n,) among those in which no coordinate goes farther than `longest` (n,).
 
-
-def _is_read(residuals: Floats, present: Bools) -> Bools:
-    """(K, P, 2) whether position and attitude of a pose were read; `residuals` (K, P, 6) are not finite otherwise."""
-    both = [np.isfinite(residuals[..., own]).all(axis=-1) for own in (slice(0, 3), slice(3, 6))]
-    return np.asarray(present[..., None] & np.stack(both, axis=-1))
+    Coordinates that would are held at the bound, and the others follow them as the precision (n, n) has it.
+    """
+    bound = np.zeros(len(step), bool)
+    found = step
+    while np.any(beyond := ~bound & (np.abs(found) > longest)):
+        bound |= beyond
+        free = ~bound
+        found = np.clip(step, -longest, longest)
+        apart = precision[np.ix_(free, bound)] @ (found - step)[bound]
+        found[free] = step[free] - linalg.solve(precision[np.ix_(free, free)], apart, assume_a="pos")
+    return found

@@ -12,12 +12,13 @@ import numpy as np
 from haltere.estimation.vehicle.levels import NAMES
 from haltere.estimation.vehicle.nodes import FlightNodes
 from haltere.estimation.vehicle.numbers import Numbers, physical_numbers
+from haltere.estimation.vehicle.parameters import NominalVehicle
 from haltere.estimation.vehicle.smoother import SmoothedFlight, smooth
 from haltere.flight.window import HELD_OUT, IdentifyError
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.identification.methods.base import MethodResult
-from haltere.identification.methods.credibility import check_credibility
+from haltere.identification.methods.credibility import check_credibility, has_settled, sensor_strain
 from haltere.identification.methods.vehicle_input import VehicleInput
 from haltere.identification.methods.vehicle_numbers import (
     identified_airframe,
@@ -27,18 +28,21 @@ from haltere.identification.methods.vehicle_numbers import (
     to_parameters,
 )
 
+STRAINED = 5.0
+"""Prior deviations of gravity or of a scale factor of the IMU from which on readings contradict each other."""
+
 
 @double_precision()
 def identify_batch(data: VehicleInput) -> MethodResult:
     """What the batch estimate tells of a flight."""
     bound_programs()
     rotors = data.rotor_names
-    found = smooth(FlightNodes.from_flight(data.flight, rotors), data.nominal)
+    found, left_out = _smoothed(FlightNodes.from_flight(data.flight, rotors), data.nominal)
     numbers = physical_numbers(found, rotors)
     credibility = check_credibility(found, numbers, data.motors.parameters)
     if credibility.refusal:
         raise IdentifyError(credibility.refusal)
-    result = MethodResult(notes=[*data.notes, *credibility.notes])
+    result = MethodResult(notes=[*data.notes, *left_out, *credibility.notes])
     result.parameters += to_parameters(numbers, credibility.sigma, data.measured, rotors)
     result.parameters += motor_parameters(data.motors)
     result.covariance = to_covariance(numbers, credibility.sigma)
@@ -52,6 +56,22 @@ def identify_batch(data: VehicleInput) -> MethodResult:
         **credibility.figures,
     )
     return result
+
+
+def _smoothed(nodes: FlightNodes, nominal: NominalVehicle) -> tuple[SmoothedFlight, list[str]]:
+    """The estimate, without the attitudes of the poses if these contradict positions and IMU, and a note on that."""
+    found = smooth(nodes, nominal)
+    if not nodes.has_attitude or (has_settled(found) and sensor_strain(found) < STRAINED):
+        return found, []
+    try:
+        again = smooth(nodes.without_attitude(), nominal)
+    except IdentifyError:
+        return found, []
+    if not has_settled(again) or sensor_strain(again) > sensor_strain(found):
+        return found, []
+    return again, [
+        "the attitudes of the poses contradict positions and IMU and are left out: does the autopilot estimate them?"
+    ]
 
 
 def _early(smoothed: SmoothedFlight, rotors: tuple[str, ...]) -> Numbers:

@@ -61,6 +61,8 @@ LARGEST_POSITION = 0.3
 """Noise of a position over the deviation of the motion, from which on nothing is stated."""
 LEAST_MOTION = 0.05
 """m, of the noise of a position that is borne in any motion."""
+WELL_KNOWN = ("gravity", "accel_scale", "gyro_scale")
+"""Blocks of coordinates that are known well before any flight."""
 GUST_LEVELS = [NAMES.index("gust_xy"), NAMES.index("gust_z")]
 AXES = ("roll", "pitch", "yaw")
 COMPARED = (".effectiveness.p", ".effectiveness.q")
@@ -133,7 +135,7 @@ def _scatter(flight: SmoothedFlight, numbers: Numbers) -> tuple[Floats, Floats]:
 
 
 def _refusal(flight: SmoothedFlight, rejected: float) -> str:
-    if not np.isfinite(flight.z).all() or flight.last_step > UNSETTLED:
+    if not has_settled(flight):
         return "the estimate does not settle: give an airframe nearer to the vehicle, or fly livelier"
     if (excess := _beyond_triangle(flight)) > IMPOSSIBLE:
         return (
@@ -153,6 +155,17 @@ def _refusal(flight: SmoothedFlight, rejected: float) -> str:
             "body and clock (haltere plot)"
         )
     return ""
+
+
+def has_settled(flight: SmoothedFlight) -> bool:
+    """Whether the last iteration changed little."""
+    return bool(np.isfinite(flight.z).all() and flight.last_step <= UNSETTLED)
+
+
+def sensor_strain(flight: SmoothedFlight) -> float:
+    """Largest distance of gravity and of the scale factors of the IMU from what they must be, prior deviations."""
+    own = flight.z[flight.layout.indices(WELL_KNOWN)]
+    return float(np.max(np.abs(own), initial=0.0)) if np.isfinite(own).all() else np.inf
 
 
 def _beyond_triangle(flight: SmoothedFlight) -> float:

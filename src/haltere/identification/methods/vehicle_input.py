@@ -26,6 +26,8 @@ from haltere.identification.methods.effectiveness import identify_effectiveness
 
 FAR = 3.0
 """Prior deviations of the thrust from which on the flight starts from what the effectiveness method finds."""
+LONGEST_PAUSE = 2.0
+"""s without rotors that carry the vehicle, or without a signal, that a flight may hold; a longer one is a landing."""
 JOINT_AT_REST = 0.05
 """Angle up to which a joint counts as at rest, rad."""
 
@@ -136,8 +138,8 @@ def held_joints(airframe: Airframe, flight: Flight, notes: list[str]) -> Floats:
 
 
 def flying_part(flight: Flight, window: FlightWindow, airframe: Airframe) -> Flight:
-    """The part of the flight from the first to the last good sample, rotors named as in the airframe."""
-    inside = window.time[window.valid]
+    """The longest part of the flight without a landing, rotors named as in the airframe."""
+    first, last = _longest_flight(window)
     names = tuple(rotor.name for rotor in airframe.rotors)
     speed = flight["rotors.speed"]
     if speed.values.shape[1] != len(names):
@@ -149,7 +151,17 @@ def flying_part(flight: Flight, window: FlightWindow, airframe: Airframe) -> Fli
     for name in flight.names:
         if name.startswith("truth."):
             flight = flight.without(name)
-    return flight.between(float(inside[0]), float(inside[-1]))
+    return flight.between(first, last)
+
+
+def _longest_flight(window: FlightWindow) -> tuple[float, float]:
+    """First and last time, s, of the longest stretch in which the rotors carry the vehicle but for short pauses."""
+    inside = window.time[window.valid]
+    ends = np.flatnonzero(np.diff(inside) > LONGEST_PAUSE)
+    starts = np.concatenate([[0], ends + 1])
+    stops = np.concatenate([ends, [len(inside) - 1]])
+    longest = int(np.argmax(inside[stops] - inside[starts]))
+    return float(inside[starts[longest]]), float(inside[stops[longest]])
 
 
 def _near(airframe: Airframe, motors: MethodResult, notes: list[str]) -> Airframe:

@@ -135,9 +135,9 @@ def passes():
         back, errors, factors, sums = backwards(
             log_levels, mean, linear, weights, loose, x, kept, d, root, zeros
         )
-        squares, precisions = level_sums(log_levels, sums, back)
+        squares, slopes, precisions = level_sums(log_levels, sums, back)
         return {
-            "A": A, "g": g, "d": d, "log_det": log_det.sum(), "i": i, "errors": errors, "squares": squares,
+            "A": A, "g": g, "d": d, "log_det": log_det.sum(), "i": i, "errors": errors, "squares": squares + slopes,
             "precisions": precisions, "on_reading": factors[1], "ahead": ahead,
         }  # fmt: skip
 
@@ -245,8 +245,10 @@ def test_chunks_give_what_the_whole_gives(both):
         errors.insert(0, error)
         sums.append(more)
     np.testing.assert_allclose(np.concatenate(errors), found["errors"], rtol=1e-8, atol=1e-9)
-    squares, precisions = level_sums(LOG_LEVELS, Sums(*(a + b for a, b in zip(*sums, strict=True))), adjoint)
-    np.testing.assert_allclose(squares, found["squares"], rtol=1e-7)
+    squares, slopes, precisions = level_sums(
+        LOG_LEVELS, Sums(*(a + b for a, b in zip(*sums, strict=True))), adjoint
+    )
+    np.testing.assert_allclose(squares + slopes, found["squares"], rtol=1e-7)
     np.testing.assert_allclose(precisions, found["precisions"], rtol=1e-7)
 
 

@@ -105,13 +105,11 @@ def test_imu_reads_rate_and_specific_force_of_the_motion(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pose_is_that_of_the_motion_a_little_later(seed):
-    """Exact at the node; the error of the position is of third order in the time, that of the attitude of second."""
+    """Exact at the node; the errors of position and attitude are of third order in the time."""
     vehicle, x, speeds = some_vehicle(seed), some_state(seed), some_speeds(seed)
     inputs = RotorInputs(*speeds.inputs(0.0, NODE))
     w, *xyz = vehicle.pose_wxyz
     own = Rotation.from_quat([*xyz, w]).as_matrix()
-    *_, rates = fly(vehicle, x, speeds, [0.0, 1e-3])
-    turning = np.linalg.norm(rates[1] - rates[0]) / 1e-3  # rad/s2
     errors = {}
     for later in (-0.01, -0.005, 0.0, 0.005, 0.01):
         p, _, R, _ = (part[-1] for part in fly(vehicle, x, speeds, [later or 1e-9]))
@@ -122,9 +120,8 @@ def test_pose_is_that_of_the_motion_a_little_later(seed):
     assert np.all(errors[0.0] < 1e-7)
     for later in (-0.01, 0.01):
         assert errors[later][0] < 1e-5
-        missing = 0.5 * later**2 * turning  # the Taylor step takes the rate as it is
-        assert errors[later][1] == pytest.approx(missing, rel=0.1, abs=1e-4)
-        assert np.all(errors[later] / errors[0.5 * later] > [2.0**2.7, 2.0**1.7])
+        assert errors[later][1] < 1e-3
+        assert np.all(errors[later] / errors[0.5 * later] > 2.0**2.7)
 
 
 def test_without_air_and_rotors_a_vehicle_falls_and_keeps_its_momentum():
