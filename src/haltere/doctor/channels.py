@@ -1,4 +1,4 @@
-"""Checks of single channels: missing values, a stuck or dead axis, dropouts, spikes, clipping, vibration, and time stamps.
+"""Checks of single channels: missing values, a stuck or dead axis, dropouts, spikes, clipping, vibration, stamps.
 
 Vibration is the root mean square of the accelerometer above 5 Hz, median over windows of a second; ArduPilot's
 documentation calls levels below 30 m/s2 acceptable, and that is the limit here. It is a measure always and a
@@ -17,7 +17,7 @@ from haltere.airframe import Airframe
 from haltere.doctor.finding import Finding, Mend, Undecided
 from haltere.flight import Channel, Flight
 from haltere.flight.resampling import runs_of_true
-from haltere.foundation.numbers import Bools, Floats
+from haltere.foundation.numbers import Bools
 
 MISSING_FRACTION = 0.01
 STUCK_SECONDS = 0.5
@@ -25,9 +25,12 @@ STUCK_SAMPLES = 25
 CLIP_COUNT = 6
 """Samples at the very same extreme value that count as clipped at least."""
 CLIP_FACTOR = 12.0
-SPIKE_PERCENTILE = 99.0
 SPIKE_FACTOR = 3.0
-"""Rotor speed over that percentile from which on a sample is a spike."""
+"""Rotor speed over that before and after, from which on it is a spike."""
+SPIKE_EXCESS = 1.5
+"""The same over all other samples of the rotor."""
+SPIKE_SECONDS, SPIKE_SAMPLES = 0.05, 3
+"""Longest spike: so many seconds or samples."""
 VIBRATION_LIMIT = 30.0
 SENSORS = {"accel", "gyro", "position", "wxyz", "speed", "field"}
 
@@ -252,16 +255,17 @@ def _without_zeros(name: str) -> Mend:
 
 
 def _spikes(channel: Channel) -> Iterator[Finding]:
-    """Yield a finding if a rotor's speed is many times what it is in nearly all samples, which no rotor does."""
-    limit = _fastest(channel)
-    high = channel.values > limit
+    """Yield a finding if a rotor is for a moment many times as fast as before and after, which no rotor is."""
+    high = _spiked(channel)
     if np.any(high):
-        names = ", ".join(_label(channel, column) for column in np.flatnonzero(high.any(axis=0)).tolist())
-        times = SPIKE_FACTOR * np.nanmax(channel.values / limit)
+        columns = np.flatnonzero(high.any(axis=0))
+        names = ", ".join(_label(channel, column) for column in columns.tolist())
+        usual = np.nanmax(np.where(high, np.nan, channel.values)[:, columns], axis=0)
+        times = np.max(np.nanmax(channel.values[:, columns], axis=0) / usual)
         yield Finding(
             "spike",
-            f"{channel.name}: the speed of {names} is up to {times:.0f} times as high as "
-            f"usual in {int(high.any(axis=1).sum())} sample(s)",
+            f"{channel.name}: the speed of {names} is up to {times:.0f} times its highest otherwise in "
+            f"{int(high.any(axis=1).sum())} sample(s)",
             "these samples count as missing; check the telemetry of the motor controllers",
             True,
             (channel.name,),
@@ -269,16 +273,29 @@ def _spikes(channel: Channel) -> Iterator[Finding]:
         )
 
 
-def _fastest(channel: Channel) -> Floats:
-    """(R,) rotor speeds beyond which a sample is no measurement."""
-    usual = np.nanpercentile(np.where(channel.values > 0.0, channel.values, np.nan), SPIKE_PERCENTILE, axis=0)
-    return np.asarray(SPIKE_FACTOR * np.where(usual > 0.0, usual, np.inf))
+def _spiked(channel: Channel) -> Bools:
+    """(T, R) samples of short moments whose neighbours are far slower, and that exceed all others of the rotor."""
+    found = np.zeros(channel.values.shape, bool)
+    longest = max(int(SPIKE_SECONDS * channel.rate), SPIKE_SAMPLES)
+    for column, values in enumerate(np.nan_to_num(channel.values, posinf=0.0, neginf=0.0).T):
+        high = np.zeros(len(values), bool)
+        turning = values[values > 0.0]
+        usual = float(np.median(turning)) if len(turning) else np.inf
+        for first, last in runs_of_true(values > SPIKE_FACTOR * usual):
+            beside = [values[at] for at in (first - 1, last) if 0 <= at < len(values)]
+            if last - first <= longest and values[first:last].min() > SPIKE_FACTOR * max(
+                beside, default=np.inf
+            ):
+                high[first:last] = True
+        if high.any() and values[high].min() > SPIKE_EXCESS * values[~high].max(initial=0.0):
+            found[:, column] = high
+    return found
 
 
 def _without_spikes(name: str) -> Mend:
     def mend(flight: Flight) -> Flight:
         channel = flight[name]
-        good = ~np.any(channel.values > _fastest(channel), axis=1)
+        good = ~np.any(_spiked(channel), axis=1)
         return flight.with_channel(replace(channel, time=channel.time[good], values=channel.values[good]))
 
     return mend

@@ -6,11 +6,12 @@ busy machine takes ten times the processor time of the work itself.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,5 +25,13 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """A scope in which BLAS uses one thread: of a `with` statement, or of a function that it decorates."""
-    with threadpool_limits(1, user_api="blas"):
+    with _thread_pools().limit(limits=1, user_api="blas"):
         yield
+
+
+@lru_cache(maxsize=1)
+def _thread_pools() -> ThreadpoolController:
+    """The libraries with threads that are loaded, those of NumPy and SciPy at least; to look for them takes 10 ms."""
+    import scipy.linalg  # noqa: F401, PLC0415 - loads the second BLAS
+
+    return ThreadpoolController()

@@ -121,6 +121,13 @@ def speed_dropouts(flight, rng):
     return changed(flight, ["rotors.speed"], lambda v: values)
 
 
+def speed_spikes(flight, rng):
+    values = np.array(flight["rotors.speed"].values)
+    row, column = rng.integers(10, len(values) - 10), rng.integers(values.shape[1])
+    values[row : row + 3, column] = 33_000.0
+    return changed(flight, ["rotors.speed"], lambda v: values)
+
+
 def stretch_lost(flight, rng):
     start = flight.start + int(rng.uniform(0.3, 0.6) * (flight.end - flight.start))
     for name in flight.names:
@@ -161,4 +168,5 @@ FAULTS = {
     speed_dropouts: ("dropout", "any"),
     stretch_lost: ("gap", "any"),
     clock_jumped: ("clock-jump", "any"),
+    speed_spikes: ("spike", "any"),
 }

@@ -98,10 +98,11 @@ def coupling_slopes(
                 return step, jnp.concatenate([imu, place, turned_by(q)])
 
             def along(column: Array, on_step: Array, on_reading: Array) -> Array:
-                _, (step, reading) = jax.jvp(f, (jnp.zeros(ERROR),), (column,))
-                return step @ on_step + reading @ on_reading
+                slopes: tuple[Array, Array] = jax.jvp(f, (jnp.zeros(ERROR),), (column,))[1]
+                return slopes[0] @ on_step + slopes[1] @ on_reading
 
-            return -jnp.sum(jax.vmap(along, in_axes=-1)(columns, on_step, on_reading))
+            found: Array = jax.vmap(along, in_axes=-1)(columns, on_step, on_reading)
+            return -jnp.sum(found)
 
         each: Array = over_nodes(one)(x, errors, readings, on_step, on_reading)
         return jnp.sum(each)

@@ -36,8 +36,6 @@ STRONG = 1.0
 SAMPLED = 0.03
 SAMPLED_PERIOD = 0.01
 """s."""
-AGREE = 2.0
-"""Deviations of both methods by which their rows may differ."""
 REJECTED = 0.2
 """Share of the poses that do not fit from which on nothing is stated."""
 UNSETTLED = 1.0
@@ -65,8 +63,13 @@ WELL_KNOWN = ("gravity", "accel_scale", "gyro_scale")
 """Blocks of coordinates that are known well before any flight."""
 GUST_LEVELS = [NAMES.index("gust_xy"), NAMES.index("gust_z")]
 AXES = ("roll", "pitch", "yaw")
-COMPARED = (".effectiveness.p", ".effectiveness.q")
-"""Rows that are compared with those of the effectiveness method."""
+AGREE = {
+    ".effectiveness.p": 2.0,
+    ".effectiveness.q": 2.0,
+    ".effectiveness.fz": 3.0,
+    ".thrust_coefficient": 3.0,
+}
+"""Deviations of both methods by which numbers may differ from those of the effectiveness method, by how they end."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
     sampled = SAMPLED * (flight.rotor_period / SAMPLED_PERIOD) ** 2
     sigma = np.hypot(sigma, _answered(numbers, shares, sampled))
     difference = _differences(numbers, sigma, others)
-    sigma = sigma * np.array([max(difference.get(name, 0.0) / AGREE, 1.0) for name in numbers.names])
+    sigma = sigma * np.array([max(difference.get(n, 0.0) / _allowed(n), 1.0) for n in numbers.names])
     figures: dict[str, object] = {
         "gust": gust,
         "difference": max(difference.values(), default=0.0),
@@ -230,7 +233,12 @@ def _differences(numbers: Numbers, sigma: Floats, others: Iterable[Parameter]) -
     own = dict(zip(numbers.names, zip(numbers.values, sigma, strict=True), strict=True))
     found = {}
     for p in others:
-        if p.name.endswith(COMPARED) and p.known and p.name in own and p.value is not None and p.sigma:
+        if p.name.endswith(tuple(AGREE)) and p.known and p.name in own and p.value is not None and p.sigma:
             value, deviation = own[p.name]
             found[p.name] = float(abs(value - p.value) / np.hypot(deviation, p.sigma))
     return found
+
+
+def _allowed(name: str) -> float:
+    """`AGREE` of a number."""
+    return next((limit for end, limit in AGREE.items() if name.endswith(end)), np.inf)

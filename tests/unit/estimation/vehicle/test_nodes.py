@@ -435,6 +435,25 @@ def test_samples_that_were_logged_again_are_left_out():
     assert found.rotor_valid.all()
 
 
+def test_an_attitude_that_was_logged_again_is_not_read(nodes):
+    """Its position is, and the first guess goes on."""
+    held = FlightNodes.from_flight(
+        flight(wxyz=lambda t, q: (t, np.repeat(q[::2], 2, axis=0)[: len(t)])), NAMES
+    )
+    read = np.isfinite(held.pose[:, 3])
+    assert 0.4 < read.mean() < 0.6
+    assert np.isfinite(held.pose[:, :3]).all()
+    guess, wanted = (each.first_guess(nominal_vehicle()) for each in (held, nodes))
+    assert np.abs(guess - wanted)[:, :10].max() < 0.05
+
+
+def test_positions_alone_have_no_attitude(nodes):
+    assert nodes.has_attitude
+    alone = nodes.without_attitude()
+    assert not alone.has_attitude
+    np.testing.assert_array_equal(alone.pose[:, :3], nodes.pose[:, :3])
+
+
 def test_a_sensor_that_repeats_itself_for_long_leaves_no_gap():
     def frozen(time, values):
         values[(time > 2.0) & (time < 4.0)] = values[time <= 2.0][-1]

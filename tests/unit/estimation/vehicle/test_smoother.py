@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from scipy import optimize
 from tests.world.adapters.base import to_flight
 from tests.world.drawings import QUADROTOR
 from tests.world.flights import fly
@@ -15,7 +16,7 @@ from haltere.estimation.vehicle.marginal import CHUNK
 from haltere.estimation.vehicle.nodes import FlightNodes
 from haltere.estimation.vehicle.numbers import physical_numbers
 from haltere.estimation.vehicle.parameters import NominalVehicle
-from haltere.estimation.vehicle.smoother import FEWEST, LEAST_WHITE, SETTLED, smooth
+from haltere.estimation.vehicle.smoother import FEWEST, LEAST_WHITE, SETTLED, limit_step, smooth
 from haltere.flight import Channel
 
 SECONDS = 5.1  # one chunk of nodes
@@ -137,6 +138,25 @@ def test_the_same_flight_gives_the_same_result(clean):
     np.testing.assert_array_equal(again.z, clean[0].z)
     np.testing.assert_array_equal(again.cov, clean[0].cov)
     np.testing.assert_array_equal(again.states, clean[0].states)
+
+
+def test_a_limited_step_is_the_best_within_its_bounds():
+    """Against scipy's bounded least squares, up to which coordinates it holds at their bounds."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        root = rng.normal(size=(12, 6))
+        precision, step = root.T @ root + np.eye(6), 3.0 * rng.normal(size=6)
+        longest = rng.uniform(0.5, 3.0, size=6)
+        found = limit_step(step, precision, longest)
+        assert np.all(np.abs(found) <= longest * (1.0 + 1e-12))
+        free = np.abs(found) < longest * (1.0 - 1e-12)
+        assert np.allclose((precision @ (found - step))[free], 0.0, atol=1e-9)
+        factor = np.linalg.cholesky(precision).T
+        best = optimize.lsq_linear(factor, factor @ step, (-longest, longest))
+        cost = float(np.sum((factor @ (found - step)) ** 2))
+        assert cost < 2.0 * (2.0 * best.cost) + 1e-9
+    step = np.array([0.1, -0.2])
+    np.testing.assert_array_equal(limit_step(step, np.eye(2), np.ones(2)), step)
 
 
 def at(t, begin=2.0, end=2.02):
