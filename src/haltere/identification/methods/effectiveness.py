@@ -40,7 +40,12 @@ UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 
 
 def identify_effectiveness(
-    window: FlightWindow, airframe: Airframe | None, known: Mapping[str, Known], exact_force: bool
+    window: FlightWindow,
+    airframe: Airframe | None,
+    known: Mapping[str, Known],
+    exact_force: bool,
+    *,
+    predict: bool = True,
 ) -> MethodResult:
     """Identify a vehicle from a log with rotor speeds.
 
@@ -49,6 +54,7 @@ def identify_effectiveness(
         airframe: The nominal vehicle, if one is given.
         known: Numbers that were measured otherwise.
         exact_force: Whether the specific force was computed from gravity and a pose, so that its scale is right.
+        predict: Whether the end of the flight is predicted from what comes before it, too.
     """
     result = MethodResult()
     drawn = RigidAirframe.from_airframe(airframe) if airframe is not None else None
@@ -65,7 +71,7 @@ def identify_effectiveness(
     result.parameters += [*inertia_ratios(rows), thrust_to_weight(rows)]
     absolute_parameters(result, window, rows, airframe, known, exact_force)
     result.covariance = effectiveness_covariance(window, rows, result.parameters)
-    result.predictions += _predictions(window, rows)
+    result.predictions += _predictions(window, rows) if predict else []
     result.fit.update(
         cutoff=rows.cutoff,
         rotor_speed_delay=rows.delay[0],

@@ -82,7 +82,7 @@ class VehicleInput:
         notes: list[str] = []
         joint_angles = held_joints(airframe, flight, notes)
         flying = flying_part(flight, window, airframe)
-        motors = identify_effectiveness(window, airframe, known, exact_force=False)
+        motors = identify_effectiveness(window, airframe, known, exact_force=False, predict=False)
         near = _near(airframe, motors, notes)
         equipped, assumed = equip(near, ("pose", "imu"), measured=measure_sensors(flight))
         notes += [note for note in assumed if ".sigma" not in note]
