@@ -88,7 +88,7 @@ def linearise(
                 vehicle, shift(x, error), inputs(vehicle), own.pose_later - vehicle.pose_delay
             )
             residual = jnp.concatenate([own.gyro, accel]) - imu
-            return jnp.concatenate([-residual, place, turned_by(q)]), residual
+            return jnp.concatenate([-residual, place, rotated_by(q)]), residual
 
         _, back_step, c = jax.vjp(go_on, jnp.zeros(ERROR), base, has_aux=True)
         _, back_reading, residual = jax.vjp(read, jnp.zeros(ERROR), base, has_aux=True)
@@ -115,8 +115,8 @@ def shift(x: Array, error: Array) -> Array:
     return jnp.concatenate([x[:6] + error[:6], q, x[10:] + error[9:]])
 
 
-def turned_by(q: Array) -> Array:
-    """(3,) zero, with the derivatives, up to the second, of the rotation vector by which an attitude (4,) is turned."""
+def rotated_by(q: Array) -> Array:
+    """(3,) zero, with the derivatives, up to the second, of the rotation vector of an attitude (4,)."""
     return 2.0 * so3.multiply_wxyz(jax.lax.stop_gradient(so3.conjugate_wxyz(q)), q)[1:]
 
 

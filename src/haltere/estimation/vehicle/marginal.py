@@ -37,8 +37,8 @@ from haltere.estimation.vehicle.linearisation import (
     linearise,
     over_nodes,
     pose_residuals,
+    rotated_by,
     shift,
-    turned_by,
 )
 from haltere.estimation.vehicle.motion import (
     BIAS,
@@ -48,7 +48,7 @@ from haltere.estimation.vehicle.motion import (
     NODE,
     RotorInputs,
     rates_and_readings,
-    turn_wxyz,
+    rotate_wxyz,
 )
 from haltere.estimation.vehicle.parameters import CoordinateLayout, NominalVehicle, VehicleNumbers, vehicle_of
 from haltere.foundation.arrays import Array
@@ -94,8 +94,10 @@ def coupling_slopes(
                 moved, w, turn, imu, place, q = rates_and_readings(
                     vehicle, y, RotorInputs(*own.rotors), later
                 )
-                step = jnp.concatenate([NODE * moved, turned_by(turn_wxyz(y[6:10], NODE * w)), NODE * turn])
-                return step, jnp.concatenate([imu, place, turned_by(q)])
+                step = jnp.concatenate(
+                    [NODE * moved, rotated_by(rotate_wxyz(y[6:10], NODE * w)), NODE * turn]
+                )
+                return step, jnp.concatenate([imu, place, rotated_by(q)])
 
             def along(column: Array, on_step: Array, on_reading: Array) -> Array:
                 slopes: tuple[Array, Array] = jax.jvp(f, (jnp.zeros(ERROR),), (column,))[1]
@@ -150,12 +152,12 @@ class LevelSums(NamedTuple):
     """(19,) sums that the noise levels are found from.
 
     Attributes:
-        squares: of r in equation (1) of `levels` at fixed coordinates; of bandwidths the slope of the likelihood.
+        square_sums: of r^2 in equation (1) of `levels` at fixed coordinates; of bandwidths the slope of the likelihood.
         slopes: what these grow by because the coordinates are estimated along.
         precisions: of N.
     """
 
-    squares: Any
+    square_sums: Any
     slopes: Any
     precisions: Any
 

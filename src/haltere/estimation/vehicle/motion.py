@@ -37,7 +37,7 @@ BIAS = slice(24, 30)
 """Of the error: accelerometer and gyro."""
 SERIES = 6
 """Highest power of the squared half angle in the series of a rotation within a step."""
-MOST_TURN = 1.0
+MOST_ROTATION = 1.0
 """rad up to which they are exact to rounding: 50 rad/s over a step."""
 SLOWEST_FLOW = 1e-3  # m/s, below which drag is linear: |v| has a slope there
 
@@ -57,17 +57,17 @@ class RotorInputs(NamedTuple):
     slope_here: Array
 
 
-def turn_wxyz(q: Array, turn: Array) -> Array:
-    """The attitude (4,) after a rotation by a vector (3,) of at most `MOST_TURN`.
+def rotate_wxyz(q: Array, rotation: Array) -> Array:
+    """The attitude (4,) after a rotation by a vector (3,) of at most `MOST_ROTATION`.
 
     Equal to `so3.box_plus_wxyz` up to rounding, by power series: without branches it is shorter to compile.
     """
-    square = 0.25 * (turn @ turn)
+    square = 0.25 * (rotation @ rotation)
     cos, sin = jnp.zeros(()), jnp.zeros(())
     for k in range(SERIES, -1, -1):
         cos = 1.0 / factorial(2 * k) - square * cos
         sin = 1.0 / factorial(2 * k + 1) - square * sin
-    return so3.multiply_wxyz(q, jnp.concatenate([cos[None], 0.5 * sin * turn]))
+    return so3.multiply_wxyz(q, jnp.concatenate([cos[None], 0.5 * sin * rotation]))
 
 
 def plus(x: Array, error: Array) -> Array:
@@ -135,7 +135,7 @@ def advance(vehicle: VehicleNumbers, x: Array, inputs: RotorInputs) -> Array:
 
     a, turn = rates(q, v, W)
     half = 0.5 * NODE
-    middle = turn_wxyz(q, half * (W - spin) + 0.5 * half**2 * turn)
+    middle = rotate_wxyz(q, half * (W - spin) + 0.5 * half**2 * turn)
     a, turn = rates(middle, v + half * a, W + half * turn)
     # What acts early in the step moves farther: the difference of the two means, in still air.
     more = vehicle.thrust * (inputs.early - inputs.square)
@@ -144,7 +144,7 @@ def advance(vehicle: VehicleNumbers, x: Array, inputs: RotorInputs) -> Array:
     a_more = so3.from_wxyz(middle) @ (more @ vehicle.axis) / vehicle.mass
     turned = NODE * (W + half * turn - spin) + 0.5 * NODE**2 * (inverse @ (more @ twist))
     turned = turned + NODE**3 / 12.0 * jnp.cross(W - spin, turn)  # the axis of rotation moves within the step
-    q1 = turn_wxyz(q, turned)
+    q1 = rotate_wxyz(q, turned)
     return jnp.concatenate(
         [
             p + NODE * v + 0.5 * NODE**2 * (a + a_more),
@@ -183,7 +183,7 @@ def rates_and_readings(
     gyro = vehicle.gyro_gain * (vehicle.R_BI.T @ w) + x[28:31]
     accel = vehicle.accel_gain @ (vehicle.R_BI.T @ at_imu) + x[25:28]
     moved = jnp.concatenate([v, R @ specific + vehicle.gravity])
-    q1 = turn_wxyz(q, later * w + 0.5 * later**2 * answer)
+    q1 = rotate_wxyz(q, later * w + 0.5 * later**2 * answer)
     centre = x[:3] + later * v + 0.5 * later**2 * moved[3:]
     place = centre + so3.from_wxyz(q1) @ (vehicle.pose_position - vehicle.com)
     return moved, w, turn, jnp.concatenate([gyro, accel]), place, so3.multiply_wxyz(q1, vehicle.pose_wxyz)

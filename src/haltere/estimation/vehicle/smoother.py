@@ -52,8 +52,8 @@ STEEP = ("axial", "hub", "linear_drag", "quadratic_drag")
 """Blocks of coordinates that are logarithms of numbers known to a factor only."""
 LONGEST_STEP = 4.0
 """Step of a coordinate in one iteration, prior deviations."""
-LONGEST_STEEP = 1.0
-"""That of the steep ones."""
+STEEPEST = 1.0
+"""That of the steep ones upwards; downwards they only vanish."""
 Measured = Callable[[NominalVehicle, Floats], tuple[Floats, Floats]]
 """Hand measurements of several coordinates at once: at z (n,) their residuals (k,) and the slopes (k, n) of what they
 measure, both over the deviations of the measurements."""
@@ -151,20 +151,18 @@ def smooth(
 
     def better(sums: LevelSums, levels: Floats) -> Floats:
         """Noise levels by one step of equation (1) of `levels`."""
-        found = better_levels(levels, first, sums.squares + sums.slopes, sums.precisions)
+        found = better_levels(levels, first, sums.square_sums + sums.slopes, sums.precisions)
         return np.asarray(np.maximum(np.where(held, first, found), np.where(held, first, least)))
 
     for number, count in enumerate(steps):
         linear, weights, pose_weights = work.linearise(z, states, levels, number)
         by_hand = None if measured is None else measured(work.nominal, z)
-        step = np.zeros(layout.size)
-        if number == 0:
+        for _ in range(2 if number == 0 else 1):  # the first levels are guesses
             found = work.evaluate(linear, weights, states, levels, z, coupling, by_hand)
-            levels, step = better(found.level_sums, levels), found.step
-        for _ in range(count - 1):
-            levels = better(work.level_sums(linear, weights, states, levels, step, found.level_sums), levels)
-        found = work.evaluate(linear, weights, states, levels, z, coupling, by_hand)
-        levels = better(found.level_sums, levels)
+            sums = found.level_sums
+            levels = better(sums, levels)
+            for _ in range(count - 1):
+                levels = better(work.level_sums(linear, weights, states, levels, found.step, sums), levels)
         z = z + found.step
         longest = float(np.max(np.abs(found.step[of_vehicle])))
         before, states = states, work.shifted(states, found.errors)
@@ -206,8 +204,8 @@ class FlightWork:
         self.loose = np.where(nodes.rotor_valid, 1.0, WITHOUT_ROTORS)
         self.slots = nodes.slots
         self.readings: list[Readings] = []
-        self.longest = np.full(nominal.layout.size, LONGEST_STEP)
-        self.longest[nominal.layout.indices(STEEP)] = LONGEST_STEEP
+        self.most = np.full(nominal.layout.size, LONGEST_STEP)
+        self.most[nominal.layout.indices(STEEP)] = STEEPEST
         self.mean = to_numpy(mean_disturbance(nominal.layout, nominal, np.zeros(nominal.layout.size)))
 
     def chunks(self, *arrays: Floats) -> Iterable[tuple[Any, ...]]:
@@ -285,7 +283,7 @@ class FlightWork:
         right = flat.T @ innovations.reshape(-1) + rows.T @ residual - z + coupling
         # The determinant's curvature in the logarithm of a coefficient is about its slope.
         step = linalg.solve(whole + np.diag(np.abs(coupling)), right, assume_a="pos")
-        step = limit_step(step, whole, self.longest)
+        step = limit_step(step, whole, self.most)
         spread = linalg.solve_triangular(root, np.eye(n), lower=True).T
         errors, factors, sums = self._backwards(linear, parts, kept, log_levels, step, spread)
         return _Pass(
@@ -329,7 +327,7 @@ class FlightWork:
         self,
         linear: list[Linear],
         parts: list[tuple[Any, ...]],
-        kept: list[tuple[Any, ...]],
+        filtered: list[tuple[Any, ...]],
         log_levels: Floats,
         step: Floats,
         root: Floats,
@@ -341,7 +339,7 @@ class FlightWork:
         errors: list[Floats] = []
         factors: list[tuple[Any, ...]] = []
         sums = None
-        for own, (weight, loose, x, _), each in zip(linear[::-1], parts[::-1], kept[::-1], strict=True):
+        for own, (weight, loose, x, _), each in zip(linear[::-1], parts[::-1], filtered[::-1], strict=True):
             back, error, own_factors, more = self.programs.backwards(
                 log_levels, mean or self.mean, own, weight, loose, x, each, step, root, back
             )
@@ -397,17 +395,17 @@ class FlightWork:
 _shifted = compiled(jax.vmap(plus))
 
 
-def limit_step(step: Floats, precision: Floats, longest: Floats) -> Floats:
-    """The most likely step (n,) among those in which no coordinate goes farther than `longest` (n,).
+def limit_step(step: Floats, precision: Floats, most: Floats, lowest: float = -LONGEST_STEP) -> Floats:
+    """The step (n,) changed as likely as possible so that no coordinate goes beyond `lowest` and `most` (n,).
 
     Coordinates that would are held at the bound, and the others follow them as the precision (n, n) has it.
     """
     bound = np.zeros(len(step), bool)
-    found = step
-    while np.any(beyond := ~bound & (np.abs(found) > longest)):
+    found = step.copy()
+    while np.any(beyond := ~bound & ((found > most) | (found < lowest))):
+        found[beyond] = np.clip(found, lowest, most)[beyond]
         bound |= beyond
         free = ~bound
-        found = np.clip(step, -longest, longest)
         apart = precision[np.ix_(free, bound)] @ (found - step)[bound]
         found[free] = step[free] - linalg.solve(precision[np.ix_(free, free)], apart, assume_a="pos")
     return found

@@ -146,13 +146,13 @@ def test_a_limited_step_is_the_best_within_its_bounds():
     for _ in range(20):
         root = rng.normal(size=(12, 6))
         precision, step = root.T @ root + np.eye(6), 3.0 * rng.normal(size=6)
-        longest = rng.uniform(0.5, 3.0, size=6)
-        found = limit_step(step, precision, longest)
-        assert np.all(np.abs(found) <= longest * (1.0 + 1e-12))
-        free = np.abs(found) < longest * (1.0 - 1e-12)
+        most = rng.uniform(0.5, 3.0, size=6)
+        found = limit_step(step, precision, most, -2.0)
+        assert np.all((found <= most) & (found >= -2.0))
+        free = (found < most) & (found > -2.0)
         assert np.allclose((precision @ (found - step))[free], 0.0, atol=1e-9)
         factor = np.linalg.cholesky(precision).T
-        best = optimize.lsq_linear(factor, factor @ step, (-longest, longest))
+        best = optimize.lsq_linear(factor, factor @ step, (-2.0, most))
         cost = float(np.sum((factor @ (found - step)) ** 2))
         assert cost < 2.0 * (2.0 * best.cost) + 1e-9
     step = np.array([0.1, -0.2])
