@@ -36,7 +36,9 @@ from haltere.foundation.numbers import Floats, one_blas_thread
 LEVEL_STEPS = (3, 3, *10 * (2,))
 """Steps of the noise levels in each iteration."""
 FEWEST = 5
-"""Iterations at least; the widths of the prior are found in them and held from then on."""
+"""Iterations at least."""
+LAST_WIDTHS = 8
+"""Iteration from which on the widths of the prior are held."""
 SETTLED = 0.25
 """Largest step of a coordinate, prior deviations, with which iterations end."""
 WITHOUT_ROTORS = 200.0
@@ -49,7 +51,7 @@ vibration make errors that last, of which what is white in a quiet flight tells 
 AIR = ("axial", "hub", "cross", "flapping", "linear_drag", "quadratic_drag", "pressure", "wind")
 """Blocks of coordinates of the air: gusts and wind, drag and inflow hardly differ, and may go on changing together."""
 STEEP = ("axial", "hub", "linear_drag", "quadratic_drag")
-"""Blocks of coordinates that are logarithms of numbers known to a factor only."""
+"""Blocks of coordinates that are logarithms of numbers known to a factor only, and may be zero."""
 LONGEST_STEP = 4.0
 """Step of a coordinate in one iteration, prior deviations."""
 STEEPEST = 1.0
@@ -145,6 +147,7 @@ def smooth(
     prior_scale = dict.fromkeys(SCALED, 1.0)
     coupling = np.zeros(layout.size)
     of_vehicle = ~np.isin(np.arange(layout.size), layout.indices(AIR))
+    is_steep = np.isin(np.arange(layout.size), layout.indices(STEEP))
     least = np.full(len(first), -np.inf)
     least[:4] = np.log(LEAST_NOISE)
     least[:2] = np.maximum(least[:2], np.log(LEAST_WHITE * np.maximum(nodes.white, 1e-12)))
@@ -164,6 +167,7 @@ def smooth(
             for _ in range(count - 1):
                 levels = better(work.level_sums(linear, weights, states, levels, found.step, sums), levels)
         z = z + found.step
+        work.bound_steps(found.step if number > 1 else np.where(is_steep, found.step, 0.0))
         longest = float(np.max(np.abs(found.step[of_vehicle])))
         before, states = states, work.shifted(states, found.errors)
         if progress is not None:
@@ -172,7 +176,7 @@ def smooth(
             break
         if number > 0:
             coupling = work.coupling(z, before, found)
-        if 0 < number < FEWEST and nominal.model == "full":
+        if 0 < number < LAST_WIDTHS and nominal.model == "full":
             ratio, prior_scale = change_prior_scale(work.nominal, z, found.cov, prior_scale)
             wider: Any = np.asarray(work.nominal.sigma) * ratio
             work.nominal = replace(work.nominal, sigma=wider)
@@ -204,9 +208,16 @@ class FlightWork:
         self.loose = np.where(nodes.rotor_valid, 1.0, WITHOUT_ROTORS)
         self.slots = nodes.slots
         self.readings: list[Readings] = []
-        self.most = np.full(nominal.layout.size, LONGEST_STEP)
-        self.most[nominal.layout.indices(STEEP)] = STEEPEST
+        self.bound_steps(np.zeros(nominal.layout.size))
         self.mean = to_numpy(mean_disturbance(nominal.layout, nominal, np.zeros(nominal.layout.size)))
+
+    def bound_steps(self, last: Floats) -> None:
+        """Bound the next step: a coordinate goes back by at most half of its `last` step (n,), unless that is zero."""
+        farthest = np.full(len(last), LONGEST_STEP)
+        farthest[self.nominal.layout.indices(STEEP)] = STEEPEST
+        half = 0.5 * np.abs(last)
+        self.most = np.where(last < 0.0, np.minimum(half, farthest), farthest)
+        self.lowest = np.where(last > 0.0, -half, -LONGEST_STEP)
 
     def chunks(self, *arrays: Floats) -> Iterable[tuple[Any, ...]]:
         """The arrays (K, ...) in chunks, the last one filled up with its last row."""
@@ -283,7 +294,7 @@ class FlightWork:
         right = flat.T @ innovations.reshape(-1) + rows.T @ residual - z + coupling
         # The determinant's curvature in the logarithm of a coefficient is about its slope.
         step = linalg.solve(whole + np.diag(np.abs(coupling)), right, assume_a="pos")
-        step = limit_step(step, whole, self.most)
+        step = limit_step(step, whole, self.lowest, self.most)
         spread = linalg.solve_triangular(root, np.eye(n), lower=True).T
         errors, factors, sums = self._backwards(linear, parts, kept, log_levels, step, spread)
         return _Pass(
@@ -395,8 +406,8 @@ class FlightWork:
 _shifted = compiled(jax.vmap(plus))
 
 
-def limit_step(step: Floats, precision: Floats, most: Floats, lowest: float = -LONGEST_STEP) -> Floats:
-    """The step (n,) changed as likely as possible so that no coordinate goes beyond `lowest` and `most` (n,).
+def limit_step(step: Floats, precision: Floats, lowest: Floats, most: Floats) -> Floats:
+    """The step (n,) changed as likely as possible so that no coordinate goes beyond `lowest` and `most` (n,) each.
 
     Coordinates that would are held at the bound, and the others follow them as the precision (n, n) has it.
     """

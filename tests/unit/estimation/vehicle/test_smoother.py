@@ -147,7 +147,7 @@ def test_a_limited_step_is_the_best_within_its_bounds():
         root = rng.normal(size=(12, 6))
         precision, step = root.T @ root + np.eye(6), 3.0 * rng.normal(size=6)
         most = rng.uniform(0.5, 3.0, size=6)
-        found = limit_step(step, precision, most, -2.0)
+        found = limit_step(step, precision, np.full(6, -2.0), most)
         assert np.all((found <= most) & (found >= -2.0))
         free = (found < most) & (found > -2.0)
         assert np.allclose((precision @ (found - step))[free], 0.0, atol=1e-9)
@@ -156,7 +156,7 @@ def test_a_limited_step_is_the_best_within_its_bounds():
         cost = float(np.sum((factor @ (found - step)) ** 2))
         assert cost < 2.0 * (2.0 * best.cost) + 1e-9
     step = np.array([0.1, -0.2])
-    np.testing.assert_array_equal(limit_step(step, np.eye(2), np.ones(2)), step)
+    np.testing.assert_array_equal(limit_step(step, np.eye(2), -np.ones(2), np.ones(2)), step)
 
 
 def at(t, begin=2.0, end=2.02):
