@@ -149,7 +149,8 @@ def smooth(
     of_vehicle = ~np.isin(np.arange(layout.size), layout.indices(AIR))
     is_steep = np.isin(np.arange(layout.size), layout.indices(STEEP))
     least = np.full(len(first), -np.inf)
-    least[:4] = np.log(LEAST_NOISE)
+    if nominal.model == "full":  # the paper's noise is white, and its errors do not last
+        least[:4] = np.log(LEAST_NOISE)
     least[:2] = np.maximum(least[:2], np.log(LEAST_WHITE * np.maximum(nodes.white, 1e-12)))
 
     def better(sums: LevelSums, levels: Floats) -> Floats:
@@ -160,14 +161,16 @@ def smooth(
     for number, count in enumerate(steps):
         linear, weights, pose_weights = work.linearise(z, states, levels, number)
         by_hand = None if measured is None else measured(work.nominal, z)
-        for _ in range(2 if number == 0 else 1):  # the first levels are guesses
+        thorough = count if nominal.model == "paper" else 2 if number == 0 else 1
+        for _ in range(thorough):  # the first levels are guesses
             found = work.evaluate(linear, weights, states, levels, z, coupling, by_hand)
             sums = found.level_sums
             levels = better(sums, levels)
-            for _ in range(count - 1):
+            for _ in range(0 if nominal.model == "paper" else count - 1):
                 levels = better(work.level_sums(linear, weights, states, levels, found.step, sums), levels)
         z = z + found.step
-        work.bound_steps(found.step if number > 1 else np.where(is_steep, found.step, 0.0))
+        if nominal.model == "full":
+            work.bound_steps(found.step if number > 1 else np.where(is_steep, found.step, 0.0))
         longest = float(np.max(np.abs(found.step[of_vehicle])))
         before, states = states, work.shifted(states, found.errors)
         if progress is not None:
