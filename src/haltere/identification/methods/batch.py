@@ -18,7 +18,7 @@ from haltere.flight.window import HELD_OUT, IdentifyError
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.memory import bound_programs
 from haltere.identification.methods.base import MethodResult
-from haltere.identification.methods.credibility import check_credibility, has_settled, sensor_strain
+from haltere.identification.methods.credibility import STRAINED, check_credibility, has_settled, sensor_strain
 from haltere.identification.methods.vehicle_input import VehicleInput
 from haltere.identification.methods.vehicle_numbers import (
     identified_airframe,
@@ -27,9 +27,6 @@ from haltere.identification.methods.vehicle_numbers import (
     to_covariance,
     to_parameters,
 )
-
-STRAINED = 5.0
-"""Prior deviations of gravity or of a scale factor of the IMU from which on readings contradict each other."""
 
 
 @double_precision()

@@ -13,6 +13,8 @@ The model's own deviations count only as far as these agree with them:
   relative deviation of `SAMPLED` more at a period of `SAMPLED_PERIOD`, which falls with the square of the period;
 - the effectiveness method on the same log, which shares neither prior nor pose: rows that differ by more than their
   deviations allow widen until they agree;
+- what is known well: where gravity or a scale factor of the IMU is off by more than `STRAINED` of its deviations, all
+  deviations grow in proportion;
 - the poses: noise of the size of the motion means that they are of another flight or clock, which refuses the result;
 - the drawing: a vehicle farther from it than was believed is said to be so, and its prior was widened.
 """
@@ -61,6 +63,8 @@ LEAST_MOTION = 0.05
 """m, of the noise of a position that is borne in any motion."""
 WELL_KNOWN = ("gravity", "accel_scale", "gyro_scale")
 """Blocks of coordinates that are known well before any flight."""
+STRAINED = 5.0
+"""Prior deviations of one of these from which on readings contradict each other."""
 GUST_LEVELS = [NAMES.index("gust_xy"), NAMES.index("gust_z")]
 AXES = ("roll", "pitch", "yaw")
 AGREE = {
@@ -106,6 +110,8 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
     sigma = np.where(told, sigma * np.hypot(1.0, gust / STRONG), sigma)
     sampled = SAMPLED * (flight.rotor_period / SAMPLED_PERIOD) ** 2
     sigma = np.hypot(sigma, _answered(numbers, shares, sampled))
+    strain = sensor_strain(flight)
+    sigma = sigma * max(strain / STRAINED, 1.0)
     difference = _differences(numbers, sigma, others)
     sigma = sigma * np.array([max(difference.get(n, 0.0) / _allowed(n), 1.0) for n in numbers.names])
     figures: dict[str, object] = {
@@ -116,9 +122,15 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
         "autocorrelation": autocorrelation(flight.innovations),
         "between_parts": float(np.sqrt(np.median(between[told] / scatter[told]))) if told.any() else 0.0,
         "last_step": flight.last_step,
+        "strain": strain,
         "prior_scale": flight.prior_scale,
     }
     notes = []
+    if strain > STRAINED:
+        notes.append(
+            f"gravity or a scale factor of the IMU would have to be {strain:.0f} sigma off: pose and IMU contradict each "
+            "other, and all intervals are wider for it"
+        )
     notes += [
         f"{FAR_FROM[name]} {factor:.1f} times as far from the airframe file as usual: check them in it"
         for name, factor in flight.prior_scale.items()

@@ -49,7 +49,7 @@ def made():
         np.linalg.inv(information.sum(axis=0) + np.eye(3)), FlightParts(information, right, step), states, levels,
         rng.normal(size=(400, 12)), np.ones((400, 1, 2)),
         SimpleNamespace(sigma=np.full(3, 0.1), inertia=np.diag([1.0, 1.1, 1.7])), np.zeros(3),
-        SimpleNamespace(slices={"moment": slice(0, 3)}),
+        SimpleNamespace(slices={"moment": slice(0, 3)}, indices=lambda _: []),
     )  # fmt: skip
 
 
@@ -70,6 +70,18 @@ def test_a_flight_that_agrees_with_everything_keeps_its_deviations(made):
     assert not found.notes
     ratio = found.sigma[0] / numbers(made).sigma[0]
     assert 0.7 <= ratio < 1.5
+
+
+def test_readings_that_contradict_each_other_widen_everything_and_are_named(made):
+    layout = SimpleNamespace(
+        slices=made.layout.slices, indices=lambda names: [0] if "gravity" in names else []
+    )
+    strained = check(replace(made, z=np.array([-10.0, 0.0, 0.0]), layout=layout))
+    np.testing.assert_allclose(strained.sigma, 2.0 * check(made).sigma)
+    assert any("10 sigma off" in note for note in strained.notes)
+    calm = check(replace(made, z=np.array([-4.0, 0.0, 0.0]), layout=layout))
+    np.testing.assert_allclose(calm.sigma, check(made).sigma)
+    assert not calm.notes
 
 
 def test_parts_that_disagree_widen(made):
