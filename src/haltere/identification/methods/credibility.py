@@ -128,8 +128,8 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
     notes = []
     if strain > STRAINED:
         notes.append(
-            f"gravity or a scale factor of the IMU would have to be {strain:.0f} sigma off: pose and IMU contradict each "
-            "other, and all intervals are wider for it"
+            f"gravity or a scale factor of the IMU would have to be {strain:.0f} sigma off: pose and IMU contradict "
+            "each other, and all intervals are wider for it"
         )
     notes += [
         f"{FAR_FROM[name]} {factor:.1f} times as far from the airframe file as usual: check them in it"
