@@ -19,7 +19,7 @@ The model's own deviations count only as far as these agree with them:
 - the drawing: a vehicle farther from it than was believed is said to be so, and its prior was widened.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -112,11 +112,10 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
     sigma = np.hypot(sigma, _answered(numbers, shares, sampled))
     strain = sensor_strain(flight)
     sigma = sigma * max(strain / STRAINED, 1.0)
-    difference = _differences(numbers, sigma, others)
-    sigma = sigma * np.array([max(difference.get(n, 0.0) / _allowed(n), 1.0) for n in numbers.names])
+    sigma, difference = _agreeing(numbers, sigma, others)
     figures: dict[str, object] = {
         "gust": gust,
-        "difference": max(difference.values(), default=0.0),
+        "difference": difference,
         "disturbed": dict(zip(AXES, map(float, shares), strict=True)),
         "rejected_poses": rejected,
         "autocorrelation": autocorrelation(flight.innovations),
@@ -240,17 +239,16 @@ def _answered(numbers: Numbers, shares: Floats, sampled: float) -> Floats:
     return found
 
 
-def _differences(numbers: Numbers, sigma: Floats, others: Iterable[Parameter]) -> Mapping[str, float]:
-    """Differences from another method over the deviations of both, by name."""
-    own = dict(zip(numbers.names, zip(numbers.values, sigma, strict=True), strict=True))
-    found = {}
+def _agreeing(numbers: Numbers, sigma: Floats, others: Iterable[Parameter]) -> tuple[Floats, float]:
+    """(N,) deviations wide enough to agree with another method, and the largest difference over both before."""
+    place = {name: i for i, name in enumerate(numbers.names)}
+    found, largest = sigma.copy(), 0.0
     for p in others:
-        if p.name.endswith(tuple(AGREE)) and p.known and p.name in own and p.value is not None and p.sigma:
-            value, deviation = own[p.name]
-            found[p.name] = float(abs(value - p.value) / np.hypot(deviation, p.sigma))
-    return found
-
-
-def _allowed(name: str) -> float:
-    """`AGREE` of a number."""
-    return next((limit for end, limit in AGREE.items() if name.endswith(end)), np.inf)
+        i = place.get(p.name)
+        allowed = next((limit for end, limit in AGREE.items() if p.name.endswith(end)), None)
+        if i is None or allowed is None or not p.known or p.value is None or not p.sigma:
+            continue
+        apart = abs(float(numbers.values[i]) - p.value)
+        largest = max(largest, apart / float(np.hypot(sigma[i], p.sigma)))
+        found[i] = max(found[i], np.sqrt(max((apart / allowed) ** 2 - p.sigma**2, 0.0)))
+    return found, largest
