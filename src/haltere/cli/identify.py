@@ -66,7 +66,7 @@ def identify(
     options = {"known": parse_known(known or []), "method": method, "model": model, "apply": apply or []}
     stem = (flight[0].stem or "flight") if len(flight) == 1 else "fleet"
     folder = out or free_folder(f"{stem}-identified")
-    prepare_jax()
+    prepare_jax(one_thread=True)
     if len(flight) > 1:
         _fleet(flight, airframe, mapping, folder, overwrite, options, json)
     else:

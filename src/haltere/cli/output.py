@@ -118,16 +118,21 @@ def progress(first: str) -> Iterator[Callable[[str], None]]:
         timer.cancel()
 
 
-def prepare_jax() -> None:
+def prepare_jax(*, one_thread: bool = False) -> None:
     """Let JAX compute with 64 bits and keep compiled functions for the next call; before the first array.
 
     It is not imported for that: some commands can do without it. A folder that the user has already chosen for compiled
     functions stays chosen.
+
+    Args:
+        one_thread: for work on small arrays, where more threads only wait for each other; a user's choice stays.
     """
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = str(Path(home) / "haltere" / "jax")
     if "jax" not in sys.modules:
         os.environ["JAX_ENABLE_X64"] = "1"
+        if one_thread:
+            os.environ.setdefault("PJRT_NPROC", "1")
         if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
             os.environ["JAX_COMPILATION_CACHE_DIR"] = folder
             os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"

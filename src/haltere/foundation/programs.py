@@ -35,6 +35,9 @@ MOST = 200
 """Files kept; the oldest go first."""
 KINDS = 16
 """Programs of one function kept in memory, for as many kinds."""
+PLAIN_FUSIONS = {"xla_cpu_use_fusion_emitters": False}
+"""XLA's older code for fused loops: programs of many small operations compile in half the time and run as fast."""
+UNOPTIMISED = {"xla_backend_optimization_level": "0"}
 
 
 class CachedProgram:
@@ -54,9 +57,7 @@ class CachedProgram:
         self.name = getattr(function, "__name__", "function")
         self.key = key
         self.tree = jax.tree.structure(result_tree)
-        self.options: dict[str, str | bool] | None = (
-            {"xla_backend_optimization_level": "0"} if fast_compile else None
-        )
+        self.fast_compile = fast_compile
         self._ready: dict[Any, Any] = {}
         self._lock = threading.Lock()
         register(self)
@@ -124,8 +125,8 @@ class CachedProgram:
         return self._compile(_named(run, self.name), structs)
 
     def _compile(self, function: Callable[..., Any], structs: list[Any]) -> Any:
-        options = self.options if jax.default_backend() == "cpu" else None
-        return jax.jit(function).lower(*structs).compile(compiler_options=options)
+        options = _options(self.fast_compile) if jax.default_backend() == "cpu" else {}
+        return jax.jit(function).lower(*structs).compile(compiler_options=options or None)
 
     def _file(self, shapes: Any, tree: Any) -> Path | None:
         """Where the program is kept; None if JAX keeps nothing, or computes on something else than a CPU."""
@@ -162,6 +163,17 @@ def program_by_kind(
         return program
 
     return decorate
+
+
+@lru_cache(maxsize=2)
+def _options(fast_compile: bool) -> dict[str, str | bool]:
+    """Options of the compiler, as far as it knows them."""
+    found: dict[str, str | bool] = dict(UNOPTIMISED) if fast_compile else {}
+    try:
+        jax.jit(lambda x: x).lower(0.0).compile(compiler_options=PLAIN_FUSIONS)
+    except jax.errors.JaxRuntimeError:  # it has no such option any more
+        return found
+    return found | PLAIN_FUSIONS
 
 
 def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:

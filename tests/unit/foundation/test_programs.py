@@ -126,3 +126,11 @@ def test_a_function_has_a_program_for_each_kind():
     found = filled(("a", "bcd"))(2.0)
     assert {name: float(x) for name, x in found.items()} == {"a": 2.0, "bcd": 6.0}
     assert set(filled(("e",))(1.0)) == {"e"}
+
+
+def test_a_compiler_that_lacks_an_option_does_without_it(monkeypatch):
+    stored._options.cache_clear()
+    monkeypatch.setattr(stored, "PLAIN_FUSIONS", {"xla_no_such_option": False})
+    assert stored._options(False) == {}
+    assert stored._options(True) == stored.UNOPTIMISED
+    stored._options.cache_clear()
