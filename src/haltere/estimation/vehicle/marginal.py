@@ -61,8 +61,9 @@ START = (1.0, 1.0, 0.1, 1.0)
 """Deviation of the first guess at the first node: m, m/s, rad, rad/s."""
 START_BIAS = (0.5, 0.05)
 """m/s2, rad/s."""
-COUPLED = np.array([*range(3, 24)])
-"""Of the error: velocity, attitude, momentum rate and disturbances, whose effect depends on the coordinates."""
+COUPLED = np.array([*range(3, 21)])
+"""Of the error: velocity, attitude, momentum rate and disturbances, whose effect depends on the coordinates; the slow
+disturbance of the angular acceleration, which does the same as the fast one, is counted with that."""
 ROUNDING = 1e-5
 """Process deviation of position and attitude over a step, m and rad: keeps the covariance definite."""
 
@@ -302,7 +303,7 @@ def backwards(
         carry: after the chunk.
 
     Returns:
-        The adjoints before it, errors of the states (K, 30), the factors (K, 12, 21) of dF and dH in (3) with the
+        The adjoints before it, errors of the states (K, 30), the factors (K, 12, 18) of dF and dH in (3) with the
         slopes (K, 30, n) of the states in the coordinates, times `root`, and sums over the nodes.
     """
     levels = unpack(log_levels)
@@ -344,8 +345,8 @@ def backwards(
     decay_slopes = jnp.sum(S[:, DISTURBANCE] * off_spread, axis=2)
     over = jnp.where(weights > 0.0, 1.0 / jnp.where(weights > 0.0, weights, 1.0), 0.0)
     HP = H @ P
-    smoothed = (HP - (HP @ N1) @ P)[:, :, COUPLED]
-    on_reading = smoothed * (weights / levels.readings**2)[:, :, None]
+    smoothed = HP - (HP @ N1) @ P
+    on_reading = coupled(smoothed) * (weights / levels.readings**2)[:, :, None]
     process, process_slopes, process_precision, *more = sums
     rotor, rotor_slopes, rotor_precision, *readings = more
     total = Sums(
@@ -355,9 +356,14 @@ def backwards(
     return (
         ahead,
         errors,
-        (NFP[:, :12, COUPLED], on_reading, spread),
+        (coupled(NFP[:, :12]), on_reading, spread),
         jax.tree.map(partial(jnp.sum, axis=0), total),
     )
+
+
+def coupled(factors: Array) -> Array:
+    """The columns `COUPLED` of factors (K, 12, 30)."""
+    return factors[:, :, COUPLED].at[:, :, -3:].add(factors[:, :, 21:24])
 
 
 def step_back(F: Array, right: Array, decay: Array) -> Array:
@@ -436,10 +442,10 @@ def programs(layout: CoordinateLayout) -> Programs:
 
     return Programs(
         CachedProgram(bound(linearise), layout, (0,) * 7),
-        CachedProgram(bound(pose_residuals), layout, 0),
+        CachedProgram(bound(pose_residuals), layout, 0, fast_compile=True),
         CachedProgram(forwards, None, (carry, (0,) * 9)),
         CachedProgram(backwards, None, (back, 0, (0, 0, 0), Sums(*11 * (leaf,)))),
-        CachedProgram(level_sums, None, (0, 0, 0)),
+        CachedProgram(level_sums, None, (0, 0, 0), fast_compile=True),
         CachedProgram(bound(coupling_slopes), layout, (0, 0), fast_compile=True),
-        CachedProgram(start, None, carry),
+        CachedProgram(start, None, carry, fast_compile=True),
     )

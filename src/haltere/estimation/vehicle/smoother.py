@@ -56,6 +56,8 @@ LONGEST_STEP = 4.0
 """Step of a coordinate in one iteration, prior deviations."""
 STEEPEST = 1.0
 """That of the steep ones upwards; downwards they only vanish."""
+VANISHING = (*STEEP, "spin_inertia")
+"""Blocks of coordinates that are logarithms of numbers which a flight may find to be zero."""
 Measured = Callable[[NominalVehicle, Floats], tuple[Floats, Floats]]
 """Hand measurements of several coordinates at once: at z (n,) their residuals (k,) and the slopes (k, n) of what they
 measure, both over the deviations of the measurements."""
@@ -168,10 +170,11 @@ def smooth(
             levels = better(sums, levels)
             for _ in range(0 if nominal.model == "paper" else count - 1):
                 levels = better(work.level_sums(linear, weights, states, levels, found.step, sums), levels)
-        z = z + found.step
+        step = in_logarithms(work.nominal, found.step) if number > 0 else found.step
+        z = z + step
         if nominal.model == "full":
-            work.bound_steps(found.step if number > 1 else np.where(is_steep, found.step, 0.0))
-        longest = float(np.max(np.abs(found.step[of_vehicle])))
+            work.bound_steps(step if number > 1 else np.where(is_steep, step, 0.0))
+        longest = float(np.max(np.abs(step[of_vehicle])))
         before, states = states, work.shifted(states, found.errors)
         if progress is not None:
             progress(f"smoothing, iteration {number + 1}: largest step {longest:.2g} prior sigma")
@@ -407,6 +410,18 @@ class FlightWork:
 
 
 _shifted = compiled(jax.vmap(plus))
+
+
+def in_logarithms(nominal: NominalVehicle, step: Floats) -> Floats:
+    """The step (n,) with that of the vanishing numbers taken in the numbers, of which the model is linear.
+
+    So a number that is zero is small after a few iterations; its logarithm would fall by the same step in each.
+    """
+    own = nominal.layout.indices(VANISHING)
+    sigma = np.asarray(nominal.sigma)[own]
+    found = step.copy()
+    found[own] = np.log(np.maximum(1.0 + sigma * step[own], np.exp(-LONGEST_STEP * sigma))) / sigma
+    return found
 
 
 def limit_step(step: Floats, precision: Floats, lowest: Floats, most: Floats) -> Floats:

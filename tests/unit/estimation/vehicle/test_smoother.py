@@ -5,6 +5,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from scipy import optimize
+from tests.unit.estimation.vehicle.quadrotor import AIRFRAME
 from tests.world.adapters.base import to_flight
 from tests.world.drawings import QUADROTOR
 from tests.world.flights import fly
@@ -16,7 +17,15 @@ from haltere.estimation.vehicle.marginal import CHUNK
 from haltere.estimation.vehicle.nodes import FlightNodes
 from haltere.estimation.vehicle.numbers import physical_numbers
 from haltere.estimation.vehicle.parameters import NominalVehicle
-from haltere.estimation.vehicle.smoother import FEWEST, LEAST_WHITE, SETTLED, limit_step, smooth
+from haltere.estimation.vehicle.smoother import (
+    FEWEST,
+    LEAST_WHITE,
+    LONGEST_STEP,
+    SETTLED,
+    in_logarithms,
+    limit_step,
+    smooth,
+)
 from haltere.flight import Channel
 
 SECONDS = 5.1  # one chunk of nodes
@@ -157,6 +166,19 @@ def test_a_limited_step_is_within_its_bounds_and_near_the_best():
         assert cost < 2.0 * (2.0 * best.cost) + 1e-9
     step = np.array([0.1, -0.2])
     np.testing.assert_array_equal(limit_step(step, np.eye(2), -np.ones(2), np.ones(2)), step)
+
+
+def test_numbers_that_vanish_are_changed_by_what_the_model_says():
+    """Spin inertia by factors 1 + sigma step, to a bound; positions, which are no logarithms, by the step itself."""
+    nominal = NominalVehicle.from_airframe(AIRFRAME)
+    layout = nominal.layout
+    own, sigma = layout.slices["spin_inertia"], np.asarray(nominal.sigma)
+    for relative, factor in ((-0.3, 0.7), (0.5, 1.5), (-1.0, np.exp(-LONGEST_STEP * sigma[own])[0])):
+        step = np.full(layout.size, 0.1)
+        step[own] = relative / sigma[own]
+        taken = in_logarithms(nominal, step)
+        np.testing.assert_allclose(np.exp(sigma[own] * taken[own]), factor)
+        np.testing.assert_array_equal(taken[layout.slices["position"]], 0.1)
 
 
 def at(t, begin=2.0, end=2.02):
