@@ -36,6 +36,8 @@ from haltere.identification.result import Covariance, Prediction
 SETTINGS = EffectivenessSettings()
 LAG_SIGMA = 0.005
 """Relative deviation of a motor's time constant, at least."""
+LEAST_SHAPE = 0.001
+"""Deviation of the shape of a motor's curve, at least."""
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 
 
@@ -161,6 +163,8 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
             ):  # fmt: skip
                 found.append(Parameter.unobservable(f"rotors.{rotor}.{last}", unit, fix))
         return found
+    # Motors of one vehicle follow one law as well as each other: each alone may seem to follow it by chance.
+    shape = float(np.hypot(LEAST_SHAPE, np.sqrt(np.mean([fit.sigma[2] ** 2 for fit in motors]))))
     for rotor, fit in zip(names, motors, strict=True):
         path = f"rotors.{rotor}"
         reach = f"commands went from {fit.reach[0]:.2f} to {fit.reach[1]:.2f} only; "
@@ -178,7 +182,6 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
         beyond = max(1.0 - fit.reach[1], 0.0)
         top = float(np.hypot(fit.sigma[0], (0.02 + 0.15 * beyond) * fit.top))
         idle = float(np.hypot(fit.sigma[1], (0.02 + 0.3 * fit.reach[0]) * fit.top))
-        shape = float(np.hypot(fit.sigma[2], 0.05 + 0.3 * (beyond + fit.reach[0])))
         grain = 1.0 / rate
         # A motor that speeds up and slows down with different lags follows none of them.
         lag = float(np.hypot(LAG_SIGMA, fit.misfit)) * fit.time_constant

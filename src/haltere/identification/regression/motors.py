@@ -36,6 +36,8 @@ STUDENT = 1.4
 """Of five stretches: Student's t against the normal distribution at 95 %."""
 LEVEL = 3.0
 """Outliers, in robust deviations."""
+COMMANDS = np.linspace(0.0, 1.0, 51)
+"""Over which two curves are compared."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,12 @@ class MotorFit:
     @property
     def curve_shape(self) -> float:
         """K of equation (1)."""
-        return float(self.curve[1] / (self.curve[1] + self.curve[2]))
+        return self.shape_of(self.curve)
+
+    @staticmethod
+    def shape_of(curve: Floats) -> float:
+        """K of equation (1) of a curve (3,)."""
+        return float(curve[1] / (curve[1] + curve[2] + 1e-12))
 
 
 def fit_motors(window: FlightWindow, speeds: Floats) -> list[MotorFit]:
@@ -87,9 +94,9 @@ def fit_motors(window: FlightWindow, speeds: Floats) -> list[MotorFit]:
     return [_motor(window, d, w) for d, w in zip(commands.T, speeds.T, strict=True)]
 
 
-def motor_response(d: Floats, tau: float, dead: float, rate: float) -> Floats:
-    """(N, 3) what 1, d and sqrt d make of a first-order lag with dead time, from steady state."""
-    basis = np.stack([d, np.sqrt(d)], axis=1)
+def motor_response(d: Floats, tau: float, dead: float, rate: float, *more: Floats) -> Floats:
+    """(N, 3 + k) what 1, d, sqrt d and k more (N,) make of a first-order lag with dead time, from steady state."""
+    basis = np.stack([d, np.sqrt(d), *more], axis=1)
     if dead != 0.0:
         basis = shift(basis, -dead, rate)
     keep = np.exp(-1.0 / (rate * tau))
@@ -150,24 +157,41 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         some = block[:: max(len(block) // 1500, 1)]
         own.append(_refined(lambda t, T, c=some: cost(t, T, c), tau, dead, -1.0 / rate, 16))  # type: ignore[misc]
         curves.append(_solved(B[good & ~chosen], slow_w[good & ~chosen])[0][:3])
-    shapes = np.array([[c.sum(), c[0], c[1] / (c[1] + c[2] + 1e-12)] for c in curves])
+    shapes = np.array([[c.sum(), c[0], MotorFit.shape_of(c)] for c in curves])
     jack = np.sqrt((PARTS - 1) / PARTS * np.sum((shapes - shapes.mean(axis=0)) ** 2, axis=0)) * STUDENT
     # What lies beyond the commands that were flown is extrapolated: a curve without bounds says how far that may go.
     loose = np.linalg.lstsq(B[good], slow_w[good], rcond=None)[0][:3]
-    bent = np.abs([loose.sum() - curve.sum(), loose[0] - curve[0], 0.0])
+    another = _another_shape(slow_d, slow_w, good, drift, tau, dead, rate)
+    bent = np.array(
+        [0.5 * (loose.sum() - curve.sum()), 0.5 * (loose[0] - curve[0]), another - MotorFit.shape_of(curve)]
+    )
     times = np.std(np.array(own), axis=0, ddof=1) / np.sqrt(PARTS) * STUDENT
     variance, noise = float(np.var(slow_w[good])), float(white_noise(slow_w[good]))
     return MotorFit(
         curve,
         tau,
         max(dead, 0.0),
-        np.concatenate([np.hypot(jack, 0.5 * bent), times]),
+        np.concatenate([np.hypot(jack, bent), times]),
         float(np.sqrt(left)),
         float(np.sqrt(max(left - noise**2, 0.0) / variance)) if variance > 0.0 else 1.0,
         1.0 - left / variance if variance > 0.0 else 0.0,
         (float(np.percentile(slow_d[good], 0.5)), float(np.percentile(slow_d[good], 99.5))),
         _with_sag(motor_response(d, tau, dead, window.rate), np.linspace(-1.0, 1.0, len(d))) @ numbers,
     )
+
+
+def _another_shape(
+    d: Floats, w: Floats, good: NDArray[np.bool_], drift: Floats, tau: float, dead: float, rate: float
+) -> float:
+    """K of the curve of (1) that is nearest to a law with one more term, d^2, over all commands.
+
+    Motors follow other laws than (1); by how much this changes k is how well k is known.
+    """
+    B = motor_response(d, tau, dead, rate, d**2)
+    whole = np.concatenate([B, B[:, 1:3] * drift[:, None]], axis=1)
+    law = np.linalg.lstsq(whole[good], w[good], rcond=None)[0]
+    basis = np.stack([np.ones_like(COMMANDS), COMMANDS, np.sqrt(COMMANDS), COMMANDS**2], axis=1)
+    return MotorFit.shape_of(np.linalg.lstsq(basis[:, :3], basis @ law[:4], rcond=None)[0])
 
 
 def _refined(

@@ -65,6 +65,28 @@ def test_motors(seed):
         assert fit.explained > 0.98
 
 
+def test_the_shape_of_a_curve_is_as_sure_as_its_law_fits():
+    """A motor by the law that is fitted, and one of another law: narrow, and wide enough for how the shape is read."""
+    rng = np.random.default_rng(7)
+    truth = draw(rng)
+    window = FlightWindow.from_flight(record(rng, truth, 6.0))
+    command = np.clip(window.commands, 0.0, 1.0)
+    bent = truth.top * (0.1 + 0.9 * command**1.7)
+    straight = truth.top * (0.1 + 0.9 * (0.4 * command + 0.6 * np.sqrt(command)))
+    keep = np.exp(-1.0 / (window.rate * 0.02))
+    found = {}
+    for name, target in (("bent", bent), ("straight", straight)):
+        held = np.concatenate([target[:1], target[:-1]])
+        speed = signal.lfilter([1.0 - keep], [1.0, -keep], held, axis=0, zi=keep * target[:1])[0]
+        found[name] = fit_motors(window, speed + rng.normal(0.0, 1.0, speed.shape))
+    for fit in found["straight"]:
+        assert abs(fit.curve_shape - 0.4) < 3.0 * fit.sigma[2]
+        assert fit.sigma[2] < 0.1
+    assert np.median([fit.sigma[2] for fit in found["bent"]]) > 3.0 * np.median(
+        [fit.sigma[2] for fit in found["straight"]]
+    )
+
+
 def test_what_is_too_short_is_refused():
     rng = np.random.default_rng(5)
     flight = record(rng, draw(rng), 1.0)
