@@ -4,8 +4,8 @@ The model's own deviations count only as far as these agree with them:
 
 - parts of the flight: the part of a variance that comes from noise is that between parts of the flight (jackknife)
   where this is larger, and the mean of both where it is smaller;
-- gusts: what the air does to the vehicle is known less well than the rotors, so all deviations grow with the deviation
-  g of the gusts, by sqrt(1 + (g / `STRONG`)^2);
+- gusts: what the air does to the vehicle is known less well than the rotors, so all deviations grow in proportion to
+  the deviation of the gusts where this is more than `STRONG`;
 - disturbances: where something rotates the vehicle, the controller answers, and what it does looks weaker than it is.
   With the share s of the angular acceleration about an axis that is disturbance, rows and moments of that axis get a
   relative deviation of `ANSWERED` s^2 more;
@@ -33,7 +33,7 @@ from haltere.foundation.verdict import LEARNT
 from haltere.identification.parameters import Parameter
 
 ANSWERED = 0.3
-STRONG = 1.0
+STRONG = 0.7
 """m/s."""
 SAMPLED = 0.03
 SAMPLED_PERIOD = 0.01
@@ -107,7 +107,7 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
     told = numbers.sigma < LEARNT * numbers.prior_sigma
     sigma = np.sqrt(numbers.sigma**2 + np.maximum(between - scatter, 0.5 * (between - scatter)))
     gust = float(np.exp(np.max(flight.log_levels[GUST_LEVELS])))
-    sigma = np.where(told, sigma * np.hypot(1.0, gust / STRONG), sigma)
+    sigma = np.where(told, sigma * max(gust / STRONG, 1.0), sigma)
     sampled = SAMPLED * (flight.rotor_period / SAMPLED_PERIOD) ** 2
     sigma = np.hypot(sigma, _answered(numbers, shares, sampled))
     strain = sensor_strain(flight)
