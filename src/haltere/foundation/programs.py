@@ -35,9 +35,9 @@ MOST = 200
 """Files kept; the oldest go first."""
 KINDS = 16
 """Programs of one function kept in memory, for as many kinds."""
-PLAIN_FUSIONS = {"xla_cpu_use_fusion_emitters": False}
+PLAIN_FUSIONS: dict[str, str | bool] = {"xla_cpu_use_fusion_emitters": False}
 """XLA's older code for fused loops: programs of many small operations compile in half the time and run as fast."""
-UNOPTIMISED = {"xla_backend_optimization_level": "0"}
+UNOPTIMISED: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
 
 
 class CachedProgram:
@@ -168,7 +168,7 @@ def program_by_kind(
 @lru_cache(maxsize=2)
 def _options(fast_compile: bool) -> dict[str, str | bool]:
     """Options of the compiler, as far as it knows them."""
-    found: dict[str, str | bool] = dict(UNOPTIMISED) if fast_compile else {}
+    found = dict(UNOPTIMISED) if fast_compile else {}
     try:
         jax.jit(lambda x: x).lower(0.0).compile(compiler_options=PLAIN_FUSIONS)
     except jax.errors.JaxRuntimeError:  # it has no such option any more
