@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.world.adapters.base import to_flight
+from tests.world.adapters.base import to_flight, true_numbers
 from tests.world.adapters.identify import SCALE_SIGMA
 from tests.world.drawings import QUADROTOR
 from tests.world.flights import fly
@@ -34,6 +34,35 @@ def identified(flight, factor=None, **options):
         return ht.identify(
             to_flight(flight, CHANNELS), airframe, known={"mass": (mass, SCALE_SIGMA * mass)}, **options
         )
+
+
+def holds(interval, truth):
+    """Whether an interval touches the truth, which may be a range."""
+    low, high = truth if isinstance(truth, tuple) else (truth, truth)
+    return interval[0] <= high and low <= interval[1]
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(FLIGHTS, marks=pytest.mark.slow)])
+def test_a_lively_flight_tells_most_of_the_vehicle(count):
+    """At least 40 numbers, inertia and thrust nine times of ten, and no wider than half more than the model's bound."""
+    numbers, needed, held, widened = [], [], [], []
+    for flight in fly(QUADROTOR, REALISTIC, "full", seeds=range(40_200, 40_200 + count), duration=24.0):
+        result = identified(flight, method="batch")
+        known = {p.name: p for p in result.parameters if p.verdict == "identified"}
+        numbers.append(len(known))
+        needed += [f"inertia.{axis}{axis}" in known for axis in "xyz"]
+        needed += [f"rotors.{name}.thrust_coefficient" in known for name in QUADROTOR.rotor_names]
+        truth = true_numbers(flight.truth, "airframe")
+        held += [holds(p.interval, truth[name]) for name, p in known.items() if name in truth]
+        widened.append(result.fit["widened"])
+    print(f"{min(numbers)} to {max(numbers)} numbers, {np.mean(needed):.0%} of inertia and thrust")
+    print(
+        f"{np.mean(held):.1%} of {len(held)} held, widened {np.median(widened):.2f}, at most {max(widened):.2f}"
+    )
+    assert min(numbers) >= 40
+    assert np.mean(needed) >= 0.9
+    assert np.mean(held) >= 0.9
+    assert max(widened) <= 1.5
 
 
 @pytest.mark.slow

@@ -120,6 +120,7 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
         "rejected_poses": rejected,
         "autocorrelation": autocorrelation(flight.innovations),
         "between_parts": float(np.sqrt(np.median(between[told] / scatter[told]))) if told.any() else 0.0,
+        "widened": float(np.median(sigma[told] / numbers.sigma[told])) if told.any() else 1.0,
         "last_step": flight.last_step,
         "strain": strain,
         "prior_scale": flight.prior_scale,
