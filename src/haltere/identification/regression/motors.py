@@ -161,9 +161,9 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
     jack = np.sqrt((PARTS - 1) / PARTS * np.sum((shapes - shapes.mean(axis=0)) ** 2, axis=0)) * STUDENT
     # What lies beyond the commands that were flown is extrapolated: a curve without bounds says how far that may go.
     loose = np.linalg.lstsq(B[good], slow_w[good], rcond=None)[0][:3]
-    another = _another_shape(slow_d, slow_w, good, drift, tau, dead, rate)
+    another = _another_shape(slow_d, slow_w, good, drift, tau, dead, rate) - MotorFit.shape_of(curve)
     bent = np.array(
-        [0.5 * (loose.sum() - curve.sum()), 0.5 * (loose[0] - curve[0]), another - MotorFit.shape_of(curve)]
+        [0.5 * (loose.sum() - curve.sum()), 0.5 * (loose[0] - curve[0]), np.clip(another, -1.0, 1.0)]
     )
     times = np.std(np.array(own), axis=0, ddof=1) / np.sqrt(PARTS) * STUDENT
     variance, noise = float(np.var(slow_w[good])), float(white_noise(slow_w[good]))
