@@ -13,7 +13,6 @@ A belief goes in, a new belief comes out; one that was kept says the same as bef
 soon as all of them has come. All arrays are NumPy float64.
 """
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from os import PathLike
@@ -22,7 +21,6 @@ import numpy as np
 
 from haltere.airframe import Airframe
 from haltere.airframe.catalogue.entries import load_airframe
-from haltere.airframe.equipment import equip
 from haltere.estimation.core.readings import (
     ImuReading,
     Pose,
@@ -37,14 +35,14 @@ from haltere.estimation.vehicle.causal import (
     smooth_stretch,
 )
 from haltere.estimation.vehicle.filter_belief import FilterBelief, RecentSamples, filter_ready
-from haltere.estimation.vehicle.hand_measurements import with_measured
+from haltere.estimation.vehicle.hand_measurements import Known, measured_vehicle
 from haltere.estimation.vehicle.levels import first_levels
 from haltere.estimation.vehicle.motion import ERROR, NODE, STATE
 from haltere.estimation.vehicle.nodes import FlightNodes
 from haltere.estimation.vehicle.numbers import Numbers, numbers_at, physical_numbers
 from haltere.estimation.vehicle.online import FILTERED_FACTOR, SMOOTHED_FACTOR
 from haltere.estimation.vehicle.online_estimate import OnlineEstimate, parameters_of
-from haltere.estimation.vehicle.parameters import NominalVehicle, VehicleModel, Widths
+from haltere.estimation.vehicle.parameters import VehicleModel
 from haltere.estimation.vehicle.payload import with_payload
 from haltere.estimation.vehicle.smoother import smooth
 from haltere.estimation.vehicle.stream import SensorBuffer, samples_of
@@ -91,7 +89,7 @@ class VehicleFilter:
         self,
         airframe: Airframe | str | PathLike[str],
         *,
-        known: Mapping[str, float | tuple[float, float]] | None = None,
+        known: Known | None = None,
         joint_angles: ArrayLike | None = None,
         model: VehicleModel = "full",
     ) -> None:
@@ -108,18 +106,8 @@ class VehicleFilter:
         """
         vehicle = load_airframe(airframe)
         self.rotor_names = tuple(rotor.name for rotor in vehicle.rotors)
-        complete, _ = equip(vehicle, ("pose", "imu"))
         angles = None if joint_angles is None else np.asarray(joint_angles, np.float64)
-        nominal = NominalVehicle.from_airframe(complete, angles, Widths.from_airframe(vehicle), model)
-        pairs = {
-            name: (float(x[0]), float(x[1])) if isinstance(x, tuple | list) else (float(x), 0.0)
-            for name, x in (known or {}).items()
-        }
-        self.nominal, self._measured, unused = with_measured(nominal, self.rotor_names, pairs)
-        if unused:
-            raise HaltereError(
-                f"known {', '.join(unused)}: no number of this vehicle; see estimate() for names"
-            )
+        self.nominal, self._measured = measured_vehicle(vehicle, known, angles, model)
 
     def with_payload(self, payload: ArrayLike, cov: ArrayLike) -> "VehicleFilter":
         """The filter of the vehicle with a payload: arguments as in `haltere.estimation.vehicle.payload`."""

@@ -7,11 +7,38 @@ from typing import Any
 
 import numpy as np
 
-from haltere.estimation.vehicle.parameters import NominalVehicle
+from haltere.airframe import Airframe
+from haltere.airframe.equipment import equip
+from haltere.estimation.vehicle.parameters import NominalVehicle, VehicleModel, Widths
+from haltere.foundation import HaltereError
+from haltere.foundation.numbers import Floats
 
+Known = Mapping[str, float | tuple[float, float]]
+"""Numbers measured by hand: value, or value and sigma, by name."""
 EXACT = 1e-4
 """Relative deviation of a number that is given as exact."""
 DIFFERENCES = {"com": "com", "imu.position": "imu_position", "pose.position": "pose_position"}
+
+
+def measured_vehicle(
+    airframe: Airframe, known: Known | None, joint_angles: Floats | None, model: VehicleModel = "full"
+) -> tuple[NominalVehicle, dict[str, float]]:
+    """An airframe with IMU and pose sensor and what was measured of it, and sigma of each number that was.
+
+    Raises:
+        HaltereError: a name of `known` is none of the vehicle's numbers.
+    """
+    complete, _ = equip(airframe, ("pose", "imu"))
+    nominal = NominalVehicle.from_airframe(complete, joint_angles, Widths.from_airframe(airframe), model)
+    pairs = {
+        name: (float(x[0]), float(x[1])) if isinstance(x, tuple | list) else (float(x), 0.0)
+        for name, x in (known or {}).items()
+    }
+    names = tuple(rotor.name for rotor in airframe.rotors)
+    vehicle, taken, unused = with_measured(nominal, names, pairs)
+    if unused:
+        raise HaltereError(f"known {', '.join(unused)}: no number of this vehicle; see estimate() for names")
+    return vehicle, taken
 
 
 def with_measured(

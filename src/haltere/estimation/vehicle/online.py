@@ -7,7 +7,7 @@ stays; a filter that is lost again and again begins anew.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from os import PathLike
 from typing import Any
@@ -30,7 +30,7 @@ from haltere.estimation.vehicle.causal import (
     is_finite,
     smooth_stretch,
 )
-from haltere.estimation.vehicle.hand_measurements import with_measured
+from haltere.estimation.vehicle.hand_measurements import Known, measured_vehicle
 from haltere.estimation.vehicle.motion import NODE, STATE
 from haltere.estimation.vehicle.nodes import FlightNodes
 from haltere.estimation.vehicle.numbers import numbers_at
@@ -39,7 +39,6 @@ from haltere.estimation.vehicle.online_estimate import (
     OnlineEvent,
     parameters_of,
 )
-from haltere.estimation.vehicle.parameters import NominalVehicle, Widths
 from haltere.estimation.vehicle.recent import LOW_PASS_REACH, RECENT, RotorShrinkage, recent_nodes
 from haltere.estimation.vehicle.stream import (
     PoseSample,
@@ -50,7 +49,6 @@ from haltere.estimation.vehicle.stream import (
     samples_of,
 )
 from haltere.flight import Flight
-from haltere.foundation import HaltereError
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Floats, one_blas_thread
@@ -85,7 +83,6 @@ SHRINKAGE_SPAN = 5.0
 """s of readings that tell it."""
 LISTED = 100
 """Events that are listed."""
-Known = Mapping[str, float | tuple[float, float]]
 
 
 class OnlineVehicle:
@@ -127,18 +124,8 @@ class OnlineVehicle:
         """
         vehicle = load_airframe(airframe)
         self.rotor_names = tuple(rotor.name for rotor in vehicle.rotors)
-        complete, _ = equip(vehicle, ("pose", "imu"))
-        nominal = NominalVehicle.from_airframe(complete, joint_angles, Widths.from_airframe(vehicle))
-        pairs = {
-            name: (x[0], x[1]) if isinstance(x, tuple | list) else (x, 0.0)
-            for name, x in (known or {}).items()
-        }
-        self.nominal, self._measured, unused = with_measured(nominal, self.rotor_names, pairs)
-        if unused:
-            raise HaltereError(
-                f"known {', '.join(unused)}: no number of this vehicle; see estimate() for names"
-            )
-        imu = complete.imu[0]
+        self.nominal, self._measured = measured_vehicle(vehicle, known, joint_angles)
+        imu = equip(vehicle, ("imu",))[0].imu[0]
         self._buffer = SensorBuffer(
             len(self.rotor_names),
             smoothed_after[-1] + 3.0,
@@ -150,8 +137,8 @@ class OnlineVehicle:
         slices = self.nominal.layout.slices
         self._delay_index = [slices[f"{name}_delay"].start for name in ("pose", "rotor", "accel")]
         self._delay_prior = (
-            np.asarray(nominal.mean)[self._delay_index],
-            np.asarray(nominal.sigma)[self._delay_index],
+            np.asarray(self.nominal.mean)[self._delay_index],
+            np.asarray(self.nominal.sigma)[self._delay_index],
         )
         self._belief: CausalBelief | None = None
         self._program: Callable[..., Any] | None = None
