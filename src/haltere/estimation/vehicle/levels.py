@@ -37,6 +37,9 @@ WIDEST = 6.0
 """Logarithm of a level over its first guess, at most."""
 BOLDEST = 1.5
 """Change of a logarithm in one step, at most."""
+STRONG_GUSTS = 0.7
+"""m/s, deviation of gusts above which deviations of the numbers grow in proportion to them."""
+GUSTS = [NAMES.index("gust_xy"), NAMES.index("gust_z")]
 NO_DISTURBANCE = 1e-7
 """m/s2 and rad/s2, and 1/s: a model without disturbances."""
 BANDWIDTH_STEP = 0.4
@@ -78,6 +81,16 @@ def first_levels(nominal: NominalVehicle) -> Floats:
 def held_levels(model: VehicleModel) -> Bools:
     """(19,) which levels stay as they are: a model without disturbances has none to find."""
     return np.array([model == "paper" and name.startswith(KINDS) for name in NAMES])
+
+
+def gust_of(log_levels: Floats) -> float:
+    """Largest deviation of the gusts, m/s, from the logarithms of the levels (19,)."""
+    return float(np.exp(np.max(log_levels[GUSTS])))
+
+
+def gust_factor(log_levels: Floats) -> float:
+    """On the deviations of what was learnt: the air is known less well than the rotors."""
+    return max(gust_of(log_levels) / STRONG_GUSTS, 1.0)
 
 
 def unpack(log_levels: Array) -> Levels:

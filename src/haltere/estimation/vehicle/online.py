@@ -31,6 +31,7 @@ from haltere.estimation.vehicle.causal import (
     smooth_stretch,
 )
 from haltere.estimation.vehicle.hand_measurements import Known, measured_vehicle
+from haltere.estimation.vehicle.levels import gust_factor
 from haltere.estimation.vehicle.motion import NODE, STATE
 from haltere.estimation.vehicle.nodes import FlightNodes
 from haltere.estimation.vehicle.numbers import numbers_at
@@ -210,9 +211,9 @@ class OnlineVehicle:
         return OnlineEstimate(used + origin, self._buffer.newest - used, numbers, rows, tuple(self.events))
 
     def _sigma_factor(self) -> float:
-        """On the deviations: the more, the longer the filter has run since what was smoothed."""
+        """On the deviations: the more, the longer the filter has run since what was smoothed, and in strong gusts."""
         alone = min(1.0, 2.0 * self._filtered / self._smoothed_length)
-        return SMOOTHED_FACTOR + (FILTERED_FACTOR - SMOOTHED_FACTOR) * alone
+        return gust_factor(self._log_levels) * (SMOOTHED_FACTOR + (FILTERED_FACTOR - SMOOTHED_FACTOR) * alone)
 
     def _note(self, text: str) -> None:
         self.events.append(OnlineEvent(self._buffer.newest + (self._buffer.origin or 0.0), text))

@@ -5,7 +5,7 @@ The model's own deviations count only as far as these agree with them:
 - parts of the flight: the part of a variance that comes from noise is that between parts of the flight (jackknife)
   where this is larger, and the mean of both where it is smaller;
 - gusts: what the air does to the vehicle is known less well than the rotors, so all deviations grow in proportion to
-  the deviation of the gusts where this is more than `STRONG`;
+  strong gusts (`gust_factor`);
 - disturbances: where something rotates the vehicle, the controller answers, and what it does looks weaker than it is.
   With the share s of the angular acceleration about an axis that is disturbance, rows and moments of that axis get a
   relative deviation of `ANSWERED` s^2 more;
@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from haltere.estimation.vehicle.levels import NAMES
+from haltere.estimation.vehicle.levels import NAMES, gust_factor, gust_of
 from haltere.estimation.vehicle.motion import NODE
 from haltere.estimation.vehicle.numbers import Numbers
 from haltere.estimation.vehicle.smoother import SmoothedFlight
@@ -33,8 +33,6 @@ from haltere.foundation.verdict import LEARNT
 from haltere.identification.parameters import Parameter
 
 ANSWERED = 0.3
-STRONG = 0.7
-"""m/s."""
 SAMPLED = 0.03
 SAMPLED_PERIOD = 0.01
 """s."""
@@ -65,7 +63,6 @@ WELL_KNOWN = ("gravity", "accel_scale", "gyro_scale")
 """Blocks of coordinates that are known well before any flight."""
 STRAINED = 5.0
 """Prior deviations of one of these from which on readings contradict each other."""
-GUST_LEVELS = [NAMES.index("gust_xy"), NAMES.index("gust_z")]
 AXES = ("roll", "pitch", "yaw")
 AGREE = {
     ".effectiveness.p": 2.0,
@@ -106,15 +103,14 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
     scatter, between = _scatter(flight, numbers)
     told = numbers.sigma < LEARNT * numbers.prior_sigma
     sigma = np.sqrt(numbers.sigma**2 + np.maximum(between - scatter, 0.5 * (between - scatter)))
-    gust = float(np.exp(np.max(flight.log_levels[GUST_LEVELS])))
-    sigma = np.where(told, sigma * max(gust / STRONG, 1.0), sigma)
+    sigma = np.where(told, sigma * gust_factor(flight.log_levels), sigma)
     sampled = SAMPLED * (flight.rotor_period / SAMPLED_PERIOD) ** 2
     sigma = np.hypot(sigma, _answered(numbers, shares, sampled))
     strain = sensor_strain(flight)
     sigma = sigma * max(strain / STRAINED, 1.0)
     sigma, difference = _agreeing(numbers, sigma, others)
     figures: dict[str, object] = {
-        "gust": gust,
+        "gust": gust_of(flight.log_levels),
         "difference": difference,
         "disturbed": dict(zip(AXES, map(float, shares), strict=True)),
         "rejected_poses": rejected,
