@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 pytest_plugins = ["tests.worker_memory"]
 
 # Read when the first program is compiled; most of the time of a first run is compiling, and this halves it.
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_use_fusion_emitters=false".strip()
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_compilation_cache_dir", str(ROOT / ".cache" / "jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

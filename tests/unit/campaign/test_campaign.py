@@ -253,7 +253,8 @@ def test_a_cluster_without_dask_says_what_to_install(tmp_path, monkeypatch):
 # ------------------------------------------------------------------------------------------------ processes
 
 
-def test_workers_are_spawned_with_one_thread_and_64_bits(tmp_path):
+def test_workers_are_spawned_with_one_thread_and_64_bits(tmp_path, monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
     columns = run_campaign(f"{HERE}:settings", 2, 0, tmp_path, batch=1, workers=1).columns
     assert columns["x64"].all()
     assert set(columns["cache"]) == {jax.config.values["jax_compilation_cache_dir"]}

@@ -345,8 +345,7 @@ def backwards(
     decay_slopes = jnp.sum(S[:, DISTURBANCE] * off_spread, axis=2)
     over = jnp.where(weights > 0.0, 1.0 / jnp.where(weights > 0.0, weights, 1.0), 0.0)
     HP = H @ P
-    smoothed = HP - (HP @ N1) @ P
-    on_reading = coupled(smoothed) * (weights / levels.readings**2)[:, :, None]
+    on_reading = coupled(HP - (HP @ N1) @ P) * (weights / levels.readings**2)[:, :, None]
     process, process_slopes, process_precision, *more = sums
     rotor, rotor_slopes, rotor_precision, *readings = more
     total = Sums(

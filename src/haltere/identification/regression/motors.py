@@ -181,7 +181,7 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
 
 
 def _another_shape(
-    d: Floats, w: Floats, good: NDArray[np.bool_], drift: Floats, tau: float, dead: float, rate: float
+    d: Floats, w: Floats, valid: NDArray[np.bool_], drift: Floats, tau: float, dead: float, rate: float
 ) -> float:
     """K of the curve of (1) that is nearest to a law with one more term, d^2, over all commands.
 
@@ -189,7 +189,7 @@ def _another_shape(
     """
     B = motor_response(d, tau, dead, rate, d**2)
     whole = np.concatenate([B, B[:, 1:3] * drift[:, None]], axis=1)
-    law = np.linalg.lstsq(whole[good], w[good], rcond=None)[0]
+    law = np.linalg.lstsq(whole[valid], w[valid], rcond=None)[0]
     basis = np.stack([np.ones_like(COMMANDS), COMMANDS, np.sqrt(COMMANDS), COMMANDS**2], axis=1)
     return MotorFit.shape_of(np.linalg.lstsq(basis[:, :3], basis @ law[:4], rcond=None)[0])
 
