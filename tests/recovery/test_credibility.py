@@ -65,6 +65,19 @@ def test_a_lively_flight_tells_most_of_the_vehicle(count):
     assert max(widened) <= 1.5
 
 
+def test_a_hover_claims_little():
+    """Rotors that hardly change are mostly noise: their rows would come out a third too weak."""
+    (flight,) = fly(QUADROTOR, REALISTIC, "hover", seeds=(40_300,), duration=16.0)
+    result = identified(flight, method="batch")
+    truth = true_numbers(flight.truth, "airframe")
+    known = [p for p in result.parameters if p.verdict == "identified" and p.name in truth]
+    assert len(known) < 15
+    assert not any(p.name.startswith("inertia.") or p.name.endswith(".p") for p in known)
+    for p in known:
+        if not isinstance(truth[p.name], tuple):
+            assert abs(p.value - truth[p.name]) < 4.0 * p.sigma, p.name
+
+
 @pytest.mark.slow
 def test_priors_of_another_width():
     """Half as wide as vehicles differ: said in nine flights of ten. Twice as wide: deviations grow by 30 % at most."""

@@ -73,6 +73,7 @@ class FlightNodes:
         pose: (M, 7) position and unit quaternion; the quaternion is NaN where no attitude was read.
         white: (2,) deviation at a node of what is white in gyro and accelerometer, rad/s and m/s2.
         rotor_period: s between two samples of the rotor speeds.
+        rotor_noise: (R,) deviation at a node of what is noise or rounding in squared rotor speeds, (rad/s)^2.
     """
 
     time: Floats
@@ -87,6 +88,7 @@ class FlightNodes:
     pose: Floats
     white: Floats
     rotor_period: float
+    rotor_noise: Floats
 
     @classmethod
     def from_flight(cls, flight: Flight, rotor_names: tuple[str, ...] = ()) -> Self:
@@ -127,6 +129,7 @@ class FlightNodes:
             pose=pose,
             white=np.array([_white(*gyro), _white(*accel)]),
             rotor_period=float(np.median(np.diff(rotors[0]))),
+            rotor_noise=_square_noise(*rotors),
         )
 
     @property
@@ -396,6 +399,16 @@ def _integral(values: Floats) -> Floats:
     """Running integral over the fine clock, from zero."""
     steps = 0.5 * FINE * (values[1:] + values[:-1])
     return np.concatenate([np.zeros_like(values[:1]), np.cumsum(steps, axis=0)])
+
+
+def _square_noise(time: Floats, values: Floats) -> Floats:
+    """(R,) deviation of noise and rounding in the mean of squared rotor speeds (N, R) over a node, (rad/s)^2."""
+    steps = np.abs(np.diff(values, axis=0))
+    rounding = np.min(np.where(steps > 0.0, steps, np.inf), axis=0)
+    rounding = np.where(np.isfinite(rounding), rounding, 0.0) / np.sqrt(12.0)
+    share = min(float(np.median(np.diff(time))) / NODE, 1.0)
+    speed = np.mean(np.abs(values), axis=0)
+    return np.asarray(2.0 * speed * np.maximum(white_noise(values), rounding) * np.sqrt(share))
 
 
 def _white(time: Floats, values: Floats) -> float:

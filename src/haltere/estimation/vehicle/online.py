@@ -9,6 +9,7 @@ stays; a filter that is lost again and again begins anew.
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -30,11 +31,12 @@ from haltere.estimation.vehicle.causal import (
     is_finite,
     smooth_stretch,
 )
+from haltere.estimation.vehicle.excitation import Excitation
 from haltere.estimation.vehicle.hand_measurements import Known, measured_vehicle
 from haltere.estimation.vehicle.levels import gust_factor
 from haltere.estimation.vehicle.motion import NODE, STATE
 from haltere.estimation.vehicle.nodes import FlightNodes
-from haltere.estimation.vehicle.numbers import numbers_at
+from haltere.estimation.vehicle.numbers import numbers_at, physical_numbers
 from haltere.estimation.vehicle.online_estimate import (
     OnlineEstimate,
     OnlineEvent,
@@ -142,6 +144,7 @@ class OnlineVehicle:
             np.asarray(self.nominal.sigma)[self._delay_index],
         )
         self._belief: CausalBelief | None = None
+        self._excitation: Excitation | None = None
         self._program: Callable[..., Any] | None = None
         self._on_device = self._prior = self.nominal
         self._smoothed_after = tuple(smoothed_after)
@@ -205,6 +208,9 @@ class OnlineVehicle:
         else:
             cov = self._sigma_factor() ** 2 * np.linalg.inv(np.asarray(belief.precision))
             numbers = numbers_at(self.nominal, np.asarray(belief.z), cov, self.rotor_names)
+            if self._excitation is not None:
+                doubt = np.diag(self._excitation.sigma(numbers) ** 2)
+                numbers = replace(numbers, cov=np.asarray(numbers.cov + doubt))
         rows = parameters_of(numbers, self._measured, is_prior=belief is None)
         used = self._next - NODE
         origin = self._buffer.origin or 0.0
@@ -279,6 +285,7 @@ class OnlineVehicle:
             return
         self.nominal, self._log_levels = result.flight.nominal, result.flight.log_levels
         self._belief, self._slots, self._program = result.belief, result.slots, None
+        self._excitation = Excitation.of(result.flight, physical_numbers(result.flight, self.rotor_names))
         self._has_states = self._job_clock == (self._clock, self._fits_since)
         self._next = result.time
         self._lost_nodes = 0

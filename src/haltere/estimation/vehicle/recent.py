@@ -94,7 +94,7 @@ def recent_nodes(
     valid = [covered(stamps, time, newest) for stamps in (imu[0], rotors[0])]
     found = FlightNodes(
         time, time, valid[0], valid[1], fine, smooth[:, 3:6], smooth[:, 6 : 6 + count], smooth[:, 6 + count :],
-        *poses, np.zeros(2), np.nan,
+        *poses, np.zeros(2), np.nan, np.zeros(count),
     )  # fmt: skip
     return replace(found, gyro=found.at(smooth[:, :3], 0.0))
 

@@ -81,6 +81,7 @@ class SmoothedFlight:
         last_step: largest change of a coordinate of the vehicle in the last iteration, prior deviations.
         iterations: how many.
         rotor_period: s between two samples of the rotor speeds.
+        rotor_noise: (R,) deviation at a node of what is noise or rounding in squared rotor speeds, (rad/s)^2.
     """
 
     nominal: NominalVehicle
@@ -96,6 +97,7 @@ class SmoothedFlight:
     last_step: float
     iterations: int
     rotor_period: float
+    rotor_noise: Floats
 
     @property
     def layout(self) -> CoordinateLayout:
@@ -201,6 +203,7 @@ def smooth(
         last_step=longest,
         iterations=number + 1,
         rotor_period=nodes.rotor_period,
+        rotor_noise=nodes.rotor_noise,
     )
 
 

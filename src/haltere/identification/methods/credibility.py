@@ -6,11 +6,9 @@ The model's own deviations count only as far as these agree with them:
   where this is larger, and the mean of both where it is smaller;
 - gusts: what the air does to the vehicle is known less well than the rotors, so all deviations grow in proportion to
   strong gusts (`gust_factor`);
-- disturbances: where something rotates the vehicle, the controller answers, and what it does looks weaker than it is.
-  With the share s of the angular acceleration about an axis that is disturbance, rows and moments of that axis get a
-  relative deviation of `ANSWERED` s^2 more;
-- telemetry: what rotors do between two samples of their speed is unknown, so reactions to their acceleration get a
-  relative deviation of `SAMPLED` more at a period of `SAMPLED_PERIOD`, which falls with the square of the period;
+- excitation: disturbances and noise of the rotor speeds make rotors look weaker than they are, most where a vehicle
+  hardly rotates, and reactions to rotor acceleration suffer where telemetry is slow
+  (`haltere.estimation.vehicle.excitation`);
 - the effectiveness method on the same log, which shares neither prior nor pose: rows that differ by more than their
   deviations allow widen until they agree;
 - what is known well: where gravity or a scale factor of the IMU is off by more than `STRAINED` of its deviations, all
@@ -24,18 +22,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from haltere.estimation.vehicle.excitation import Excitation
 from haltere.estimation.vehicle.levels import NAMES, gust_factor, gust_of
-from haltere.estimation.vehicle.motion import NODE
 from haltere.estimation.vehicle.numbers import Numbers
 from haltere.estimation.vehicle.smoother import SmoothedFlight
 from haltere.foundation.numbers import Floats
 from haltere.foundation.verdict import LEARNT
 from haltere.identification.parameters import Parameter
 
-ANSWERED = 0.3
-SAMPLED = 0.03
-SAMPLED_PERIOD = 0.01
-"""s."""
 REJECTED = 0.2
 """Share of the poses that do not fit from which on nothing is stated."""
 UNSETTLED = 1.0
@@ -98,21 +92,21 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
         numbers: its physical numbers.
         others: what the effectiveness method found in the same log.
     """
-    shares = disturbed_shares(flight)
+    excitation = Excitation.of(flight, numbers)
     rejected = rejected_fraction(flight)
     scatter, between = _scatter(flight, numbers)
     told = numbers.sigma < LEARNT * numbers.prior_sigma
     sigma = np.sqrt(numbers.sigma**2 + np.maximum(between - scatter, 0.5 * (between - scatter)))
     sigma = np.where(told, sigma * gust_factor(flight.log_levels), sigma)
-    sampled = SAMPLED * (flight.rotor_period / SAMPLED_PERIOD) ** 2
-    sigma = np.hypot(sigma, _answered(numbers, shares, sampled))
+    sigma = np.hypot(sigma, excitation.sigma(numbers))
     strain = sensor_strain(flight)
     sigma = sigma * max(strain / STRAINED, 1.0)
     sigma, difference = _agreeing(numbers, sigma, others)
     figures: dict[str, object] = {
         "gust": gust_of(flight.log_levels),
         "difference": difference,
-        "disturbed": dict(zip(AXES, map(float, shares), strict=True)),
+        "disturbed": dict(zip(AXES, map(float, excitation.disturbed), strict=True)),
+        "rotor_noise": dict(zip(AXES, map(float, excitation.noise), strict=True)),
         "rejected_poses": rejected,
         "autocorrelation": autocorrelation(flight.innovations),
         "between_parts": float(np.sqrt(np.median(between[told] / scatter[told]))) if told.any() else 0.0,
@@ -189,13 +183,6 @@ def _beyond_triangle(flight: SmoothedFlight) -> float:
     return float(excess / np.sqrt(slope @ flight.cov[own, own] @ slope))
 
 
-def disturbed_shares(flight: SmoothedFlight) -> Floats:
-    """(3,) deviation of the disturbance over that of the angular acceleration, about each axis."""
-    torque = flight.states[:, 19:22] + flight.states[:, 22:25]
-    turn = np.gradient(flight.states[:, 10:13], NODE, axis=0)
-    return np.asarray(np.std(torque, axis=0) / np.maximum(np.std(turn, axis=0), 1e-9))
-
-
 def rejected_fraction(flight: SmoothedFlight) -> float:
     """Share of the poses that count less than half."""
     there = np.isfinite(flight.pose_weights).any(axis=2)
@@ -210,30 +197,6 @@ def autocorrelation(innovations: Floats) -> dict[str, float]:
         found.append(float(np.corrcoef(a[good], b[good])[0, 1]) if good.sum() > 20 else 0.0)
     kinds = ("gyro", "accel", "position", "rotation")
     return {kind: max(found[3 * k : 3 * k + 3], key=abs) for k, kind in enumerate(kinds)}
-
-
-def _answered(numbers: Numbers, shares: Floats, sampled: float) -> Floats:
-    """(N,) deviations of the numbers that disturbances and sampled rotor speeds make look different than they are."""
-    value = dict(zip(numbers.names, np.abs(numbers.values), strict=True))
-    largest: dict[str, float] = {}
-    for name, x in value.items():
-        row = name.rpartition(".effectiveness.")[2]
-        largest[row] = max(largest.get(row, 0.0), float(x))
-    unsure = np.minimum(ANSWERED * shares**2, 1.0)
-    found = np.zeros(len(numbers.names))
-    for i, name in enumerate(numbers.names):
-        last = name.rpartition(".")[2]
-        if last.endswith("_dot"):
-            found[i] = np.hypot(unsure.max(), sampled) * value[name]
-        elif ".effectiveness." in name and last in "pqr":
-            found[i] = unsure["pqr".index(last)] * largest[last]
-        elif last == "spin_inertia":
-            found[i] = sampled * value[name]
-        elif name.startswith("inertia."):
-            j, k = ("xyz".index(axis) for axis in last)
-            size = np.sqrt(value[f"inertia.{last[0] * 2}"] * value[f"inertia.{last[1] * 2}"])
-            found[i] = unsure[[j, k]].max() * size * (1.0 if j == k else 0.1)
-    return found
 
 
 def _agreeing(numbers: Numbers, sigma: Floats, others: Iterable[Parameter]) -> tuple[Floats, float]:

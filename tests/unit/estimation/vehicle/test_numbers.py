@@ -16,7 +16,20 @@ def smoothed(z, cov):
     nothing = np.zeros((1, 1))
     parts = FlightParts(nothing[None], nothing, nothing[0])
     return SmoothedFlight(
-        nominal_vehicle(), z, cov, parts, nothing[0], nothing, nothing[0], nothing, nothing, {}, 0.0, 5, 0.005
+        nominal_vehicle(),
+        z,
+        cov,
+        parts,
+        nothing[0],
+        nothing,
+        nothing[0],
+        nothing,
+        nothing,
+        {},
+        0.0,
+        5,
+        0.005,
+        nothing[0],
     )
 
 

@@ -31,6 +31,7 @@ class MadeFlight:
     last_step: float = 0.1
     prior_scale: dict = field(default_factory=lambda: {"thrust": 1.0, "axes": 1.1})
     rotor_period: float = 0.005
+    rotor_noise: object = field(default_factory=lambda: np.zeros(1))
 
 
 @pytest.fixture
@@ -105,6 +106,14 @@ def test_disturbances_widen_the_rows_of_their_axis(made):
     found = check(replace(made, states=states))
     assert found.figures["disturbed"]["roll"] == pytest.approx(0.5, rel=0.02)
     assert found.sigma[0] ** 2 - check(made).sigma[0] ** 2 == pytest.approx((0.3 * 0.25 * 3.0) ** 2, rel=0.05)
+
+
+def test_noise_of_rotor_speeds_widens_the_rows_of_a_vehicle_that_hardly_rotates(made):
+    """By the variance of the angular acceleration that it would make over the variance that there is."""
+    spread = np.std(np.gradient(made.states[:, 10], 0.02))
+    found = check(replace(made, rotor_noise=np.array([0.5 * spread / 3.0])))
+    assert found.figures["rotor_noise"]["roll"] == pytest.approx(0.25)
+    assert found.sigma[0] ** 2 - check(made).sigma[0] ** 2 == pytest.approx((0.25 * 3.0) ** 2, rel=1e-6)
 
 
 def test_another_method_that_differs_widens_until_both_agree(made):

@@ -1,0 +1,87 @@
+"""How well the rotation of a flight tells its rotors, which disturbances and noise of their speeds make look weaker.
+
+Where something rotates the vehicle the controller answers, and where rotors hardly change what is logged of them is
+mostly noise. With the share s of the angular acceleration about an axis that is disturbance, and the share v of its
+variance that noise and rounding of the rotor speeds would make, rows and moments of that axis get a relative deviation
+
+    sqrt((ANSWERED s^2)^2 + v^2),   at most 1                                                                     (1)
+
+Sensors that are tilted and a steady wind look alike to a vehicle that does not rotate, so rotations of the sensors
+about x and y get this times `TILT`. What rotors do between two samples of their speed is unknown, so reactions to
+their acceleration get a relative deviation of `SAMPLED` more at a period of `SAMPLED_PERIOD`, which falls with the
+square of the period.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from haltere.estimation.vehicle.motion import NODE
+from haltere.estimation.vehicle.numbers import Numbers
+from haltere.estimation.vehicle.smoother import SmoothedFlight
+from haltere.foundation.numbers import Floats
+
+ANSWERED = 0.3
+TILT = 0.1
+"""rad."""
+SAMPLED = 0.03
+SAMPLED_PERIOD = 0.01
+"""s."""
+ROWS = ("p", "q", "r")
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """What a flight leaves uncertain.
+
+    Attributes:
+        disturbed: (3,) deviation of the disturbance over that of the angular acceleration, about each axis.
+        noise: (3,) variance of the angular acceleration that noise of the rotor speeds would make, over its variance.
+        sampled: relative deviation of reactions to rotor acceleration.
+    """
+
+    disturbed: Floats
+    noise: Floats
+    sampled: float
+
+    @classmethod
+    def of(cls, flight: SmoothedFlight, numbers: Numbers) -> "Excitation":
+        """That of a smoothed flight with these numbers."""
+        torque = flight.states[:, 19:22] + flight.states[:, 22:25]
+        acceleration = np.std(np.gradient(flight.states[:, 10:13], NODE, axis=0), axis=0)
+        acceleration = np.maximum(acceleration, 1e-9)
+        made = []
+        for row in ROWS:
+            ends = f".effectiveness.{row}"
+            own = [x for name, x in zip(numbers.names, numbers.values, strict=True) if name.endswith(ends)]
+            made.append(np.linalg.norm(np.array(own) * flight.rotor_noise[: len(own)]))
+        return cls(
+            np.asarray(np.std(torque, axis=0) / acceleration),
+            np.asarray((np.array(made) / acceleration) ** 2),
+            SAMPLED * (flight.rotor_period / SAMPLED_PERIOD) ** 2,
+        )
+
+    def sigma(self, numbers: Numbers) -> Floats:
+        """(N,) deviations of numbers that look different than they are, equation (1)."""
+        value = dict(zip(numbers.names, np.abs(numbers.values), strict=True))
+        largest: dict[str, float] = {}
+        for name, x in value.items():
+            row = name.rpartition(".effectiveness.")[2]
+            largest[row] = max(largest.get(row, 0.0), float(x))
+        unsure = np.minimum(np.hypot(ANSWERED * self.disturbed**2, self.noise), 1.0)
+        found = np.zeros(len(numbers.names))
+        for i, name in enumerate(numbers.names):
+            last = name.rpartition(".")[2]
+            if last.endswith("_dot"):
+                found[i] = np.hypot(unsure.max(), self.sampled) * value[name]
+            elif ".effectiveness." in name and last in ROWS:
+                found[i] = unsure[ROWS.index(last)] * largest[last]
+            elif name.endswith((".rotation.x", ".rotation.y")):
+                found[i] = TILT * unsure[:2].max()
+            elif last == "spin_inertia":
+                found[i] = self.sampled * value[name]
+            elif name.startswith("inertia."):
+                j, k = ("xyz".index(axis) for axis in last)
+                size = np.sqrt(value[f"inertia.{last[0] * 2}"] * value[f"inertia.{last[1] * 2}"])
+                found[i] = unsure[[j, k]].max() * size * (1.0 if j == k else 0.1)
+        return found
