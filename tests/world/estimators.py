@@ -22,7 +22,6 @@ from tests.world.plan import Batch
 
 SCENARIOS = (*plan.SCENARIOS, "grips", "hover")
 """Those of the plan; a bench and a flight in which an arm grips something; a throw that is to end in a hover."""
-PROFILE = "full"
 EFFECTS = tuple(GROUPS_OF_EFFECTS)
 ESTIMATORS = {
     "effectiveness from speeds": identify_by("effectiveness", "com", ("imu.", "rotors.", "battery.")),
@@ -36,11 +35,15 @@ ESTIMATORS = {
 }
 
 
-def batches(size: plan.Size, scenario: str, seeds: str = "") -> list[Batch]:
-    """All flights of a size in a scenario; the vehicle with an arm flies as often as all the others together."""
+def batches(size: plan.Size, scenario: str, seeds: str = "", profile: str = "full") -> list[Batch]:
+    """All flights of a size in a scenario; the vehicle with an arm flies as often as all the others together.
+
+    Sticks of another profile than "full" are flown without single effects.
+    """
     if scenario == "grips":
         size = replace(size, vehicles=(WITH_ARM,), flights=size.flights * len(size.vehicles))
-    return list(plan.batches(size, EFFECTS if scenario == "flight" else (), seeds, scenario))
+    effects = EFFECTS if scenario == "flight" and profile == "full" else ()
+    return [replace(batch, profile=profile) for batch in plan.batches(size, effects, seeds, scenario)]
 
 
 def fly(batch: Batch) -> list[world.Flight]:
@@ -53,7 +56,7 @@ def fly(batch: Batch) -> list[world.Flight]:
         return fly_throws(drawing, level, batch.seeds)
     if batch.scenario == "hover":
         return fly_to_hover(drawing, level, batch.seeds)
-    return world.fly(drawing, level, PROFILE, batch.seeds, batch.duration)
+    return world.fly(drawing, level, batch.profile, batch.seeds, batch.duration)
 
 
 def level_of(name: str, effect: str = "") -> Level:

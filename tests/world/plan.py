@@ -63,6 +63,7 @@ class Batch:
         seeds: one for each flight.
         duration: s, where the scenario leaves it open.
         scenario: what happens, one of `SCENARIOS`.
+        profile: of the sticks of a flight.
     """
 
     level: str
@@ -71,6 +72,7 @@ class Batch:
     seeds: tuple[int, ...]
     duration: float = 24.0
     scenario: str = "flight"
+    profile: str = "full"
 
 
 def batches(

@@ -182,7 +182,7 @@ def smooth(
             progress(f"smoothing, iteration {number + 1}: largest step {longest:.2g} prior sigma")
         if number + 1 == len(steps) or (number + 1 >= FEWEST and longest < SETTLED):
             break
-        if number > 0:
+        if number % 2 == 1:  # it changes slowly
             coupling = work.coupling(z, before, found)
         if 0 < number < LAST_WIDTHS and nominal.model == "full":
             ratio, prior_scale = change_prior_scale(work.nominal, z, found.cov, prior_scale)

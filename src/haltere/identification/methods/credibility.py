@@ -14,7 +14,8 @@ The model's own deviations count only as far as these agree with them:
 - what is known well: where gravity or a scale factor of the IMU is off by more than `STRAINED` of its deviations, all
   deviations grow in proportion;
 - the poses: noise of the size of the motion means that they are of another flight or clock, which refuses the result;
-- the drawing: a vehicle farther from it than was believed is said to be so, and its prior was widened.
+- the drawing: a vehicle farther from it than was believed is said to be so, its prior was widened, and because the
+  flight tells only roughly by how much, deviations grow by `ROUGHLY` unless gusts widen them more.
 """
 
 from collections.abc import Iterable
@@ -38,6 +39,8 @@ IMPOSSIBLE = 4.0
 """Deviations beyond the triangle inequality from which on nothing is stated."""
 FARTHER = 1.3
 """Factor on the deviations of the drawing from which on it is said."""
+ROUGHLY = 1.15
+"""Factor on all deviations where the prior was widened by that much."""
 FAR_FROM = {
     "thrust": "thrust coefficients are",
     "torque": "torque ratios are",
@@ -97,7 +100,9 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
     scatter, between = _scatter(flight, numbers)
     told = numbers.sigma < LEARNT * numbers.prior_sigma
     sigma = np.sqrt(numbers.sigma**2 + np.maximum(between - scatter, 0.5 * (between - scatter)))
-    sigma = np.where(told, sigma * gust_factor(flight.log_levels), sigma)
+    far = [name for name, factor in flight.prior_scale.items() if factor > FARTHER]
+    grown = max(gust_factor(flight.log_levels), ROUGHLY if far else 1.0)
+    sigma = np.where(told, sigma * grown, sigma)
     sigma = np.hypot(sigma, excitation.sigma(numbers))
     strain = sensor_strain(flight)
     sigma = sigma * max(strain / STRAINED, 1.0)
@@ -122,9 +127,9 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
             "each other, and all intervals are wider for it"
         )
     notes += [
-        f"{FAR_FROM[name]} {factor:.1f} times as far from the airframe file as usual: check them in it"
-        for name, factor in flight.prior_scale.items()
-        if factor > FARTHER
+        f"{FAR_FROM[name]} {flight.prior_scale[name]:.1f} times as far from the airframe file as usual: "
+        "check them in it"
+        for name in far
     ]
     return Credibility(sigma, figures, notes, _refusal(flight, rejected))
 

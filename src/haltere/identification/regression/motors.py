@@ -8,7 +8,9 @@ is linear in the three numbers of the curve for given tau and T: lag and dead ti
 each of them (variable projection). Speeds arrive late by telemetry, too; T holds both. A log may hold the command of a
 sample or the one before it, so T is searched from one sample below zero on: held at zero it would shorten tau by a
 sample. With a battery that sags the same command makes less speed as the flight goes on: what commands make may change
-linearly over the flight, and the curve is that of its middle. Dropouts are weighed down (Huber).
+linearly over the flight, and the curve is that of its middle. Dropouts are weighed down (Huber). Vibration that the
+controller hands on to the motors is aliased in the log and looks the same after each of its periods, which makes dead
+times look likely that are none; commands and speeds are compared below `CUTOFF`, where a lag shows.
 """
 
 from collections.abc import Callable
@@ -18,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, signal
 
-from haltere.flight.filters import shift, white_noise
+from haltere.flight.filters import low_pass, shift, white_noise
 from haltere.flight.window import FlightWindow
 from haltere.foundation.constants import MAD_TO_SIGMA
 from haltere.foundation.numbers import Floats
@@ -30,6 +32,8 @@ DEAD = (0.0, 0.003, 0.008, 0.014, 0.02)
 """s."""
 FASTEST = 500.0
 """Hz, for the search."""
+CUTOFF = 50.0
+"""Hz."""
 PARTS = 5
 """Stretches of the flight whose time constants are compared."""
 STUDENT = 1.4
@@ -94,16 +98,20 @@ def fit_motors(window: FlightWindow, speeds: Floats) -> list[MotorFit]:
     return [_motor(window, d, w) for d, w in zip(commands.T, speeds.T, strict=True)]
 
 
-def motor_response(d: Floats, tau: float, dead: float, rate: float, *more: Floats) -> Floats:
-    """(N, 3 + k) what 1, d, sqrt d and k more (N,) make of a first-order lag with dead time, from steady state."""
-    basis = np.stack([d, np.sqrt(d), *more], axis=1)
+def motor_response(basis: Floats, tau: float, dead: float, rate: float) -> Floats:
+    """(N, 1 + k) what 1 and k columns make of a first-order lag with dead time, from steady state."""
     if dead != 0.0:
         basis = shift(basis, -dead, rate)
     keep = np.exp(-1.0 / (rate * tau))
     # A command holds until the next sample: the speed at a sample has seen the commands before it.
     held = np.concatenate([basis[:1], basis[:-1]])
     passed = signal.lfilter([1.0 - keep], [1.0, -keep], held, axis=0, zi=keep * basis[:1])[0]
-    return np.concatenate([np.ones((len(d), 1)), passed], axis=1)
+    return np.concatenate([np.ones((len(basis), 1)), passed], axis=1)
+
+
+def _powers(d: Floats) -> Floats:
+    """(N, 2) d and sqrt d."""
+    return np.stack([d, np.sqrt(d)], axis=1)
 
 
 def _with_sag(response: Floats, drift: Floats) -> Floats:
@@ -135,19 +143,20 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
     rate, good = window.rate / step, window.valid[:count:step]
     slow_d, slow_w = d[:count].reshape(-1, step).mean(axis=1), w[:count].reshape(-1, step).mean(axis=1)
     drift = np.linspace(-1.0, 1.0, len(slow_d))
+    smooth_d, smooth_w = low_pass(_powers(slow_d), rate, CUTOFF), low_pass(slow_w, rate, CUTOFF)
 
     def cost(tau: float, dead: float, chosen: NDArray[np.intp]) -> float:
         first, last = max(int(chosen[0] - rate), 0), int(chosen[-1]) + 1
-        B = _with_sag(motor_response(slow_d[first:last], tau, dead, rate), drift[first:last])
-        return _solved(B[chosen - first], slow_w[chosen])[1]
+        B = _with_sag(motor_response(smooth_d[first:last], tau, dead, rate), drift[first:last])
+        return _solved(B[chosen - first], smooth_w[chosen])[1]
 
     places = np.flatnonzero(good)
     few, more = (places[:: max(len(places) // count_, 1)] for count_ in (1500, 5000))
     _, tau, dead = min((cost(tau, dead, few), tau, dead) for tau in TAUS for dead in DEAD)
     for _ in range(2):  # lag and dead time are a narrow valley, in which a search may stop too early
         tau, dead = _refined(lambda t, T: cost(t, T, more), tau, dead, -1.0 / rate)
-    B = _with_sag(motor_response(slow_d, tau, dead, rate), drift)
-    numbers, left = _solved(B[good], slow_w[good])
+    B = _with_sag(motor_response(smooth_d, tau, dead, rate), drift)
+    numbers, left = _solved(B[good], smooth_w[good])
     curve = numbers[:3]
     own, curves = [], []
     for block in np.array_split(places, PARTS):
@@ -156,17 +165,18 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         # Each stretch has its own lag and dead time, with the whole flight's as start; curves without one stretch.
         some = block[:: max(len(block) // 1500, 1)]
         own.append(_refined(lambda t, T, c=some: cost(t, T, c), tau, dead, -1.0 / rate, 16))  # type: ignore[misc]
-        curves.append(_solved(B[good & ~chosen], slow_w[good & ~chosen])[0][:3])
+        curves.append(_solved(B[good & ~chosen], smooth_w[good & ~chosen])[0][:3])
     shapes = np.array([[c.sum(), c[0], MotorFit.shape_of(c)] for c in curves])
     jack = np.sqrt((PARTS - 1) / PARTS * np.sum((shapes - shapes.mean(axis=0)) ** 2, axis=0)) * STUDENT
     # What lies beyond the commands that were flown is extrapolated: a curve without bounds says how far that may go.
-    loose = np.linalg.lstsq(B[good], slow_w[good], rcond=None)[0][:3]
+    loose = np.linalg.lstsq(B[good], smooth_w[good], rcond=None)[0][:3]
     another = _another_shape(slow_d, slow_w, good, drift, tau, dead, rate) - MotorFit.shape_of(curve)
     bent = np.array(
         [0.5 * (loose.sum() - curve.sum()), 0.5 * (loose[0] - curve[0]), np.clip(another, -1.0, 1.0)]
     )
     times = np.std(np.array(own), axis=0, ddof=1) / np.sqrt(PARTS) * STUDENT
-    variance, noise = float(np.var(slow_w[good])), float(white_noise(slow_w[good]))
+    variance = float(np.var(smooth_w[good]))
+    noise = float(white_noise(slow_w[good])) * min(2.0 * CUTOFF / rate, 1.0) ** 0.5
     return MotorFit(
         curve,
         tau,
@@ -176,7 +186,8 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         float(np.sqrt(max(left - noise**2, 0.0) / variance)) if variance > 0.0 else 1.0,
         1.0 - left / variance if variance > 0.0 else 0.0,
         (float(np.percentile(slow_d[good], 0.5)), float(np.percentile(slow_d[good], 99.5))),
-        _with_sag(motor_response(d, tau, dead, window.rate), np.linspace(-1.0, 1.0, len(d))) @ numbers,
+        _with_sag(motor_response(_powers(d), tau, dead, window.rate), np.linspace(-1.0, 1.0, len(d)))
+        @ numbers,
     )
 
 
@@ -187,7 +198,7 @@ def _another_shape(
 
     Motors follow other laws than (1); by how much this changes k is how well k is known.
     """
-    B = motor_response(d, tau, dead, rate, d**2)
+    B = motor_response(np.column_stack([_powers(d), d**2]), tau, dead, rate)
     whole = np.concatenate([B, B[:, 1:3] * drift[:, None]], axis=1)
     law = np.linalg.lstsq(whole[valid], w[valid], rcond=None)[0]
     basis = np.stack([np.ones_like(COMMANDS), COMMANDS, np.sqrt(COMMANDS), COMMANDS**2], axis=1)
