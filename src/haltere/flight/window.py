@@ -49,6 +49,9 @@ class FlightWindow:
         voltage: (N,) V, or None.
         valid: (N,) where all signals are known and the vehicle flies.
         rotor_names: (m,) in the log's order.
+        command_age: Mean time since the command that holds on the clock was logged, s.
+        command_period: Between logged commands, s.
+        speed_period: Between logged rotor speeds, s.
     """
 
     rate: float
@@ -60,6 +63,9 @@ class FlightWindow:
     voltage: Floats | None
     valid: Bools
     rotor_names: tuple[str, ...]
+    command_age: float = 0.0
+    command_period: float = 0.0
+    speed_period: float = 0.0
 
     @classmethod
     def from_flight(cls, flight: Flight, rotor_names: tuple[str, ...] = ()) -> Self:
@@ -99,8 +105,21 @@ class FlightWindow:
             )
         source = flight["rotors.speed"] if speeds is not None else flight["rotors.command"]
         names = _rotor_names(rotor_names, source, driving.shape[1])
+        age, period = (0.0, 0.0) if commands is None else _command_times(flight, time)
+        voltage, between = signals["battery.voltage"], 0.0 if speeds is None else _period(source)
         return cls(
-            rate, time, gyro, signals["imu.accel"], speeds, commands, signals["battery.voltage"], valid, names
+            rate,
+            time,
+            gyro,
+            signals["imu.accel"],
+            speeds,
+            commands,
+            voltage,
+            valid,
+            names,
+            age,
+            period,
+            between,
         )
 
     @property
@@ -167,6 +186,19 @@ def _signals(flight: Flight, time: Floats, rate: float) -> tuple[dict[str, Float
             signals[name] = values
             valid &= known
     return signals, valid
+
+
+def _command_times(flight: Flight, time: Floats) -> tuple[float, float]:
+    """Mean age of the commands that hold at `time` (N,) s, and the time between two of them, s."""
+    channel = flight["rotors.command"]
+    stamps = channel.seconds(flight.start)[channel.finite]
+    period = _period(channel)
+    age = time - stamps[np.clip(np.searchsorted(stamps, time + 1e-6, "right") - 1, 0, len(stamps) - 1)]
+    return float(np.mean(np.clip(age, 0.0, period))), period
+
+
+def _period(channel: Channel) -> float:
+    return float(np.median(np.diff(channel.time[channel.finite]))) * 1e-9
 
 
 def _largest(values: Floats, valid: Bools) -> float:

@@ -34,8 +34,12 @@ from haltere.identification.regression.motors import MotorFit
 from haltere.identification.result import Covariance, Prediction
 
 SETTINGS = EffectivenessSettings()
+LOGGED_AFTER = (0.4, 0.35)
+"""Time since a command took effect when it is logged, mean and deviation, periods."""
 LAG_SIGMA = 0.005
 """Relative deviation of a motor's time constant, at least."""
+ALIASED = 4.0
+"""Deviation of a dead time over lag and misfit of a motor."""
 LEAST_SHAPE = 0.001
 """Deviation of the shape of a motor's curve, at least."""
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
@@ -68,7 +72,7 @@ def identify_effectiveness(
         leaning=drawn is not None and _lean(drawn.forces),
     )
     result.parameters += effectiveness_parameters(window, rows)
-    result.parameters += motor_parameters(window.rotor_names, rows.motors, window.rate)
+    result.parameters += motor_parameters(window, rows.motors)
     result.parameters += imu_position_parameters(rows)
     result.parameters += [*inertia_ratios(rows), thrust_to_weight(rows)]
     absolute_parameters(result, window, rows, airframe, known, exact_force)
@@ -152,9 +156,14 @@ def _total(rows: EffectivenessFit) -> float:
     return force_law.thrust_gain(rows.signals, np.full(m, 1.0))[0]
 
 
-def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate: float) -> list[Parameter]:
-    """Curve, lag and dead time of every motor."""
-    found = []
+def motor_parameters(window: FlightWindow, motors: tuple[MotorFit, ...]) -> list[Parameter]:
+    """Curve, lag and dead time of every motor.
+
+    A command took effect between its own stamp and that of the one before it, depending on when it was logged.
+    """
+    names, found = window.rotor_names, []
+    since = window.command_age + LOGGED_AFTER[0] * window.command_period
+    unknown = LOGGED_AFTER[1] * window.command_period
     if not motors:
         fix = "log the motor commands beside the rotor speeds"
         for rotor in names:
@@ -182,11 +191,14 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
         beyond = max(1.0 - fit.reach[1], 0.0)
         top = float(np.hypot(fit.sigma[0], (0.02 + 0.15 * beyond) * fit.top))
         idle = float(np.hypot(fit.sigma[1], (0.02 + 0.3 * fit.reach[0]) * fit.top))
-        grain = 1.0 / rate
+        grain = 1.0 / window.rate
         # A motor that speeds up and slows down with different lags follows none of them.
         lag = float(np.hypot(LAG_SIGMA, fit.misfit)) * fit.time_constant
-        tau = float(np.sqrt(fit.sigma[3] ** 2 + lag**2 + (0.3 * grain) ** 2))
-        dead = float(np.sqrt(fit.sigma[4] ** 2 + (0.3 * grain) ** 2 + 5e-4**2))
+        tau = float(np.sqrt(fit.sigma[3] ** 2 + lag**2 + (0.05 * grain) ** 2))
+        # Commands that change faster than they are logged are noise, which a longer lag with less dead time follows.
+        aliased = ALIASED * fit.misfit * fit.time_constant
+        dead = float(np.sqrt(fit.sigma[4] ** 2 + unknown**2 + aliased**2 + 5e-4**2))
+        delay = max(fit.delay + since, 0.0)
         found += [
             Parameter.measured(
                 f"{path}.max_speed", fit.top, top, "rad/s", reach + "fly with more throttle", True
@@ -200,7 +212,7 @@ def motor_parameters(names: tuple[str, ...], motors: tuple[MotorFit, ...], rate:
             Parameter.measured(
                 f"{path}.time_constant", fit.time_constant, tau, "s", "log faster, excite with steps", True
             ),
-            Parameter.measured(f"{path}.delay", fit.delay, dead, "s", "log commands and speeds faster", True),
+            Parameter.measured(f"{path}.delay", delay, dead, "s", "log commands and speeds faster", True),
         ]
     return found
 

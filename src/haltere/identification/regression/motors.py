@@ -5,12 +5,13 @@ With command d in 0..1, lag tau and dead time T,
     w' = (y(d(t - T)) - w) / tau,       y = w_0 + (w_1 - w_0) (k d + (1 - k) sqrt d)     "kappa" [Blaha2024]   (1)
 
 is linear in the three numbers of the curve for given tau and T: lag and dead time are searched, the curve is solved for
-each of them (variable projection). Speeds arrive late by telemetry, too; T holds both. A log may hold the command of a
-sample or the one before it, so T is searched from one sample below zero on: held at zero it would shorten tau by a
-sample. With a battery that sags the same command makes less speed as the flight goes on: what commands make may change
-linearly over the flight, and the curve is that of its middle. Dropouts are weighed down (Huber). Vibration that the
-controller hands on to the motors is aliased in the log and looks the same after each of its periods, which makes dead
-times look likely that are none; commands and speeds are compared below `CUTOFF`, where a lag shows.
+each of them (variable projection). Speeds arrive late by telemetry, too; T holds both. A command may be logged a while
+after it took effect, so T is searched from below zero on: held at zero it would shorten tau. With a battery that sags
+the same command makes less speed as the flight goes on: what commands make may change linearly over the flight, and the
+curve is that of its middle. Dropouts are weighed down (Huber). Vibration that the controller hands on to the motors is
+aliased in the log and looks the same after each of its periods, which makes dead times look likely that are none;
+commands and speeds are compared below `CUTOFF`, where a lag shows. Motors speed up faster than they slow down: to first
+order the speed is then a lag of y plus a share of a lag of |y - w|, one more number.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,9 @@ DEAD = (0.0, 0.003, 0.008, 0.014, 0.02)
 FASTEST = 500.0
 """Hz, for the search."""
 CUTOFF = 50.0
-"""Hz."""
+"""Hz, at most."""
+SLOWER = 0.15
+"""Share of the rate of rotor speeds above which what lies between two of them would look like a lag."""
 PARTS = 5
 """Stretches of the flight whose time constants are compared."""
 STUDENT = 1.4
@@ -120,14 +123,15 @@ def _with_sag(response: Floats, drift: Floats) -> Floats:
 
 
 def _solved(B: Floats, w: Floats) -> tuple[Floats, float]:
-    """(5,) curve and its sag, no number of the curve below zero, and the robust cost for each sample."""
+    """(k,) curve and what else changes it, no number of the curve below zero, and the robust cost for each sample."""
     scale = max(float(np.max(np.abs(w))), 1.0)
     weight = np.ones(len(w))
-    curve, left = np.zeros(5), np.abs(w)
-    both = np.concatenate([np.eye(5), -np.eye(5)[:, 3:]], axis=1)  # the sag may have any sign
+    one = np.eye(B.shape[1])
+    curve, left = np.zeros(len(one)), np.abs(w)
+    both = np.concatenate([one, -one[:, 3:]], axis=1)  # all but the curve may have any sign
     for _ in range(3):
         G = B * weight[:, None]
-        M = G.T @ B + 1e-8 * len(w) * np.eye(5)
+        M = G.T @ B + 1e-8 * len(w) * one
         root = np.linalg.cholesky(M)
         curve = both @ optimize.nnls(root.T @ both, np.linalg.solve(root, G.T @ w))[0]
         left = np.abs(w - B @ curve)
@@ -143,28 +147,40 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
     rate, good = window.rate / step, window.valid[:count:step]
     slow_d, slow_w = d[:count].reshape(-1, step).mean(axis=1), w[:count].reshape(-1, step).mean(axis=1)
     drift = np.linspace(-1.0, 1.0, len(slow_d))
-    smooth_d, smooth_w = low_pass(_powers(slow_d), rate, CUTOFF), low_pass(slow_w, rate, CUTOFF)
+    cutoff = min(CUTOFF, SLOWER / window.speed_period) if window.speed_period > 0.0 else CUTOFF
+    smooth_d, smooth_w = low_pass(_powers(slow_d), rate, cutoff), low_pass(slow_w, rate, cutoff)
+
+    away = np.zeros(len(slow_d))  # of the speed from that at which it would settle
+
+    def response(tau: float, dead: float, first: int = 0, last: int | None = None) -> Floats:
+        part = slice(first, last)
+        whole = _with_sag(motor_response(smooth_d[part], tau, dead, rate), drift[part])
+        return np.column_stack([whole, motor_response(away[part, None], tau, 0.0, rate)[:, 1]])
 
     def cost(tau: float, dead: float, chosen: NDArray[np.intp]) -> float:
         first, last = max(int(chosen[0] - rate), 0), int(chosen[-1]) + 1
-        B = _with_sag(motor_response(smooth_d[first:last], tau, dead, rate), drift[first:last])
-        return _solved(B[chosen - first], smooth_w[chosen])[1]
+        return _solved(response(tau, dead, first, last)[chosen - first], smooth_w[chosen])[1]
 
     places = np.flatnonzero(good)
     few, more = (places[:: max(len(places) // count_, 1)] for count_ in (1500, 5000))
+    lowest = -max(1.0 / rate, window.command_age + window.command_period)
     _, tau, dead = min((cost(tau, dead, few), tau, dead) for tau in TAUS for dead in DEAD)
     for _ in range(2):  # lag and dead time are a narrow valley, in which a search may stop too early
-        tau, dead = _refined(lambda t, T: cost(t, T, more), tau, dead, -1.0 / rate)
-    B = _with_sag(motor_response(smooth_d, tau, dead, rate), drift)
+        tau, dead = _refined(lambda t, T: cost(t, T, more), tau, dead, lowest)
+        B = response(tau, dead)
+        numbers = _solved(B[good], smooth_w[good])[0]
+        settled = _with_sag(np.column_stack([np.ones(len(drift)), shift(smooth_d, -dead, rate)]), drift)
+        away = np.abs(settled @ numbers[:5] - B @ numbers)
+    B = response(tau, dead)
     numbers, left = _solved(B[good], smooth_w[good])
     curve = numbers[:3]
     own, curves = [], []
     for block in np.array_split(places, PARTS):
         chosen = np.zeros(len(good), bool)
         chosen[block] = True
-        # Each stretch has its own lag and dead time, with the whole flight's as start; curves without one stretch.
+        # Each stretch has its own lag and dead time, found from another start; curves without one stretch.
         some = block[:: max(len(block) // 1500, 1)]
-        own.append(_refined(lambda t, T, c=some: cost(t, T, c), tau, dead, -1.0 / rate, 16))  # type: ignore[misc]
+        own.append(_refined(lambda t, T, c=some: cost(t, T, c), 1.4 * tau, dead + 0.004, lowest))  # type: ignore[misc]
         curves.append(_solved(B[good & ~chosen], smooth_w[good & ~chosen])[0][:3])
     shapes = np.array([[c.sum(), c[0], MotorFit.shape_of(c)] for c in curves])
     jack = np.sqrt((PARTS - 1) / PARTS * np.sum((shapes - shapes.mean(axis=0)) ** 2, axis=0)) * STUDENT
@@ -176,18 +192,18 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
     )
     times = np.std(np.array(own), axis=0, ddof=1) / np.sqrt(PARTS) * STUDENT
     variance = float(np.var(smooth_w[good]))
-    noise = float(white_noise(slow_w[good])) * min(2.0 * CUTOFF / rate, 1.0) ** 0.5
+    noise = float(white_noise(slow_w[good])) * min(2.0 * cutoff / rate, 1.0) ** 0.5
     return MotorFit(
         curve,
         tau,
-        max(dead, 0.0),
+        dead,
         np.concatenate([np.hypot(jack, bent), times]),
         float(np.sqrt(left)),
         float(np.sqrt(max(left - noise**2, 0.0) / variance)) if variance > 0.0 else 1.0,
         1.0 - left / variance if variance > 0.0 else 0.0,
         (float(np.percentile(slow_d[good], 0.5)), float(np.percentile(slow_d[good], 99.5))),
         _with_sag(motor_response(_powers(d), tau, dead, window.rate), np.linspace(-1.0, 1.0, len(d)))
-        @ numbers,
+        @ numbers[:5],
     )
 
 
