@@ -8,7 +8,7 @@ is linear in the three numbers of the curve for given tau and T: lag and dead ti
 each of them (variable projection). Speeds arrive late by telemetry, too; T holds both. A command may be logged a while
 after it took effect, so T is searched from below zero on: held at zero it would shorten tau. With a battery that sags
 the same command makes less speed as the flight goes on: what commands make may change linearly over the flight, and the
-curve is that of its middle. Dropouts are weighed down (Huber). Vibration that the controller hands on to the motors is
+curve is that of its middle. Dropouts are weighed down (Huber). Vibration that the controller passes on to the motors is
 aliased in the log and looks the same after each of its periods, which makes dead times look likely that are none;
 commands and speeds are compared below `CUTOFF`, where a lag shows. Motors speed up faster than they slow down: to first
 order the speed is then a lag of y plus a share of a lag of |y - w|, one more number.
