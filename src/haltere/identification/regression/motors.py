@@ -31,7 +31,7 @@ TAUS = (0.003, 0.01, 0.025, 0.05, 0.1)
 """s."""
 DEAD = (0.0, 0.003, 0.008, 0.014, 0.02)
 """s."""
-FASTEST = 500.0
+FASTEST = 250.0
 """Hz, for the search."""
 CUTOFF = 50.0
 """Hz, at most."""
@@ -141,14 +141,15 @@ def _solved(B: Floats, w: Floats) -> tuple[Floats, float]:
 
 
 def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
-    # A slower clock is quicker and loses nothing of a lag; commands are averaged so that none is skipped.
+    # A slower clock is quicker and loses nothing of a lag; commands are averaged over the time for which they hold.
     step = max(int(window.rate / FASTEST), 1)
     count = len(d) // step * step
     rate, good = window.rate / step, window.valid[:count:step]
-    slow_d, slow_w = d[:count].reshape(-1, step).mean(axis=1), w[:count].reshape(-1, step).mean(axis=1)
+    slow_d, slow_w = d[:count].reshape(-1, step).mean(axis=1), w[:count:step]
     drift = np.linspace(-1.0, 1.0, len(slow_d))
     cutoff = min(CUTOFF, SLOWER / window.speed_period) if window.speed_period > 0.0 else CUTOFF
-    smooth_d, smooth_w = low_pass(_powers(slow_d), rate, cutoff), low_pass(slow_w, rate, cutoff)
+    smooth_w = low_pass(w, window.rate, cutoff)[:count:step]
+    smooth_d = low_pass(_powers(d), window.rate, cutoff)[:count].reshape(-1, step, 2).mean(axis=1)
 
     away = np.zeros(len(slow_d))  # of the speed from that at which it would settle
 
@@ -162,7 +163,7 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         return _solved(response(tau, dead, first, last)[chosen - first], smooth_w[chosen])[1]
 
     places = np.flatnonzero(good)
-    few, more = (places[:: max(len(places) // count_, 1)] for count_ in (1500, 5000))
+    few, more = (places[:: max(len(places) // count_, 1)] for count_ in (1500, 3000))
     lowest = -max(1.0 / rate, window.command_age + window.command_period)
     _, tau, dead = min((cost(tau, dead, few), tau, dead) for tau in TAUS for dead in DEAD)
     for _ in range(2):  # lag and dead time are a narrow valley, in which a search may stop too early
