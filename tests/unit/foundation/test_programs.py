@@ -130,7 +130,7 @@ def test_a_function_has_a_program_for_each_kind():
 
 def test_a_compiler_that_lacks_an_option_does_without_it(monkeypatch):
     stored._options.cache_clear()
-    monkeypatch.setattr(stored, "PLAIN_FUSIONS", {"xla_no_such_option": False})
+    monkeypatch.setattr(stored, "CPU_OPTIONS", {"xla_no_such_option": False})
     assert stored._options(False) == {}
     assert stored._options(True) == stored.UNOPTIMISED
     stored._options.cache_clear()

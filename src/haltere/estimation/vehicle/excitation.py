@@ -6,6 +6,9 @@ variance that noise and rounding of the rotor speeds would make, rows and moment
 
     sqrt((ANSWERED s^2)^2 + v^2),   at most 1                                                                     (1)
 
+The rows of roll and pitch tell most of the thrust of each rotor, too, and with it its torque ratio, axis and position,
+and how late its speed is read: these get that of the worse axis, relative or times their deviation before the flight.
+
 Sensors that are tilted and a steady wind look alike to a vehicle that does not rotate, so rotations of the sensors
 about x and y get this times `TILT`. What rotors do between two samples of their speed is unknown, so reactions to
 their acceleration get a relative deviation of `SAMPLED` more at a period of `SAMPLED_PERIOD`, which falls with the
@@ -28,6 +31,8 @@ SAMPLED = 0.03
 SAMPLED_PERIOD = 0.01
 """s."""
 ROWS = ("p", "q", "r")
+OF_ROTORS = ("rotors.", "telemetry.")
+"""How names of numbers begin that only what the rotors do can tell."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,11 @@ class Excitation:
             SAMPLED * (flight.rotor_period / SAMPLED_PERIOD) ** 2,
         )
 
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether noise of the rotor speeds would rotate the vehicle about x and y as much as it rotates."""
+        return bool(self.noise[:2].min() >= 1.0)
+
     def sigma(self, numbers: Numbers) -> Floats:
         """(N,) deviations of numbers that look different than they are, equation (1)."""
         value = dict(zip(numbers.names, np.abs(numbers.values), strict=True))
@@ -69,17 +79,28 @@ class Excitation:
             row = name.rpartition(".effectiveness.")[2]
             largest[row] = max(largest.get(row, 0.0), float(x))
         unsure = np.minimum(np.hypot(ANSWERED * self.disturbed**2, self.noise), 1.0)
+        tilted = float(unsure[:2].max())
         found = np.zeros(len(numbers.names))
-        for i, name in enumerate(numbers.names):
+        for i, (name, before) in enumerate(zip(numbers.names, numbers.prior_sigma, strict=True)):
             last = name.rpartition(".")[2]
             if last.endswith("_dot"):
-                found[i] = np.hypot(unsure.max(), self.sampled) * value[name]
-            elif ".effectiveness." in name and last in ROWS:
-                found[i] = unsure[ROWS.index(last)] * largest[last]
+                found[i] = max(np.hypot(unsure.max(), self.sampled) * value[name], unsure.max() * before)
+            elif ".effectiveness." in name:
+                found[i] = (
+                    unsure[ROWS.index(last)] * largest[last] if last in ROWS else tilted * largest["fz"]
+                )
             elif name.endswith((".rotation.x", ".rotation.y")):
-                found[i] = TILT * unsure[:2].max()
+                found[i] = TILT * tilted
+            elif name.endswith(".rotation.z"):
+                found[i] = unsure.max() * before
             elif last == "spin_inertia":
-                found[i] = self.sampled * value[name]
+                found[i] = np.hypot(unsure.max(), self.sampled) * value[name]
+            elif last == "thrust_coefficient":
+                found[i] = tilted * value[name]
+            elif last == "torque_ratio":
+                found[i] = unsure.max() * value[name]
+            elif name.startswith(OF_ROTORS):
+                found[i] = tilted * before
             elif name.startswith("inertia."):
                 j, k = ("xyz".index(axis) for axis in last)
                 size = np.sqrt(value[f"inertia.{last[0] * 2}"] * value[f"inertia.{last[1] * 2}"])

@@ -80,7 +80,7 @@ FLYING = 0.5
 LANDED = 0.3
 """Thrust over weight below which it does not, for `LANDED_FOR` s."""
 LANDED_FOR = 0.2
-SHRINKAGE_PERIOD = 0.6
+SHRINKAGE_PERIOD = 1.0
 """s for which the noise of rotor speeds is taken as it was."""
 SHRINKAGE_SPAN = 5.0
 """s of readings that tell it."""

@@ -308,10 +308,11 @@ class SensorBuffer:
     def _is_saturated(self, values: list[float]) -> bool:
         """Whether an axis stays at its largest reading or reaches its stated range; the first of two goes, too."""
         outermost = [math.nan] * 6
-        for k, (value, largest) in enumerate(zip(values, self._extremes, strict=True)):
-            if abs(value) >= largest:
+        repeated = False
+        for k, value in enumerate(values):
+            if abs(value) >= self._extremes[k]:
                 outermost[k], self._extremes[k] = value, abs(value)
-        repeated = any(a == b for a, b in zip(values, self._outermost, strict=True))
+                repeated = repeated or value == self._outermost[k]
         self._outermost = outermost
         if repeated and self._is_outermost_kept:
             self._skip(self.imu.newest + (self.origin or 0.0), "imu", SkipReason.SATURATED)

@@ -39,8 +39,9 @@ IMPOSSIBLE = 4.0
 """Deviations beyond the triangle inequality from which on nothing is stated."""
 FARTHER = 1.3
 """Factor on the deviations of the drawing from which on it is said."""
+FAR = 1.6
 ROUGHLY = 1.15
-"""Factor on all deviations where the prior was widened by that much."""
+"""Factor on all deviations where the prior was widened by `FAR` or more; none at `FARTHER`."""
 FAR_FROM = {
     "thrust": "thrust coefficients are",
     "torque": "torque ratios are",
@@ -60,6 +61,10 @@ WELL_KNOWN = ("gravity", "accel_scale", "gyro_scale")
 """Blocks of coordinates that are known well before any flight."""
 STRAINED = 5.0
 """Prior deviations of one of these from which on readings contradict each other."""
+HARDLY_ROTATES = (
+    "the vehicle hardly rotates: noise of the rotor speeds would do as much; fly doublets in roll, pitch and yaw, "
+    "or log rotor speeds more finely"
+)
 AXES = ("roll", "pitch", "yaw")
 AGREE = {
     ".effectiveness.p": 2.0,
@@ -101,7 +106,8 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
     told = numbers.sigma < LEARNT * numbers.prior_sigma
     sigma = np.sqrt(numbers.sigma**2 + np.maximum(between - scatter, 0.5 * (between - scatter)))
     far = [name for name, factor in flight.prior_scale.items() if factor > FARTHER]
-    grown = max(gust_factor(flight.log_levels), ROUGHLY if far else 1.0)
+    farthest = max(flight.prior_scale.values())
+    grown = max(gust_factor(flight.log_levels), float(np.interp(farthest, (FARTHER, FAR), (1.0, ROUGHLY))))
     sigma = np.where(told, sigma * grown, sigma)
     sigma = np.hypot(sigma, excitation.sigma(numbers))
     strain = sensor_strain(flight)
@@ -131,7 +137,8 @@ def check_credibility(flight: SmoothedFlight, numbers: Numbers, others: Iterable
         "check them in it"
         for name in far
     ]
-    return Credibility(sigma, figures, notes, _refusal(flight, rejected))
+    refusal = HARDLY_ROTATES if excitation.tells_nothing else _refusal(flight, rejected)
+    return Credibility(sigma, figures, notes, refusal)
 
 
 def _scatter(flight: SmoothedFlight, numbers: Numbers) -> tuple[Floats, Floats]:

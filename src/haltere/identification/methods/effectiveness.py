@@ -38,8 +38,10 @@ LOGGED_AFTER = (0.4, 0.35)
 """Time since a command took effect when it is logged, mean and deviation, periods."""
 LAG_SIGMA = 0.005
 """Relative deviation of a motor's time constant, at least."""
-ALIASED = 4.0
-"""Deviation of a dead time over lag and misfit of a motor."""
+LIKE_DELAY = 1.5
+"""How much of what a motor does otherwise than the model looks like another dead time."""
+TOP_SIGMA = 0.002
+"""Relative deviation of a motor's top speed, at least."""
 LEAST_SHAPE = 0.001
 """Deviation of the shape of a motor's curve, at least."""
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
@@ -172,8 +174,10 @@ def motor_parameters(window: FlightWindow, motors: tuple[MotorFit, ...]) -> list
             ):  # fmt: skip
                 found.append(Parameter.unobservable(f"rotors.{rotor}.{last}", unit, fix))
         return found
-    # Motors of one vehicle follow one law as well as each other: each alone may seem to follow it by chance.
+    # Motors of one vehicle follow the model as well as each other: each alone may seem to follow it by chance.
     shape = float(np.hypot(LEAST_SHAPE, np.sqrt(np.mean([fit.sigma[2] ** 2 for fit in motors]))))
+    like_lag = float(np.sqrt(np.mean([fit.like_lag**2 for fit in motors])))
+    another_top = float(np.sqrt(np.mean([(fit.another_top / fit.top) ** 2 for fit in motors])))
     for rotor, fit in zip(names, motors, strict=True):
         path = f"rotors.{rotor}"
         reach = f"commands went from {fit.reach[0]:.2f} to {fit.reach[1]:.2f} only; "
@@ -189,14 +193,16 @@ def motor_parameters(window: FlightWindow, motors: tuple[MotorFit, ...]) -> list
                 )
             continue
         beyond = max(1.0 - fit.reach[1], 0.0)
-        top = float(np.hypot(fit.sigma[0], (0.02 + 0.15 * beyond) * fit.top))
+        # As another law has it, but within what motors differ from theirs beyond the commands that were flown.
+        law = min(another_top * fit.top, (0.02 + 0.15 * beyond) * fit.top)
+        top = float(np.sqrt(fit.sigma[0] ** 2 + law**2 + (TOP_SIGMA * fit.top) ** 2))
         idle = float(np.hypot(fit.sigma[1], (0.02 + 0.3 * fit.reach[0]) * fit.top))
         grain = 1.0 / window.rate
-        # A motor that speeds up and slows down with different lags follows none of them.
-        lag = float(np.hypot(LAG_SIGMA, fit.misfit)) * fit.time_constant
-        tau = float(np.sqrt(fit.sigma[3] ** 2 + lag**2 + (0.05 * grain) ** 2))
+        # What is not explained biases a lag as noise does a slope: by the square of its share.
+        lag = float(np.hypot(LAG_SIGMA * fit.time_constant, 0.5 * like_lag**2 / fit.time_constant))
+        tau = float(np.sqrt(fit.sigma[3] ** 2 + lag**2 + (0.01 * grain) ** 2))
         # Commands that change faster than they are logged are noise, which a longer lag with less dead time follows.
-        aliased = ALIASED * fit.misfit * fit.time_constant
+        aliased = LIKE_DELAY * fit.like_delay
         dead = float(np.sqrt(fit.sigma[4] ** 2 + unknown**2 + aliased**2 + 5e-4**2))
         delay = max(fit.delay + since, 0.0)
         found += [

@@ -43,6 +43,8 @@ STUDENT = 1.4
 """Of five stretches: Student's t against the normal distribution at 95 %."""
 LEVEL = 3.0
 """Outliers, in robust deviations."""
+LITTLE = 5e-4
+"""s, of a difference that gives the slope in the dead time."""
 COMMANDS = np.linspace(0.0, 1.0, 51)
 """Over which two curves are compared."""
 
@@ -57,7 +59,8 @@ class MotorFit:
         delay: s.
         sigma: (5,) of the top speed, the idle speed, k, tau and T.
         residual: rms, rad/s.
-        misfit: Deviation of what neither (1) nor noise explains, over that of the speed.
+        like_lag, like_delay: Deviation of what neither (1) nor noise explains, as a change of lag or dead time, s.
+        another_top: Top speed beside that of a law with one more term, rad/s.
         explained: Share of the speed's variance.
         reach: (2,) lowest and highest command of the flight.
         speed_from_command: (N,) speeds that the commands make, rad/s.
@@ -68,7 +71,9 @@ class MotorFit:
     delay: float
     sigma: Floats
     residual: float
-    misfit: float
+    like_lag: float
+    like_delay: float
+    another_top: float
     explained: float
     reach: tuple[float, float]
     speed_from_command: Floats
@@ -122,22 +127,25 @@ def _with_sag(response: Floats, drift: Floats) -> Floats:
     return np.concatenate([response, response[:, 1:] * drift[:, None]], axis=1)
 
 
-def _solved(B: Floats, w: Floats) -> tuple[Floats, float]:
-    """(k,) curve and what else changes it, no number of the curve below zero, and the robust cost for each sample."""
+def _weighted_fit(B: Floats, w: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """(k,) curve and what else changes it, no number of the curve below zero, and what is left (N,) of the speed."""
+    one = np.eye(B.shape[1])
+    both = np.concatenate([one, -one[:, 3:]], axis=1)  # all but the curve may have any sign
+    G = B * weight[:, None]
+    root = np.linalg.cholesky(G.T @ B + 1e-8 * len(w) * one)
+    curve = both @ optimize.nnls(root.T @ both, np.linalg.solve(root, G.T @ w))[0]
+    return curve, np.abs(w - B @ curve)
+
+
+def _solved(B: Floats, w: Floats) -> tuple[Floats, float, Floats]:
+    """The same by a fit in which outliers count little: curve, its cost for each sample, and the weights (N,)."""
     scale = max(float(np.max(np.abs(w))), 1.0)
     weight = np.ones(len(w))
-    one = np.eye(B.shape[1])
-    curve, left = np.zeros(len(one)), np.abs(w)
-    both = np.concatenate([one, -one[:, 3:]], axis=1)  # all but the curve may have any sign
     for _ in range(3):
-        G = B * weight[:, None]
-        M = G.T @ B + 1e-8 * len(w) * one
-        root = np.linalg.cholesky(M)
-        curve = both @ optimize.nnls(root.T @ both, np.linalg.solve(root, G.T @ w))[0]
-        left = np.abs(w - B @ curve)
+        curve, left = _weighted_fit(B, w, weight)
         size = max(MAD_TO_SIGMA * float(np.median(left)), 1e-6 * scale)
         weight = huber_weights(left, size, LEVEL, 1e-12 * scale)
-    return curve, float(np.sum(weight * left**2) / np.sum(weight))
+    return curve, float(np.sum(weight * left**2) / np.sum(weight)), weight
 
 
 def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
@@ -158,22 +166,28 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         whole = _with_sag(motor_response(smooth_d[part], tau, dead, rate), drift[part])
         return np.column_stack([whole, motor_response(away[part, None], tau, 0.0, rate)[:, 1]])
 
-    def cost(tau: float, dead: float, chosen: NDArray[np.intp]) -> float:
+    def at(chosen: NDArray[np.intp], tau: float, dead: float) -> tuple[Floats, Floats]:
         first, last = max(int(chosen[0] - rate), 0), int(chosen[-1]) + 1
-        return _solved(response(tau, dead, first, last)[chosen - first], smooth_w[chosen])[1]
+        return response(tau, dead, first, last)[chosen - first], smooth_w[chosen]
+
+    def search(chosen: NDArray[np.intp], tau: float, dead: float) -> tuple[float, float]:
+        weight = _solved(*at(chosen, tau, dead))[2]  # outliers hardly change with lag and dead time
+        return _refined(
+            lambda t, T: float(weight @ _weighted_fit(*at(chosen, t, T), weight)[1] ** 2), tau, dead, lowest
+        )
 
     places = np.flatnonzero(good)
     few, more = (places[:: max(len(places) // count_, 1)] for count_ in (1500, 3000))
     lowest = -max(1.0 / rate, window.command_age + window.command_period)
-    _, tau, dead = min((cost(tau, dead, few), tau, dead) for tau in TAUS for dead in DEAD)
+    _, tau, dead = min((_solved(*at(few, tau, dead))[1], tau, dead) for tau in TAUS for dead in DEAD)
     for _ in range(2):  # lag and dead time are a narrow valley, in which a search may stop too early
-        tau, dead = _refined(lambda t, T: cost(t, T, more), tau, dead, lowest)
+        tau, dead = search(more, tau, dead)
         B = response(tau, dead)
         numbers = _solved(B[good], smooth_w[good])[0]
         settled = _with_sag(np.column_stack([np.ones(len(drift)), shift(smooth_d, -dead, rate)]), drift)
         away = np.abs(settled @ numbers[:5] - B @ numbers)
     B = response(tau, dead)
-    numbers, left = _solved(B[good], smooth_w[good])
+    numbers, left, _ = _solved(B[good], smooth_w[good])
     curve = numbers[:3]
     own, curves = [], []
     for block in np.array_split(places, PARTS):
@@ -181,26 +195,35 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         chosen[block] = True
         # Each stretch has its own lag and dead time, found from another start; curves without one stretch.
         some = block[:: max(len(block) // 1500, 1)]
-        own.append(_refined(lambda t, T, c=some: cost(t, T, c), 1.4 * tau, dead + 0.004, lowest))  # type: ignore[misc]
+        own.append(search(some, 1.4 * tau, dead + 0.004))
         curves.append(_solved(B[good & ~chosen], smooth_w[good & ~chosen])[0][:3])
     shapes = np.array([[c.sum(), c[0], MotorFit.shape_of(c)] for c in curves])
     jack = np.sqrt((PARTS - 1) / PARTS * np.sum((shapes - shapes.mean(axis=0)) ** 2, axis=0)) * STUDENT
     # What lies beyond the commands that were flown is extrapolated: a curve without bounds says how far that may go.
     loose = np.linalg.lstsq(B[good], smooth_w[good], rcond=None)[0][:3]
-    another = _another_shape(slow_d, slow_w, good, drift, tau, dead, rate) - MotorFit.shape_of(curve)
+    shape, another_top = _another_law(slow_d, slow_w, good, drift, tau, dead, rate)
+    another = shape - MotorFit.shape_of(curve)
     bent = np.array(
         [0.5 * (loose.sum() - curve.sum()), 0.5 * (loose[0] - curve[0]), np.clip(another, -1.0, 1.0)]
     )
     times = np.std(np.array(own), axis=0, ddof=1) / np.sqrt(PARTS) * STUDENT
     variance = float(np.var(smooth_w[good]))
     noise = float(white_noise(slow_w[good])) * min(2.0 * cutoff / rate, 1.0) ** 0.5
+    unexplained = float(np.sqrt(max(left - noise**2, 0.0)))
+
+    def like(later: Floats, by: float) -> float:
+        """By how much lag or dead time would have to change to make as much as is unexplained, s."""
+        return unexplained * by / max(float(np.std(((later - B) @ numbers)[good])), 1e-9)
+
     return MotorFit(
         curve,
         tau,
         dead,
         np.concatenate([np.hypot(jack, bent), times]),
         float(np.sqrt(left)),
-        float(np.sqrt(max(left - noise**2, 0.0) / variance)) if variance > 0.0 else 1.0,
+        like(response(1.05 * tau, dead), 0.05 * tau),
+        like(response(tau, dead + LITTLE), LITTLE),
+        float(another_top - curve.sum()),
         1.0 - left / variance if variance > 0.0 else 0.0,
         (float(np.percentile(slow_d[good], 0.5)), float(np.percentile(slow_d[good], 99.5))),
         _with_sag(motor_response(_powers(d), tau, dead, window.rate), np.linspace(-1.0, 1.0, len(d)))
@@ -208,18 +231,19 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
     )
 
 
-def _another_shape(
+def _another_law(
     d: Floats, w: Floats, valid: NDArray[np.bool_], drift: Floats, tau: float, dead: float, rate: float
-) -> float:
-    """K of the curve of (1) that is nearest to a law with one more term, d^2, over all commands.
+) -> tuple[float, float]:
+    """K of the curve of (1) that is nearest to a law with one more term, d^2, over all commands; and its top speed.
 
-    Motors follow other laws than (1); by how much this changes k is how well k is known.
+    Motors follow other laws than (1); by how much this changes a number is how well the number is known.
     """
     B = motor_response(np.column_stack([_powers(d), d**2]), tau, dead, rate)
     whole = np.concatenate([B, B[:, 1:3] * drift[:, None]], axis=1)
     law = np.linalg.lstsq(whole[valid], w[valid], rcond=None)[0]
     basis = np.stack([np.ones_like(COMMANDS), COMMANDS, np.sqrt(COMMANDS), COMMANDS**2], axis=1)
-    return MotorFit.shape_of(np.linalg.lstsq(basis[:, :3], basis @ law[:4], rcond=None)[0])
+    nearest = np.linalg.lstsq(basis[:, :3], basis @ law[:4], rcond=None)[0]
+    return MotorFit.shape_of(nearest), float(law[:4].sum())
 
 
 def _refined(
