@@ -15,7 +15,7 @@ their acceleration get a relative deviation of `SAMPLED` more at a period of `SA
 square of the period.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,8 @@ TILT = 0.1
 SAMPLED = 0.03
 SAMPLED_PERIOD = 0.01
 """s."""
+LEAST = 1e-18
+"""(rad/s2)^2, of an angular acceleration at least."""
 ROWS = ("p", "q", "r")
 OF_ROTORS = ("rotors.", "telemetry.")
 """How names of numbers begin that only what the rotors do can tell."""
@@ -40,31 +42,60 @@ class Excitation:
     """What a flight leaves uncertain.
 
     Attributes:
-        disturbed: (3,) deviation of the disturbance over that of the angular acceleration, about each axis.
-        noise: (3,) variance of the angular acceleration that noise of the rotor speeds would make, over its variance.
+        torque: (3,) variance of the disturbance of the angular acceleration about each axis, (rad/s2)^2.
+        acceleration: (3,) variance of the angular acceleration, (rad/s2)^2.
+        made: (3,) the part of it that noise of the rotor speeds would make, (rad/s2)^2.
         sampled: relative deviation of reactions to rotor acceleration.
+        nodes: how many nodes the variances are of.
     """
 
-    disturbed: Floats
-    noise: Floats
+    torque: Floats
+    acceleration: Floats
+    made: Floats
     sampled: float
+    nodes: int = 0
 
     @classmethod
     def of(cls, flight: SmoothedFlight, numbers: Numbers) -> "Excitation":
         """That of a smoothed flight with these numbers."""
         torque = flight.states[:, 19:22] + flight.states[:, 22:25]
-        acceleration = np.std(np.gradient(flight.states[:, 10:13], NODE, axis=0), axis=0)
-        acceleration = np.maximum(acceleration, 1e-9)
         made = []
         for row in ROWS:
             ends = f".effectiveness.{row}"
             own = [x for name, x in zip(numbers.names, numbers.values, strict=True) if name.endswith(ends)]
-            made.append(np.linalg.norm(np.array(own) * flight.rotor_noise[: len(own)]))
+            made.append(np.sum((np.array(own) * flight.rotor_noise[: len(own)]) ** 2))
         return cls(
-            np.asarray(np.std(torque, axis=0) / acceleration),
-            np.asarray((np.array(made) / acceleration) ** 2),
+            np.var(torque, axis=0),
+            np.var(np.gradient(flight.states[:, 10:13], NODE, axis=0), axis=0),
+            np.array(made),
             SAMPLED * (flight.rotor_period / SAMPLED_PERIOD) ** 2,
+            len(flight.states),
         )
+
+    def after(self, gyro: Floats, gyro_noise: float, torque: Floats) -> "Excitation":
+        """That of the flight and more nodes: their gyro (K, 3) with its white noise, and the disturbance (3,) there."""
+        more = len(gyro)
+        if more < 3:
+            return self
+        squares = ((gyro[2:] - gyro[:-2]) / (2.0 * NODE)) ** 2
+        acceleration = np.maximum(squares.mean(axis=0) - 0.5 * (gyro_noise / NODE) ** 2, 0.0)
+        share = more / (self.nodes + more)
+        return replace(
+            self,
+            torque=self.torque + share * (torque**2 - self.torque),
+            acceleration=self.acceleration + share * (acceleration - self.acceleration),
+            nodes=self.nodes + more,
+        )
+
+    @property
+    def disturbed(self) -> Floats:
+        """(3,) deviation of the disturbance over that of the angular acceleration, about each axis."""
+        return np.sqrt(self.torque / np.maximum(self.acceleration, LEAST))
+
+    @property
+    def noise(self) -> Floats:
+        """(3,) variance of the angular acceleration that noise of the rotor speeds would make, over its variance."""
+        return self.made / np.maximum(self.acceleration, LEAST)
 
     @property
     def tells_nothing(self) -> bool:

@@ -355,6 +355,10 @@ class OnlineVehicle:
             self._lose("the filter gave numbers that are not finite")
             return
         self._belief = belief
+        if self._excitation is not None:
+            x = np.asarray(belief.x)
+            noise = float(np.exp(self._log_levels[0]))
+            self._excitation = self._excitation.after(nodes.gyro, noise, x[19:22] + x[22:25])
         for is_lost, read in zip(
             has_lost(np.asarray(weights)), np.isfinite(np.asarray(weights)).any(axis=1), strict=True
         ):

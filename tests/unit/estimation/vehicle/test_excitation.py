@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from haltere.estimation.vehicle.excitation import Excitation
+from haltere.estimation.vehicle.motion import NODE
 from haltere.estimation.vehicle.numbers import Numbers, number_names
 
 NAMES = number_names(("left", "right"))
@@ -19,7 +20,7 @@ def numbers():
 
 
 def excitation(disturbed=0.0, noise=0.0, sampled=0.0):
-    return Excitation(np.full(3, disturbed), np.full(3, noise), sampled)
+    return Excitation(np.full(3, disturbed**2), np.ones(3), np.full(3, noise), sampled, 1000)
 
 
 def test_a_flight_that_rotates_without_disturbance_keeps_its_deviations(numbers):
@@ -41,7 +42,11 @@ def test_doubt_grows_with_the_noise(numbers):
 def test_yaw_alone_leaves_roll_and_pitch(numbers):
     """A vehicle that only does not yaw still tells thrust and rows of roll and pitch."""
     sigma = dict(
-        zip(NAMES, Excitation(np.zeros(3), np.array([0.0, 0.0, 2.0]), 0.0).sigma(numbers), strict=True)
+        zip(
+            NAMES,
+            Excitation(np.zeros(3), np.ones(3), np.array([0.0, 0.0, 2.0]), 0.0).sigma(numbers),
+            strict=True,
+        )
     )
     assert sigma["rotors.left.thrust_coefficient"] == 0.0
     assert sigma["rotors.left.effectiveness.p"] == 0.0
@@ -52,3 +57,18 @@ def test_yaw_alone_leaves_roll_and_pitch(numbers):
 def test_a_flight_of_noise_only_is_known():
     assert excitation(noise=1.5).tells_nothing
     assert not excitation(noise=0.5).tells_nothing
+
+
+def test_a_flight_that_becomes_lively_tells_more():
+    """As much again of three times the rotation: the variance is five times as large, noise of the gyro not counted."""
+    noise = 0.01
+    time = NODE * np.arange(1000)
+    rate = np.sin(2.0 * np.pi * time)  # its acceleration has a variance of 2 pi^2
+    rng = np.random.default_rng(1)
+    begun = Excitation(np.ones(3), np.full(3, 2.0 * np.pi**2), np.ones(3), 0.0, 1000)
+    found = begun
+    for block in np.split(3.0 * rate[:, None] + rng.normal(0.0, noise, (1000, 3)), 100):
+        found = found.after(block, noise, np.full(3, 3.0))
+    np.testing.assert_allclose(found.noise, begun.noise / 5.0, rtol=0.03)
+    np.testing.assert_allclose(found.disturbed, np.sqrt(5.0 / (10.0 * np.pi**2)), rtol=0.03)
+    assert found.nodes == 2000

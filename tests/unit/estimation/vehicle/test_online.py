@@ -10,7 +10,7 @@ import pytest
 from tests.world.adapters.base import to_flight
 from tests.world.drawings import QUADROTOR
 from tests.world.flights import fly
-from tests.world.levels import REALISTIC
+from tests.world.levels import IDEAL, REALISTIC
 
 from haltere.airframe import loads
 from haltere.estimation.core.readings import Reading, ReadingError
@@ -264,6 +264,17 @@ def test_smoothing_in_the_background_ends_in_the_same(airframe, readings, begun)
     expected = begun.estimate()
     for p, q in zip(online.estimate(), expected, strict=True):
         assert abs(p.value - q.value) < 0.3 * q.sigma, p.name
+
+
+@pytest.mark.parametrize("level", [IDEAL, REALISTIC], ids=lambda level: level.name)
+def test_a_hover_claims_nothing_of_the_rotors(level):
+    """What rotors do in a hover is mostly noise, from which a filter would learn without end."""
+    (hover,) = fly(QUADROTOR, level, "hover", seeds=(SEED,), duration=9.0)
+    airframe = loads(hover.nominal)
+    online = replay(to_flight(hover, ("imu.", "rotors.", "pose.")), airframe, smoothed_after=(5.0,))
+    known = [p for p in online.estimate() if p.verdict == "identified" and p.name != "mass"]
+    assert not [p.name for p in known if p.name.startswith(("rotors.", "inertia."))]
+    assert not [p.name for p in known if abs(p.value - hover.truth.get(p.name, p.value)) > 4.0 * p.sigma]
 
 
 @pytest.mark.slow
