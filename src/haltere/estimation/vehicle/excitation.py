@@ -30,7 +30,7 @@ TILT = 0.1
 SAMPLED = 0.03
 SAMPLED_PERIOD = 0.01
 """s."""
-LEAST = 1e-18
+LEAST_ACCELERATION = 1e-18
 """(rad/s2)^2, of an angular acceleration at least."""
 ROWS = ("p", "q", "r")
 OF_ROTORS = ("rotors.", "telemetry.")
@@ -44,14 +44,14 @@ class Excitation:
     Attributes:
         torque: (3,) variance of the disturbance of the angular acceleration about each axis, (rad/s2)^2.
         acceleration: (3,) variance of the angular acceleration, (rad/s2)^2.
-        made: (3,) the part of it that noise of the rotor speeds would make, (rad/s2)^2.
+        by_noise: (3,) the part of it that noise of the rotor speeds would make, (rad/s2)^2.
         sampled: relative deviation of reactions to rotor acceleration.
         nodes: how many nodes the variances are of.
     """
 
     torque: Floats
     acceleration: Floats
-    made: Floats
+    by_noise: Floats
     sampled: float
     nodes: int = 0
 
@@ -90,12 +90,12 @@ class Excitation:
     @property
     def disturbed(self) -> Floats:
         """(3,) deviation of the disturbance over that of the angular acceleration, about each axis."""
-        return np.sqrt(self.torque / np.maximum(self.acceleration, LEAST))
+        return np.sqrt(self.torque / np.maximum(self.acceleration, LEAST_ACCELERATION))
 
     @property
     def noise(self) -> Floats:
         """(3,) variance of the angular acceleration that noise of the rotor speeds would make, over its variance."""
-        return self.made / np.maximum(self.acceleration, LEAST)
+        return self.by_noise / np.maximum(self.acceleration, LEAST_ACCELERATION)
 
     @property
     def tells_nothing(self) -> bool:

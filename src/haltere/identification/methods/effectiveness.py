@@ -38,6 +38,10 @@ LOGGED_AFTER = (0.4, 0.35)
 """Time since a command took effect when it is logged, mean and deviation, periods."""
 LAG_SIGMA = 0.005
 """Relative deviation of a motor's time constant, at least."""
+UNLOGGED = 0.3
+"""Deviation of a time constant, samples: commands may change between two that are logged."""
+BIASED = 0.75
+"""Relative deviation of a time constant over the square of the share of the speed that is not explained."""
 LIKE_DELAY = 1.5
 """How much of what a motor does otherwise than the model looks like another dead time."""
 TOP_SIGMA = 0.002
@@ -197,10 +201,9 @@ def motor_parameters(window: FlightWindow, motors: tuple[MotorFit, ...]) -> list
         law = min(another_top * fit.top, (0.02 + 0.15 * beyond) * fit.top)
         top = float(np.sqrt(fit.sigma[0] ** 2 + law**2 + (TOP_SIGMA * fit.top) ** 2))
         idle = float(np.hypot(fit.sigma[1], (0.02 + 0.3 * fit.reach[0]) * fit.top))
-        grain = 1.0 / window.rate
         # What is not explained biases a lag as noise does a slope: by the square of its share.
-        lag = float(np.hypot(LAG_SIGMA * fit.time_constant, 0.5 * like_lag**2 / fit.time_constant))
-        tau = float(np.sqrt(fit.sigma[3] ** 2 + lag**2 + (0.01 * grain) ** 2))
+        lag = float(np.hypot(LAG_SIGMA * fit.time_constant, BIASED * like_lag**2 / fit.time_constant))
+        tau = float(np.sqrt(fit.sigma[3] ** 2 + lag**2 + (UNLOGGED / window.rate) ** 2))
         # Commands that change faster than they are logged are noise, which a longer lag with less dead time follows.
         aliased = LIKE_DELAY * fit.like_delay
         dead = float(np.sqrt(fit.sigma[4] ** 2 + unknown**2 + aliased**2 + 5e-4**2))
