@@ -355,7 +355,7 @@ class OnlineVehicle:
             self._lose("the filter gave numbers that are not finite")
             return
         self._belief = belief
-        if self._excitation is not None:
+        if self._excitation is not None and nodes.imu_valid.all():
             x = np.asarray(belief.x)
             noise = float(np.exp(self._log_levels[0]))
             self._excitation = self._excitation.after(nodes.gyro, noise, x[19:22] + x[22:25])
