@@ -31,6 +31,7 @@ PUBLIC = {
     "read": "haltere.logs.registry:read",
     "simulate": "haltere.scenarios.scenario_flight:simulate",
     "simulate_many": "haltere.scenarios.flights:simulate_many",
+    "track_cog": "haltere.identification.cog_log:track_cog",
 }
 """Module and attribute of each public name; `__init__.pyi` says the same to type checkers."""
 

@@ -9,6 +9,7 @@ from haltere.estimation.vehicle.online import OnlineVehicle as OnlineVehicle
 from haltere.flight.flight import Flight as Flight
 from haltere.foundation.errors import HaltereError as HaltereError
 from haltere.gate.checked_export import export as export
+from haltere.identification.cog_log import track_cog as track_cog
 from haltere.identification.comparison import compare as compare
 from haltere.identification.fleet import identify_fleet as identify_fleet
 from haltere.identification.pipeline import identify as identify

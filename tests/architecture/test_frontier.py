@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2] / "src"
 ROOMS = ("airframe", "flight", "logs", "doctor", "identification")
 WITH_JAX = (
     "haltere.doctor.arm",
+    "haltere.identification.cog_log",
     "haltere.identification.described",
     "haltere.identification.methods.batch",
     "haltere.identification.methods.credibility",

@@ -25,10 +25,6 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
-#: Rooms that are built anew soon: only their public filters have to be plain.
-REBUILT = ("estimation/cog/",)
-PUBLIC = ("estimation/cog/filter",)
-
 #: Old word and what it is called now.
 ANYWHERE = {
     "place": "position, index",
@@ -236,8 +232,6 @@ def in_names(*rooms: str) -> list[Use]:
     for module, path in modules(*rooms):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         names = [(path.stem, 1), *defined_names(tree)]
-        if module.startswith(REBUILT) and module not in PUBLIC:
-            continue
         for name, line in names:
             word = old_word(name)
             if word and not any(fnmatchcase(f"{module}:{name}", kept) for kept in KEPT):
@@ -258,8 +252,6 @@ def in_text(*rooms: str) -> list[Use]:
     """Old words in docstrings, messages and help of the package, and, if no room is named, in the documents."""
     uses = []
     for module, path in modules(*rooms):
-        if module.startswith(REBUILT) and module not in PUBLIC:
-            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
                 uses += in_lines(f"src/haltere/{module}.py", node.value, node.lineno)

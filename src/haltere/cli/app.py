@@ -30,6 +30,7 @@ COMMANDS = (
     "plot",
     "throw",
     "payload",
+    "cog",
     "bench",
     "demo",
     "airframe",

@@ -1,17 +1,18 @@
 """A controller that flies with an estimated centre of mass, mass and rotor thrust, within limits of plausibility.
 
 The allocation about the centre of mass, with its hover point, is made anew from the estimate at every tick
-([Fresk2017] Section III-B.2): with the estimated centre c, mass m and relative thrust s of every rotor,
+([Fresk2017] Section III-B.2): with the centre c, mass m and relative thrust s of every rotor,
 
     K = K_nominal diag(1 + s),  taken about c,  lifting m g                                               (1)
 
-Only all three together are what the flight has shown: at hover their shares cannot be separated, their sum can. An
+The centre-of-gravity filter gives the trim for c, s = 0, and for m what the nominal rotors lift: an offset, rotors
+unlike the file and steady wind are the same thing in a hover, and the mixer wants their sum. An
 estimate reaches the mixer only if it is finite, sure enough, near enough to the nominal one and leaves the vehicle
 able to hover; otherwise the last good one stays and a `Reason` is raised. The centre that the mixer uses follows the
 estimate no faster than `TrimLimits.speed`.
 
-The estimate is that of the centre-of-gravity filter, which `SelfTrim` runs beside the controller. For a vehicle that
-carries something, `fuse_mass_properties` fuses it with what the servos tell and `trim_of` gives both to the controller.
+`SelfTrim` runs that filter beside the controller. For a vehicle that carries something, `fuse_mass_properties` weighs
+it against what the servos tell.
 """
 
 from dataclasses import dataclass, field, replace
@@ -22,9 +23,8 @@ import numpy as np
 
 from haltere.control.controller import GeometricController
 from haltere.dynamics.rigid import RigidVehicle
-from haltere.estimation.cog.belief import MASS, THRUST, CogBelief, CogEstimate, CogReading
+from haltere.estimation.cog.belief import CogBelief, CogEstimate, CogReading
 from haltere.estimation.cog.core import CogCore
-from haltere.estimation.cog.payload import MASS_AND_OFFSET, to_state
 from haltere.estimation.cog.settings import Reason
 from haltere.estimation.payload.fusion import MassSource, VehicleMassProperties, centre_filter, fuse
 from haltere.foundation.arrays import Array, ArrayLike, pytree
@@ -81,12 +81,12 @@ class Trim:
     mass: Array
     """() kg."""
     thrust: Array
-    """(R,) relative thrust of each rotor beyond the nominal."""
+    """(R,) or () relative thrust of each rotor beyond the nominal."""
 
     @classmethod
     def of(cls, estimate: CogEstimate) -> "Trim":
-        """All that the centre-of-gravity filter has found."""
-        return cls(estimate.com, estimate.sigma_across, estimate.mass, estimate.thrust_scale)
+        """What balances the vehicle now, by the centre-of-gravity filter."""
+        return cls(estimate.trim, estimate.sigma_across, estimate.lifted_mass, jnp.zeros(()))
 
 
 def update_trim(
@@ -143,45 +143,22 @@ def hovers(controller: GeometricController, torque: float) -> Array:
     return jnp.maximum(lift, across) < torque
 
 
-def fuse_mass_properties(
-    servos: MassSource, belief: CogBelief, estimate: CogEstimate
-) -> VehicleMassProperties:
-    """Mass and centre of mass of one vehicle, and how far servos, hover thrust and CoG filter disagree.
+def fuse_mass_properties(servos: MassSource, flight: MassSource) -> VehicleMassProperties:
+    """Mass and centre of mass of one vehicle, and how far servos, thrust and torque of the rotors disagree.
 
-    Servos tell mass M and centre of mass c of the whole vehicle (`haltere.estimation.payload.fusion`). The CoG filter
-    says what the flight shows: M from thrust and specific force, c across the thrust. The three are weighed by their
-    covariances.
+    The three are weighed by their covariances.
 
     Args:
-        servos: what the servos tell.
-        belief: of the CoG filter, which does not know of it.
-        estimate: its estimate.
+        servos: mass M and centre of mass c of the whole vehicle (`haltere.estimation.payload.fusion`).
+        flight: the same of the centre-of-gravity filter (`haltere.estimation.cog.payload`), which does not know of it.
     """
-    mass = np.asarray(estimate.mass)
-    var = np.asarray(belief.cov[MASS, MASS]) * (mass / (1.0 + np.asarray(belief.mean[MASS]))) ** 2
+    mass, centre = [0], [1, 2, 3]
     sources = {
         "servos": servos,
-        "thrust": MassSource((0,), mass[None], var[None, None]),
-        "centre": centre_filter(np.asarray(estimate.com), np.asarray(estimate.cov)),
+        "thrust": MassSource((0,), flight.value[mass], flight.cov[np.ix_(mass, mass)]),
+        "centre": centre_filter(flight.value[centre], flight.cov[np.ix_(centre, centre)]),
     }
     return fuse(sources)
-
-
-def trim_of(cog: CogCore, belief: CogBelief, value: Array, cov: Array) -> Trim:
-    """The trim for mass (kg) and centre (m) with covariance, (4,) and (4, 4), of `VehicleMassProperties`; JAX.
-
-    Mass, centre and relative thrust s of every rotor are known only together, as in equation (1), so with mass M and
-    centre c given the rotors' thrust follows from the filter's belief, whose covariance P holds what the flight has
-    shown of s and u = (mu, offset) together:
-
-        s = E s + P_su P_uu^-1 (u - E u),   mu = m / M - 1,   offset = c - c_0                                  (2)
-
-    with nominal mass m and centre c_0. The allocation is then K diag(1 + s) about c, lifting M g.
-    """
-    at, mean, P = jnp.asarray(MASS_AND_OFFSET), belief.mean, belief.cov
-    away = jnp.linalg.solve(P[at][:, at], to_state(cog, belief, value) - mean[at])
-    thrust = mean[THRUST] + P[THRUST][:, at] @ away
-    return Trim(value[1:], jnp.sqrt(jnp.max(jnp.diagonal(cov)[1:3])), value[0], thrust)
 
 
 @pytree

@@ -1,7 +1,8 @@
 """The pilot of a scenario with `compensation`: the geometric controller beside a centre-of-gravity filter.
 
 The filter reads the IMU of the airframe file inside the loop, with its noise; what it estimates is recorded as
-`cog.position`, `cog.sigma` (m, body axes) and `cog.reason` (numbers of `haltere.estimation.cog.settings.Reason`).
+`cog.trim`, `cog.position`, `cog.sigma` (m, body axes) and `cog.reason` (numbers of
+`haltere.estimation.cog.settings.Reason`).
 """
 
 from collections.abc import Callable
@@ -59,7 +60,7 @@ def trim_pilot(
     """
     period = 1.0 / timing.control_rate
     known = len(controller_joints(airframe))
-    settings = replace(CogSettings().with_joints() if known else CogSettings(), period=period)
+    settings = CogSettings(period=period)
     filter_ = CogCore.from_airframe(airframe, settings, start.joint_angles[:known] if known else None)
     numbers, gravity = filter_.numbers, jnp.asarray(environment.gravity)
     motors, beside = vehicle.motors, SelfTrim(filter_, controller.vehicle)
@@ -84,7 +85,12 @@ def trim_pilot(
         trimmed, estimate = beside.step(trimmed, reading)
         steer, _ = track(trimmed.controller, path, motors, joints, period=period)
         integral, command = steer(integral, time, state)
-        log = {"position": estimate.com, "sigma": estimate.sigma, "reason": trimmed.used.reason}
+        log = {
+            "trim": estimate.trim,
+            "position": estimate.com,
+            "sigma": estimate.sigma,
+            "reason": trimmed.used.reason,
+        }
         return (trimmed, integral, command, key), replace(command, log=log)
 
     speeds = start.rotor_rates
@@ -110,7 +116,12 @@ def with_cog(flight: Flight, trace: Trace, substeps: int) -> Flight:
         frame = "body" if columns else ""
         return Channel(f"cog.{name}", time[keep], values, unit, frame, columns)
 
-    more = (channel("position", "m", COLUMNS), channel("sigma", "m", COLUMNS), channel("reason", "1", ()))
+    more = (
+        channel("trim", "m", COLUMNS),
+        channel("position", "m", COLUMNS),
+        channel("sigma", "m", COLUMNS),
+        channel("reason", "1", ()),
+    )
     return Flight.of(
         *flight.channels.values(),
         *more,

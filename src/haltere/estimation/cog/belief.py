@@ -1,25 +1,34 @@
-"""What the centre-of-gravity filter believes, what it reads, and what it says.
+"""What the centre-of-gravity filter reads, believes and says; the layout of its state.
 
-The state of each mode is x = (w, offset, velocity, mu, d, s), 13 + R numbers, see `haltere.estimation.cog.vehicle`.
+The state is (d, d_mark, u, u_mark, fast, slow, air_fast, air_slow, bias, climb, s), 23 + R numbers:
+
+| part | what it is |
+|---|---|
+| d, d_mark | offset of the centre of mass from its nominal position, now and at the last mark or event, body axes, m |
+| u, u_mark | thrust over mass beyond the nominal, relative, now and then |
+| fast, slow | torque that is neither rotors nor offset, as the offset across the thrust that would explain it, m |
+| air_fast, air_slow | specific force that is not the rotors', m/s2 |
+| bias | of the accelerometer, m/s2 |
+| climb | vertical speed at the last two comparisons of weight and thrust, m/s |
+| s | relative thrust of every rotor beyond the nominal |
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
+from haltere.estimation.cog.noise import NoiseLevels
+from haltere.estimation.cog.rows import Rows
+from haltere.estimation.cog.windows import Windows
 from haltere.foundation.arrays import Array, double_precision, pytree, to_numpy
 
-if TYPE_CHECKING:
-    from haltere.estimation.cog.bank import CogPrediction
-
-RATE = slice(0, 3)
-OFFSET = slice(3, 6)
-SPEED = slice(6, 9)
-MASS = 9
-TORQUE = slice(10, 13)
-THRUST = slice(13, None)
-FIXED = 13
+OFFSET, MARKED = slice(0, 3), slice(3, 6)
+GAIN, MARKED_GAIN = 6, 7
+FAST, SLOW = slice(8, 10), slice(10, 12)
+AIR_FAST, AIR_SLOW, BIAS = slice(12, 15), slice(15, 18), slice(18, 21)
+CLIMB = slice(21, 23)
+STRENGTH = slice(23, None)
+FIXED = 23
 """States before the rotors'."""
 
 
@@ -42,82 +51,186 @@ class CogReading:
 
 @pytree
 @dataclass(frozen=True)
+class Gaussian:
+    """Mean (n,) and covariance (n, n) of the state."""
+
+    mean: Array
+    cov: Array
+
+
+@pytree
+@dataclass(frozen=True)
+class RotorTrack:
+    """The rotor speeds between two ticks, each (R,)."""
+
+    speeds: Array
+    """rad/s."""
+    variance: Array
+    scale: Array
+    """Measured speed over what command and curve say, learnt."""
+    stuck: Array
+    """Whether telemetry stands still."""
+    squared_speeds: Array
+    """Squared speeds of which the shares of the rotors are taken."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Gate:
+    """What single samples of gyroscope and accelerometer are compared with."""
+
+    level: Array
+    """(6,) mean of the last readings."""
+    variance: Array
+    """(6,) of readings around it."""
+    streaks: Array
+    """(2,) outliers in a row."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Weighing:
+    """Thrust over some seconds, in axes that the gyroscope alone carries along."""
+
+    rotation: Array
+    """(3, 3) from body axes."""
+    force: Array
+    """(3,) integral of the rotors' force, N s."""
+    time: Array
+    """() s."""
+    rate: Array
+    """(3,) integral of the rate, body axes, rad."""
+
+    @classmethod
+    def zero(cls) -> "Weighing":
+        """Nothing yet."""
+        return cls(jnp.eye(3), jnp.zeros(3), jnp.zeros(()), jnp.zeros(3))
+
+
+@pytree
+@dataclass(frozen=True)
+class CogPrediction:
+    """What has been predicted and waits for the IMU's reading of that moment."""
+
+    speeds: Array
+    """(R,) as in `CogReading`, `targets` and `joint_angles` too."""
+    targets: Array
+    joint_angles: Array | None
+    dt: Array
+    """() s since the prediction before."""
+
+
+@pytree
+@dataclass(frozen=True)
 class CogBelief:
     """The filter between two ticks."""
 
-    means: Array
-    """(3, 13 + R), one row for each mode."""
-    covs: Array
-    """(3, 13 + R, 13 + R)."""
-    weights: Array
-    """(3,) probability of each mode."""
-    speeds: Array
-    """(R,) rotor speeds, rad/s."""
-    speed_var: Array
-    """(R,) their variance."""
-    noise: Array
-    """() level of the torque noise, a factor on its variance."""
-    innovation: Array
-    """(3,) of the last gyroscope reading over its deviation."""
-    streaks: Array
-    """(2,) outliers in a row of gyroscope and accelerometer."""
-    information: Array
-    """() about the component along the thrust, 1/m2."""
+    state: Gaussian
+    """After the last window."""
+    before: Gaussian
+    """After the window before."""
+    rows: Rows
+    """Of the last window."""
+    score: Array
+    """() logarithm of the likelihood of the last window."""
+    quiet: Array
+    """() windows since the last mark, event or gap."""
+    windows: Windows
+    noise: NoiseLevels
+    rotors: RotorTrack
+    gate: Gate
+    weighing: Weighing
+    time: Array
+    """() s since the beginning."""
+    since: Array
+    """() s since the last mark or event, or the beginning."""
+    elapsed: Array
+    """() s since the last window."""
+    events: Array
+    """() changes found without a mark."""
     nominal: Array
     """(3,) nominal centre of mass at the last joint angles, body axes, m."""
-    axis: Array
-    """(3,) direction of the thrust, body axes."""
+    axes: Array
+    """(3, 3) columns: two axes across the thrust, and the thrust."""
     counts: Array
     """(reasons,) how often each `Reason` was raised."""
-    prediction: "CogPrediction | None" = None
+    prediction: CogPrediction | None = None
     """Between a prediction and its correction."""
 
     @property
     def mean(self) -> Array:
-        """(13 + R,) over the modes."""
-        return self.weights @ self.means
+        """(23 + R,)."""
+        return self.state.mean
 
     @property
     def cov(self) -> Array:
-        """(13 + R, 13 + R) over the modes."""
-        apart = self.means - self.mean
-        spread = self.covs + apart[:, :, None] * apart[:, None, :]
-        return jnp.tensordot(self.weights, spread, 1)
+        """(23 + R, 23 + R)."""
+        return self.state.cov
 
 
 @pytree
 @dataclass(frozen=True)
 class CogEstimate:
-    """The answer of the filter."""
+    """The answers of the filter; body axes, m."""
 
+    trim: Array
+    """(3,) where the rotors must think the centre of mass for the vehicle to be in balance now, whatever the cause."""
+    trim_cov: Array
+    """(3, 3)."""
     com: Array
-    """(3,) centre of mass, body axes, m; the component along the thrust keeps its nominal value while it is frozen."""
-    offset: Array
-    """(3,) of it from its nominal position, m."""
+    """(3,) centre of mass; its component along the thrust is nominal where it is not observable."""
     cov: Array
-    """(3, 3) of the offset, m2."""
+    """(3, 3) of it, with what rotors unlike the airframe file leave open."""
+    offset: Array
+    """(3,) of it from its nominal position."""
+    change: Array
+    """(3,) of the centre of mass since the last mark or event, or the beginning."""
+    change_cov: Array
+    """(3, 3)."""
     axis: Array
-    """(3,) direction of the thrust, body axes."""
+    """(3,) direction of the thrust."""
     observable: Array
     """() whether the component along the thrust has been estimated; the two across it always are."""
     mass: Array
-    """() kg: the nominal one over 1 + mu."""
-    thrust_scale: Array
-    """(R,) s: relative strength of each rotor beyond the nominal."""
-    modes: Array
-    """(3,) probability of each `Mode`."""
-    noise: Array
-    """() level of the torque noise, a factor on the variance that the settings name."""
+    """() kg."""
+    mass_sigma: Array
+    """() kg."""
+    mass_change: Array
+    """() kg since the last mark or event."""
+    mass_change_sigma: Array
+    """() kg."""
+    lifted_mass: Array
+    """() kg that rotors as strong as in the airframe file would lift: what the mixer needs, whatever the cause."""
+    since: Array
+    """() s since the last mark or event."""
+    events: Array
+    """() changes found without a mark."""
 
     @property
     @double_precision()
     def sigma(self) -> Array:
-        """(3,) deviation of each component, body axes, m."""
-        return to_numpy(jnp.sqrt(jnp.maximum(jnp.diagonal(self.cov), 0.0)))
+        """(3,) deviation of each component of `com`, m."""
+        return to_numpy(_root(self.cov))
+
+    @property
+    @double_precision()
+    def trim_sigma(self) -> Array:
+        """(3,) deviation of each component of `trim`, m."""
+        return to_numpy(_root(self.trim_cov))
+
+    @property
+    @double_precision()
+    def change_sigma(self) -> Array:
+        """(3,) deviation of each component of `change`, m."""
+        return to_numpy(_root(self.change_cov))
 
     @property
     @double_precision()
     def sigma_across(self) -> Array:
-        """() largest deviation of a body component, without what is doubtful along the thrust, m."""
-        across = self.cov - (self.axis @ self.cov @ self.axis) * jnp.outer(self.axis, self.axis)
+        """() largest deviation of a component of the trim across the thrust, m."""
+        across = self.trim_cov - (self.axis @ self.trim_cov @ self.axis) * jnp.outer(self.axis, self.axis)
         return to_numpy(jnp.sqrt(jnp.maximum(jnp.max(jnp.diagonal(across)), 0.0)))
+
+
+def _root(cov: Array) -> Array:
+    return jnp.sqrt(jnp.maximum(jnp.diagonal(cov), 0.0))

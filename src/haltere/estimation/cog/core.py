@@ -1,17 +1,13 @@
-"""The centre of gravity in flight, for any multirotor: a small bank of Kalman filters, belief in, belief out.
+"""The centre of gravity in flight, for any multirotor: one Kalman filter over windows, belief in, belief out.
 
-Three modes differ in how the offset may move (`Mode`): they are mixed, predicted, corrected and weighed by their
-likelihood at every tick (`haltere.estimation.cog.bank`).
+Every tick adds a sample to two windows (`haltere.estimation.cog.windows`); when one closes, its rows
+(`haltere.estimation.cog.rows`) correct the state (`haltere.estimation.cog.state`).
 
-Along the thrust nothing is known at hover: a centre of mass higher or lower changes nothing. There the gain is cut,
-until the information gathered by lever-arm accelerations in the last seconds suffices (`CogSettings.excitation`):
-
-    i *= exp(-T / memory),  i += |slope of the reading along the thrust|^2 over its variance               (1)
-
-The level of the torque noise rho multiplies its variance and follows the correlation of successive gyroscope
-innovations e, which is zero when the filter is neither too slow nor too fast:
-
-    ln rho += gain e_k . e_(k-1)                                                                           (2)
+What changed without a mark is found by three rivals that begin two windows ago and see both windows since: one whose
+offset and mass may be others (a change), one whose disturbances are three times as large (a gust), one whose
+accelerometer has another bias. A change is adopted where it is likelier than what was believed by `adopt` and than a
+gust by `margin`, in logarithms; then the filter goes on from two windows ago, opened, with readings from now on: the
+windows that contain the change say nothing of it.
 
 Rotor speeds follow command and lag, and measurements where there are any. What is missing or absurd is left out and
 counted by `Reason`; a belief that is not finite never replaces a finite one.
@@ -23,42 +19,46 @@ import jax
 import jax.numpy as jnp
 
 from haltere.airframe import Airframe
-from haltere.estimation.cog.bank import (
-    Bank,
-    CogPrediction,
-    Innovation,
-    LinearResponse,
-    corrected,
-    linear_response_at,
-    mixed,
-    predicted,
-    unit,
-)
+from haltere.estimation.cog import state as kalman
+from haltere.estimation.cog.answers import answers_of
 from haltere.estimation.cog.belief import (
-    FIXED,
-    MASS,
-    OFFSET,
-    THRUST,
-    TORQUE,
+    GAIN,
     CogBelief,
     CogEstimate,
     CogReading,
+    Gate,
+    Gaussian,
+    RotorTrack,
+    Weighing,
 )
-from haltere.estimation.cog.settings import CogSettings, Mode, Reason
-from haltere.estimation.cog.vehicle import CogError, CogNumbers
+from haltere.estimation.cog.noise import NoiseLevels
+from haltere.estimation.cog.rows import Rows, rows_of, thrust_axes
+from haltere.estimation.cog.settings import CogSettings, Reason
+from haltere.estimation.cog.vehicle import CogNumbers
+from haltere.estimation.cog.windows import Windows, add_sample
 from haltere.foundation.arrays import Array, ArrayLike, pytree
+from haltere.lie import so3
 
-FIRST_RATE = 10.0
-"""Deviation of the rate before the first reading, rad/s."""
+FIRST_RATE, FIRST_FORCE = 0.05, 1.0
+"""Least deviation of single samples from those around them that the gate takes for usual, rad/s and m/s2."""
+LEVEL_MEMORY, VARIANCE_MEMORY = 0.05, 1.0
+"""s."""
+SCALE_MEMORY = 5.0
+"""s over which the speed that a command gives is learnt."""
+FRACTION_MEMORY = 0.7
+"""s over which the shares of the rotors in the thrust are averaged until they are held."""
+SWUNG = 0.5
+"""rad: rotation across the thrust while weighing beyond which the gyroscope must be wrong."""
+EARLIEST = 4.0
+"""s after the beginning until changes are looked for."""
+QUIET = 4.0
+"""Windows since a mark, an event or a gap, until changes are looked for."""
 
 
 @pytree(static=("settings",))
 @dataclass(frozen=True)
 class CogCore:
-    """A filter for one vehicle, all of it JAX: `begin` makes a belief, `estimate` reads it.
-
-    `tick` takes a whole reading; `predict` and `correct` are its two halves, for readings that come apart.
-    """
+    """A filter for one vehicle, all of it JAX: `begin` makes a belief, `tick` takes a reading, `estimate` reads it."""
 
     numbers: CogNumbers
     settings: CogSettings = field(default_factory=CogSettings)
@@ -72,93 +72,104 @@ class CogCore:
 
     def begin(self, speeds: Array | None = None, offset: ArrayLike = 0.0) -> CogBelief:
         """With rotor speeds (R,) rad/s (hover where not given) and a guess of the offset (3,), m."""
-        known, s = self.numbers.vehicle, self.settings
-        turning = speeds if speeds is not None else self.numbers.hover_speeds()
-        lever, R = known.lever, self.numbers.rotors
-        force = known.allocation[:3] @ turning**2
-        axis = unit(force)
-        sigma = jnp.concatenate(
-            [
-                jnp.full(3, FIRST_RATE),
-                jnp.full(3, s.first_offset * lever),
-                jnp.full(3, s.first_speed * lever),
-                jnp.asarray([s.mass]),
-                jnp.zeros(3),
-                jnp.full(R, s.thrust),
-            ]
-        )
-        cov = jnp.diag(sigma**2).at[TORQUE, TORQUE].set(self._torque_cov(axis))
-        mean = jnp.zeros(FIXED + R).at[OFFSET].set(jnp.broadcast_to(jnp.asarray(offset, float), (3,)))
-        start = (
-            jnp.zeros(len(Mode)).at[Mode.AT_REST].set(0.9).at[Mode.MOVING].set(0.05).at[Mode.JUMP].set(0.05)
-        )
+        known, s, R = self.numbers.vehicle, self.settings, self.numbers.rotors
+        hover = self.numbers.hover_speeds()
+        turning = speeds if speeds is not None else hover
+        guess = jnp.broadcast_to(jnp.asarray(offset, float), (3,))
+        state = kalman.begin(s, known.lever, R, guess)
+        windows = Windows.zero(R, s.window)
+        squares = hover**2
+        drift = (s.speed_drift * self.numbers.top_speed) ** 2
         return CogBelief(
-            means=jnp.tile(mean, (len(Mode), 1)),
-            covs=jnp.tile(cov, (len(Mode), 1, 1)),
-            weights=start,
-            speeds=turning,
-            speed_var=jnp.full(R, 1.0) * (s.speed_drift * self.numbers.top_speed) ** 2,
-            noise=jnp.ones(()),
-            innovation=jnp.zeros(3),
-            streaks=jnp.zeros(2, int),
-            information=jnp.zeros(()),
+            state=state,
+            before=state,
+            rows=rows_of(windows, jnp.zeros((), int), self.numbers, s, squares),
+            score=jnp.zeros(()),
+            quiet=jnp.zeros(()),
+            windows=windows,
+            noise=NoiseLevels.begin(s, known.lever),
+            rotors=RotorTrack(turning, drift * jnp.ones(R), jnp.ones(R), jnp.zeros(R, bool), squares),
+            gate=Gate(
+                jnp.full(6, jnp.nan),
+                jnp.repeat(jnp.asarray([FIRST_RATE, FIRST_FORCE]) ** 2, 3),
+                jnp.zeros(2, int),
+            ),
+            weighing=Weighing.zero(),
+            time=jnp.zeros(()),
+            since=jnp.zeros(()),
+            elapsed=jnp.zeros(()),
+            events=jnp.zeros((), int),
             nominal=known.com,
-            axis=axis,
+            axes=thrust_axes(known.allocation[:3] @ squares),
             counts=jnp.zeros(len(Reason), int),
         )
 
-    def tick(self, belief: CogBelief, reading: CogReading) -> CogBelief:
-        """The belief after one reading."""
-        belief = replace(belief, prediction=None)
+    def tick(self, belief: CogBelief, reading: CogReading, dt: ArrayLike | None = None) -> CogBelief:
+        """The belief after one reading, `dt` s after the one before."""
+        s = self.settings
+        step = jnp.asarray(s.period if dt is None else dt, float)
         numbers = self._at_angles(reading.joint_angles)
-        speeds, speed_var, speed_rates, raised = self._speeds(belief, reading)
-        middle = 0.5 * (belief.speeds + speeds)
-        bank, response, information, free = self._predicted(numbers, belief, middle, speed_rates, speed_var)
-        now = replace(belief, information=information, counts=belief.counts + raised)
-        later = self._corrected(numbers, now, reading, bank, response, free)
-        later = replace(later, speeds=speeds, speed_var=speed_var, nominal=numbers.vehicle.com)
-        return self._finite(later, belief)
-
-    def predict(
-        self, belief: CogBelief, speeds: Array, targets: Array, joint_angles: Array | None = None
-    ) -> CogBelief:
-        """The belief after one period, before its IMU reading; arguments as the fields of `CogReading`."""
-        before = replace(belief, prediction=None)
-        missing = jnp.full(3, jnp.nan)
-        reading = CogReading(missing, missing, speeds, targets, joint_angles)
-        numbers = self._at_angles(joint_angles)
-        w, speed_var, speed_rates, raised = self._speeds(before, reading)
-        middle = 0.5 * (before.speeds + w)
-        bank, response, information, free = self._predicted(numbers, before, middle, speed_rates, speed_var)
-        later = replace(
-            before,
-            means=bank.means,
-            covs=bank.covs,
-            weights=bank.weights,
-            speeds=w,
-            speed_var=speed_var,
-            information=information,
-            nominal=numbers.vehicle.com,
-            axis=response.axis,
-            counts=before.counts + raised,
+        forward = step > 0.0
+        dt = jnp.where(forward, step, 0.0)
+        rotors, raised = self._rotors(belief, reading, dt)
+        gyro, accel, gate, raw, more = self._gated(numbers, belief.gate, reading, dt)
+        raised = raised + more
+        valid = jnp.where(forward, 1.0, jnp.nan)
+        windows = add_sample(
+            belief.windows,
+            numbers,
+            s.window,
+            dt,
+            valid * gyro,
+            valid * accel,
+            rotors.speeds,
+            (raw, reading.speeds, reading.targets),
         )
-        return replace(self._finite(later, before), prediction=CogPrediction(before, response, free))
+        weighing = self._weighing(numbers, belief.weighing, gyro, rotors.speeds, dt)
+        counts = belief.counts + raised
+        counts = counts.at[Reason.STAMPS_BACK].add((step < 0.0).astype(int))
+        counts = counts.at[Reason.READINGS_LOST].add((step > s.window).astype(int))
+        now = replace(
+            belief,
+            windows=windows,
+            rotors=rotors,
+            gate=gate,
+            weighing=weighing,
+            time=belief.time + dt,
+            since=belief.since + dt,
+            elapsed=belief.elapsed + dt,
+            nominal=numbers.vehicle.com,
+            counts=counts,
+        )
+        closes = windows.age >= s.window
+        lost = jnp.any(windows.age > 1.5 * s.window)
+        after: CogBelief = jax.lax.cond(
+            jnp.any(closes),
+            lambda b: self._finite(self._closed(numbers, b, closes, lost), b),
+            lambda b: b,
+            now,
+        )
+        return after
 
-    def correct(self, belief: CogBelief, gyro: Array, accel: Array) -> CogBelief:
-        """The belief after the IMU reading (3,), (3,) that follows a prediction.
+    def mark(self, belief: CogBelief) -> CogBelief:
+        """The belief at a grip or drop that the vehicle knows of: what was is remembered, what is may be other."""
+        known = self.numbers.vehicle
+        state = kalman.advance(
+            self.settings, belief.state, known.lever, belief.elapsed, belief.noise.variances
+        )
+        opened = kalman.open_change(self.settings, state, known.lever, belief.axes[:, 2])
+        return self._begun_anew(replace(belief, elapsed=jnp.zeros(())), opened)
 
-        Raises:
-            CogError: the belief is not one of `predict`.
-        """
-        if belief.prediction is None:
-            raise CogError(
-                "a correction follows a prediction; call predict first, with rotor speeds or commands"
-            )
-        before, response, free = belief.prediction.before, belief.prediction.response, belief.prediction.free
-        now = replace(belief, prediction=None)
-        reading = CogReading(gyro, accel, now.speeds, now.speeds)
-        bank = Bank(now.means, now.covs, now.weights)
-        return self._finite(self._corrected(self.numbers, now, reading, bank, response, free), before)
+    def reopen(self, belief: CogBelief) -> CogBelief:
+        """The belief while a marked change goes on, as with a gripper that closes slowly; nothing new is remembered."""
+        known, s = self.numbers.vehicle, self.settings
+        opened = kalman.open_more(s, belief.state, known.lever, belief.axes[:, 2])
+        later = replace(self._begun_anew(belief, opened), windows=belief.windows, elapsed=belief.elapsed)
+        return replace(later, since=belief.since)
+
+    def estimate(self, belief: CogBelief) -> CogEstimate:
+        """What the belief says."""
+        return answers_of(self.numbers.vehicle, self.settings, belief)
 
     def _at_angles(self, angles: Array | None) -> CogNumbers:
         if angles is not None:
@@ -167,151 +178,215 @@ class CogCore:
 
     def _finite(self, later: CogBelief, before: CogBelief) -> CogBelief:
         """The later belief if it is finite, else the one before, which counts that."""
-        sound = jnp.all(jnp.isfinite(later.means)) & jnp.all(jnp.isfinite(later.covs))
-        sound = (
-            sound & jnp.all(jnp.isfinite(later.weights)) & jnp.all(jnp.diagonal(later.covs, 0, 1, 2) >= 0.0)
+        sound = jnp.all(jnp.isfinite(later.state.mean)) & jnp.all(jnp.isfinite(later.state.cov))
+        sound = sound & jnp.all(jnp.diagonal(later.state.cov) >= 0.0)
+        sound = sound & jnp.all(jnp.isfinite(later.noise.variances))
+        empty = Windows.zero(self.numbers.rotors, self.settings.window)
+        kept = replace(
+            before, windows=empty, quiet=jnp.zeros(()), counts=later.counts.at[Reason.DIVERGED].add(1)
         )
-        kept = replace(before, counts=later.counts.at[Reason.DIVERGED].add(1))
         chosen: CogBelief = jax.tree.map(lambda new, old: jnp.where(sound, new, old), later, kept)
         return chosen
 
-    def estimate(self, belief: CogBelief) -> CogEstimate:
-        """What the belief says."""
-        mean, cov = belief.mean, belief.cov
-        known = self.numbers.vehicle
-        offset, block, axis = mean[OFFSET], cov[OFFSET, OFFSET], belief.axis
-        first = self.settings.first_offset * known.lever
-        return CogEstimate(
-            com=belief.nominal + offset,
-            offset=offset,
-            cov=block,
-            axis=axis,
-            observable=axis @ block @ axis < (0.5 * first) ** 2,
-            mass=known.mass / (1.0 + mean[MASS]),
-            thrust_scale=mean[THRUST],
-            modes=belief.weights,
-            noise=belief.noise,
-        )
-
-    def _torque_cov(self, axis: Array) -> Array:
-        """(3, 3) of a lasting torque, (rad/s2)^2."""
-        known, s = self.numbers.vehicle, self.settings
-        along = jnp.outer(axis, axis)
-        size = s.torque**2 * (jnp.eye(3) - along) + s.torque_along**2 * along
-        unit = known.weight * known.lever * jnp.linalg.inv(known.inertia)
-        cov: Array = unit @ size @ unit.T
-        return cov
-
-    def _speeds(self, belief: CogBelief, reading: CogReading) -> tuple[Array, Array, Array, Array]:
-        """Rotor speeds (R,), their variances, their rates rad/s2, and the reasons raised."""
-        s, numbers = self.settings, self.numbers
-        keep = jnp.exp(-s.period / numbers.lag)
+    def _rotors(self, belief: CogBelief, reading: CogReading, dt: Array) -> tuple[RotorTrack, Array]:
+        """Rotor speeds by command, lag and telemetry, and the reasons raised."""
+        s, numbers, last = self.settings, self.numbers, belief.rotors
+        keep = jnp.exp(-dt / numbers.lag)
         known = jnp.isfinite(reading.targets)
-        target = jnp.where(known, reading.targets, belief.speeds)
-        guess = target + keep * (belief.speeds - target)
+        target = jnp.where(known, reading.targets * last.scale, last.speeds)
+        guess = target + keep * (last.speeds - target)
         drift = (s.speed_drift * numbers.top_speed) ** 2
-        var = keep**2 * belief.speed_var + (1.0 - keep**2) * drift
+        var = keep**2 * last.variance + (1.0 - keep**2) * drift
         noise = (s.speed_sigma * numbers.top_speed) ** 2
         there = jnp.isfinite(reading.speeds)
         apart = jnp.where(there, reading.speeds, guess) - guess
         absurd = there & (
-            (apart**2 > s.gate**2 * (var + noise) + (0.25 * numbers.top_speed) ** 2)
+            (apart**2 > s.gate**2 * (var + noise) + (0.1 * numbers.top_speed) ** 2)
             | (guess + apart < -0.05 * numbers.top_speed)
             | (guess + apart > 1.5 * numbers.top_speed)
         )
-        used = there & ~absurd
+        used = there & ~absurd & ~last.stuck
         gain = jnp.where(used, var / (var + noise), 0.0)
         speeds = guess + gain * jnp.where(used, apart, 0.0)
+        learnt = 1.0 - jnp.exp(-dt / SCALE_MEMORY)
+        ratio = jnp.clip(apart / jnp.maximum(guess, 0.05 * numbers.top_speed), -0.2, 0.2)
+        scale = jnp.where(used & known, jnp.clip(last.scale * (1.0 + learnt * ratio), 0.5, 2.0), last.scale)
+        settling = belief.time < s.settling
+        follow = jnp.where(settling, 1.0 - jnp.exp(-dt / FRACTION_MEMORY), 0.0)
+        squares = last.squared_speeds + follow * (speeds * jnp.abs(speeds) - last.squared_speeds)
         raised = jnp.zeros(len(Reason), int)
         raised = raised.at[Reason.SPEED_MISSING].set(jnp.any(~there).astype(int))
         raised = raised.at[Reason.SPEED_OUTLIER].set(jnp.any(absurd).astype(int))
         raised = raised.at[Reason.TARGET_MISSING].set(jnp.any(~known).astype(int))
-        return speeds, (1.0 - gain) * var, (target - speeds) / numbers.lag, raised
+        return RotorTrack(speeds, (1.0 - gain) * var, scale, last.stuck, squares), raised
 
-    def _predicted(
-        self, numbers: CogNumbers, belief: CogBelief, speeds: Array, speed_rates: Array, speed_var: Array
-    ) -> tuple[Bank, LinearResponse, Array, Array]:
-        """The modes after one period at rotor speeds (R,) with their rates and variances.
-
-        Also the line along which they moved, the information about the offset along the thrust, and whether it
-        suffices.
-        """
-        s, T, lever = self.settings, self.settings.period, numbers.vehicle.lever
-        response = linear_response_at(numbers, belief.mean, speeds, speed_rates)
-        noise = belief.noise * s.torque_noise**2 * T * jnp.eye(3)
-        noise = noise + T**2 * (response.by_speed * speed_var) @ response.by_speed.T
-        information = belief.information * jnp.exp(-T / s.excitation_memory)
-        information = information + self._along(numbers, response, noise)
-        free = information > (s.excitation * lever) ** -2
-        bank = mixed(Bank(belief.means, belief.covs, belief.weights), s)
-        bank = predicted(bank, response, s, lever, noise, self._torque_cov(response.axis), free)
-        return bank, response, information, free
-
-    def _corrected(
-        self,
-        numbers: CogNumbers,
-        belief: CogBelief,
-        reading: CogReading,
-        bank: Bank,
-        response: LinearResponse,
-        free: Array,
-    ) -> CogBelief:
-        """The belief after gyroscope and accelerometer."""
+    def _gated(
+        self, numbers: CogNumbers, gate: Gate, reading: CogReading, dt: Array
+    ) -> tuple[Array, Array, Gate, Array, Array]:
+        """Gyroscope and accelerometer in body axes, NaN where left out, the gate, the readings, the reasons raised."""
         s = self.settings
-        innovation, streaks, lost = self._seen(numbers, bank, response, reading, belief.streaks)
-        across = response.across
-        bank = corrected(bank, innovation, jnp.where(free, jnp.eye(3), across), across)
-        e = bank.weights @ (innovation.residual[:, :3] / jnp.sqrt(jnp.diagonal(innovation.S, 0, 1, 2)[:, :3]))
-        return replace(
-            belief,
-            means=bank.means,
-            covs=bank.covs,
-            weights=bank.weights,
-            noise=jnp.clip(belief.noise * jnp.exp(s.noise_gain * (e @ belief.innovation)), *s.noise_range),
-            innovation=e,
-            streaks=streaks,
-            axis=response.axis,
-            counts=belief.counts + lost,
-        )
-
-    def _along(self, numbers: CogNumbers, response: LinearResponse, noise: Array) -> Array:
-        """() what one tick tells of the offset along the thrust, 1/m2."""
-        seen = response.slope[3:, OFFSET] @ response.axis
-        turned = self.settings.period * response.slope[:3, OFFSET] @ response.axis
-        doubt = noise + numbers.sigma_gyro**2 * jnp.eye(3)
-        fresh: Array = seen @ seen / numbers.sigma_accel**2 + turned @ jnp.linalg.solve(doubt, turned)
-        return fresh
-
-    def _seen(
-        self, numbers: CogNumbers, bank: Bank, response: LinearResponse, reading: CogReading, streaks: Array
-    ) -> tuple[Innovation, Array, Array]:
-        """The reading without what is missing or absurd, outliers in a row (2,), and the reasons raised."""
-        s, n = self.settings, bank.means.shape[1]
-        body = numbers.imu_rotation
-        read = jnp.concatenate([body @ reading.gyro, body @ reading.accel])
-        H = jnp.concatenate([jnp.eye(3, n), response.slope[3:]])
-        level = jnp.concatenate([jnp.zeros(3), response.level[3:]])
-        there = jnp.isfinite(read).reshape(2, 3).all(axis=1)
-        y = jnp.where(jnp.repeat(there, 3), read, 0.0) - bank.means @ H.T - level
-        sigma2 = jnp.repeat(jnp.stack([numbers.sigma_gyro, numbers.sigma_accel]) ** 2, 3)
-        S = H @ bank.covs @ H.T + jnp.diag(sigma2)
-        off2 = jnp.min(jnp.max((y**2 / jnp.diagonal(S, 0, 1, 2)).reshape(3, 2, 3), axis=2), axis=0)
-        far = there & (off2 > s.gate**2)
-        odd = far & (streaks < s.patience)
-        longer = jnp.where(far, jnp.minimum(streaks + 1, 2 * s.patience), 0)
+        raw = jnp.concatenate([reading.gyro, reading.accel])
+        there = jnp.isfinite(raw).reshape(2, 3).all(axis=1)
+        first = ~jnp.isfinite(gate.level)
+        away = jnp.where(first | ~jnp.repeat(there, 3), 0.0, raw - gate.level)
+        least = jnp.repeat(jnp.asarray([FIRST_RATE, FIRST_FORCE]) ** 2, 3)
+        far = jnp.any((away**2 > s.gate**2 * jnp.maximum(gate.variance, least)).reshape(2, 3), axis=1)
+        odd = far & (gate.streaks < s.patience)
         used = jnp.repeat(there & ~odd, 3)
-        innovation = Innovation(
-            jnp.where(used[:, None], H, 0.0),
-            jnp.where(used, y, 0.0),
-            jnp.where(used[:, None] & used[None, :], S, jnp.eye(6)),
-            jnp.where(used, sigma2, 0.0),
-        )
-        lost = jnp.zeros(len(Reason), int)
+        follow = 1.0 - jnp.exp(-dt / LEVEL_MEMORY)
+        again = jnp.repeat(far & ~odd, 3) | first
+        level = jnp.where(used, jnp.where(again, raw, gate.level + follow * away), gate.level)
+        learn = 1.0 - jnp.exp(-dt / VARIANCE_MEMORY)
+        variance = jnp.where(used & ~again, gate.variance + learn * (away**2 - gate.variance), gate.variance)
+        streaks = jnp.where(there, jnp.where(far, gate.streaks + 1, 0), gate.streaks)
+        streaks = jnp.where(far & ~odd, 0, streaks)
+        body = numbers.imu_rotation
+        clean = jnp.where(used, raw, jnp.nan)
+        raised = jnp.zeros(len(Reason), int)
         for reason, one in (
             (Reason.GYRO_MISSING, ~there[0]),
             (Reason.ACCEL_MISSING, ~there[1]),
             (Reason.GYRO_OUTLIER, odd[0]),
             (Reason.ACCEL_OUTLIER, odd[1]),
         ):
-            lost = lost.at[reason].set(one.astype(int))
-        return innovation, jnp.where(there, longer, streaks), lost
+            raised = raised.at[reason].set(one.astype(int))
+        return body @ clean[:3], body @ clean[3:], Gate(level, variance, streaks), raw, raised
+
+    def _weighing(
+        self, numbers: CogNumbers, last: Weighing, gyro: Array, speeds: Array, dt: Array
+    ) -> Weighing:
+        rate = jnp.where(jnp.isfinite(gyro), gyro, 0.0)
+        force = numbers.vehicle.allocation[:3] @ (speeds * jnp.abs(speeds))
+        rotation = last.rotation @ so3.exp(dt * rate)
+        return Weighing(rotation, last.force + dt * (rotation @ force), last.time + dt, last.rate + dt * rate)
+
+    def _closed(self, numbers: CogNumbers, belief: CogBelief, closes: Array, lost: Array) -> CogBelief:
+        """The belief after a window has closed."""
+        s, lever = self.settings, numbers.vehicle.lever
+        index = jnp.argmax(jnp.where(closes, belief.windows.age, -jnp.inf))
+        rows = rows_of(belief.windows, index, numbers, s, belief.rotors.squared_speeds)
+        variances = belief.noise.variances
+        ahead = kalman.advance(s, belief.state, lever, belief.elapsed, variances)
+        state, score = kalman.correct(ahead, rows, variances)
+        stuck, stuck_moving = self._stuck(belief.windows, index)
+        counts = belief.counts
+        for reason, one in (
+            (Reason.GYRO_STUCK, rows.problems[0]),
+            (Reason.ACCEL_STUCK, rows.problems[1]),
+            (Reason.ACCEL_IMPLAUSIBLE, rows.problems[2]),
+            (Reason.READINGS_LOST, rows.problems[3] | rows.problems[4]),
+            (Reason.SPEED_STUCK, jnp.any(stuck_moving)),
+        ):
+            counts = counts.at[reason].add(one.astype(int))
+        window = jnp.asarray(s.window)
+        empty = Windows.zero(numbers.rotors, s.window)
+        fresh = belief.windows.restarted(closes, s.window)
+        fresh = jax.tree.map(lambda a, b: jnp.where(lost, a, b), empty, fresh)
+        follows = ~lost & (belief.elapsed < window)
+        later = replace(
+            belief,
+            state=state,
+            before=belief.state,
+            rows=rows,
+            score=score,
+            quiet=jnp.where(follows, belief.quiet + 1.0, 0.0),
+            windows=fresh,
+            noise=self._noise(belief, rows, state, lost),
+            rotors=replace(belief.rotors, stuck=stuck),
+            elapsed=jnp.zeros(()),
+            axes=jnp.where(rows.valid[0], rows.axes, belief.axes),
+            counts=counts,
+        )
+        later = self._with_changes(numbers, belief, later, rows)
+        return self._weighed(numbers, later)
+
+    def _stuck(self, windows: Windows, index: Array) -> tuple[Array, Array]:
+        """(R,) whether telemetry repeated one value through the window, and whether the command moved meanwhile."""
+        repeats = (windows.telemetry.fraction(index) == 1.0) & (windows.telemetry.count[index] > 4)
+        moved = windows.targets.high[index] - windows.targets.low[index] > 0.02 * self.numbers.top_speed
+        return repeats, repeats & moved
+
+    def _noise(self, belief: CogBelief, rows: Rows, state: Gaussian, lost: Array) -> NoiseLevels:
+        """Noise levels with the residuals of the window, disturbances left in."""
+        # offset and bias drop out of differences; thrust over mass has a slope that changes
+        residual = rows.value.at[4].add(-rows.thrust_gain * state.mean[GAIN])
+        residual = jnp.where(rows.valid, residual, jnp.nan)
+        levels: NoiseLevels = jax.tree.map(
+            lambda a, b: jnp.where(lost, a, b), belief.noise.forgetting_residuals(), belief.noise
+        )
+        return levels.add(self.settings, residual)
+
+    def _with_changes(
+        self, numbers: CogNumbers, belief: CogBelief, later: CogBelief, rows: Rows
+    ) -> CogBelief:
+        """The belief after a change, if one is likelier than anything else."""
+        s, lever, variances = self.settings, numbers.vehicle.lever, belief.noise.variances
+        start, axis = belief.before, belief.axes[:, 2]
+        rivals = (
+            kalman.open_change(s, start, lever, axis, s.likely),
+            kalman.open_gust(s, start, variances),
+            kalman.open_bias(s, kalman.open_gust(s, start, variances)),
+        )
+        stacked: Gaussian = jax.tree.map(lambda *x: jnp.stack(x), *rivals)
+        half = jnp.asarray(0.5 * s.window)
+
+        def scored(rival: Gaussian) -> Array:
+            one, first = kalman.correct(
+                kalman.advance(s, rival, lever, half, variances), belief.rows, variances
+            )
+            _, second = kalman.correct(kalman.advance(s, one, lever, half, variances), rows, variances)
+            return first + second
+
+        change, gust, bias = jax.vmap(scored)(stacked)
+        usual = belief.score + later.score
+        looked = (later.quiet >= QUIET) & (later.time > EARLIEST)
+        torque = jnp.all(rows.valid[:2]) & jnp.all(belief.rows.valid[:2])
+        both = (
+            looked
+            & torque
+            & (jnp.maximum(change, bias) - usual > s.adopt)
+            & (jnp.maximum(change, bias) - gust > s.margin)
+        )
+        changed = both & (change - bias > s.margin)
+        jumped = both & ~changed
+        opened = kalman.open_all(s, start, lever, axis)
+        for condition, state, event in (
+            (changed, kalman.open_change(s, start, lever, axis), True),
+            (jumped, opened, False),
+        ):
+            anew = self._begun_anew(later, state)
+            if event:
+                anew = replace(anew, events=later.events + 1)
+            else:
+                anew = replace(anew, since=later.since, counts=anew.counts.at[Reason.FORCE_JUMP].add(1))
+            later = jax.tree.map(lambda a, b, c=condition: jnp.where(c, a, b), anew, later)
+        return later
+
+    def _begun_anew(self, belief: CogBelief, state: Gaussian) -> CogBelief:
+        """With another state, windows that begin now, and nothing to compare them with."""
+        return replace(
+            belief,
+            state=state,
+            before=state,
+            quiet=jnp.zeros(()),
+            windows=Windows.zero(self.numbers.rotors, self.settings.window),
+            noise=belief.noise.forgetting_residuals(),
+            weighing=Weighing.zero(),
+            since=jnp.zeros(()),
+            elapsed=jnp.zeros(()),
+        )
+
+    def _weighed(self, numbers: CogNumbers, belief: CogBelief) -> CogBelief:
+        """The belief after weight has been compared with thrust, where enough time has gone by."""
+        s, known, weighing = self.settings, numbers.vehicle, belief.weighing
+        mean = weighing.force / jnp.maximum(weighing.time, 1e-3) / known.mass
+        pull = jnp.sqrt(mean @ mean)
+        across = weighing.rate @ belief.axes[:, :2]
+        variances = belief.noise.variances[1:, 4]
+        sound = (across @ across < SWUNG**2) & (pull > 0.3 * known.gravity)
+        air = variances[0] + variances[1] * s.block / s.slow + 1e-4
+        state = kalman.weigh(s, belief.state, pull, jnp.maximum(weighing.time, 1e-3), known.gravity, air)
+        due = weighing.time >= s.block
+        state = jax.tree.map(lambda a, b: jnp.where(due & sound, a, b), state, belief.state)
+        fresh = jax.tree.map(lambda a, b: jnp.where(due, a, b), Weighing.zero(), weighing)
+        return replace(belief, state=state, weighing=fresh)

@@ -20,7 +20,7 @@ import numpy as np
 from haltere.airframe import Airframe
 from haltere.airframe.catalogue.entries import load_airframe
 from haltere.dynamics.motors import Motors
-from haltere.estimation.cog.belief import CogBelief, CogEstimate
+from haltere.estimation.cog.belief import CogBelief, CogEstimate, CogPrediction, CogReading
 from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.cog.vehicle import CogError
@@ -49,7 +49,8 @@ class CogFilter:
         for _ in range(10):
             belief = cog.predict(belief, np.full(4, 453.2), None, dt=0.005)
             belief = cog.correct(belief, ([0.0, 0.0, 9.81], [0.0, 0.0, 0.0]))
-        print(cog.estimate(belief).com, cog.estimate(belief).sigma)
+        said = cog.estimate(belief)
+        print(said.trim, said.com, said.sigma, said.mass)
     """
 
     @double_precision()
@@ -68,8 +69,7 @@ class CogFilter:
             joint_angles: (J,) rad at the beginning, of a vehicle whose joints are measured; zero where not given.
         """
         vehicle = load_airframe(airframe)
-        usual = CogSettings() if joint_angles is None else CogSettings().with_joints()
-        self.core = CogCore.from_airframe(vehicle, settings or usual, joint_angles)
+        self.core = CogCore.from_airframe(vehicle, settings, joint_angles)
         self._motors = Motors.from_airframe(vehicle)
 
     @double_precision()
@@ -103,11 +103,12 @@ class CogFilter:
         step: Any = dt
         if not isinstance(step, jax.core.Tracer) and not step > 0.0:
             raise CogError(f"got a step of {dt} s; give the seconds since the last prediction, above zero")
+        if belief.prediction is not None:
+            belief = self.correct(belief, np.full(6, np.nan))
         speeds, given = self._rotors("rotor speeds", rotor_speeds), self._rotors("commands", commands)
         joints = self.core.numbers.model.topology.joints if self.core.numbers.model else 0
         angles = None if joint_angles is None else check_reading("joint angles", joint_angles, (joints,))
-        before = replace(belief, prediction=None)
-        return to_numpy(_predict(self.core, self._motors, before, speeds, given, step, angles))
+        return replace(belief, prediction=CogPrediction(speeds, given, angles, step))
 
     @double_precision()
     def correct(self, belief: CogBelief, imu: ImuReading) -> CogBelief:
@@ -116,15 +117,22 @@ class CogFilter:
         Raises:
             CogError: the belief does not come from `predict`.
         """
-        if belief.prediction is None:
+        prediction = belief.prediction
+        if prediction is None:
             raise CogError(
                 "a correction follows a prediction; call predict first, with rotor speeds or commands"
             )
-        return to_numpy(_correct(self.core, belief, join_imu(imu)))
+        before = replace(belief, prediction=None)
+        return to_numpy(_tick(self.core, self._motors, before, prediction, join_imu(imu)))
+
+    @double_precision()
+    def mark(self, belief: CogBelief) -> CogBelief:
+        """The belief at the moment of a grip or drop that the vehicle knows of; `change` counts from here."""
+        return to_numpy(_mark(self.core, replace(belief, prediction=None)))
 
     @double_precision()
     def estimate(self, belief: CogBelief) -> CogEstimate:
-        """The centre of mass `com` in body axes with `cov` and `sigma`, the mass, and the strength of each rotor."""
+        """The trim that balances the vehicle now, its centre of mass, the change since the last mark or event, mass."""
         return to_numpy(_estimate(self.core, replace(belief, prediction=None)))
 
     def _rotors(self, what: str, values: ArrayLike | None) -> Array:
@@ -134,23 +142,17 @@ class CogFilter:
 
 
 @compiled
-def _predict(
-    core: CogCore,
-    motors: Motors,
-    belief: CogBelief,
-    speeds: Array,
-    commands: Array,
-    dt: Array,
-    joint_angles: Array | None,
+def _tick(
+    core: CogCore, motors: Motors, belief: CogBelief, prediction: CogPrediction, imu: Array
 ) -> CogBelief:
-    """`CogCore.predict` over `dt`, from commands instead of the speeds at which the motors settle."""
-    timed = replace(core, settings=replace(core.settings, period=dt))  # type: ignore[arg-type]
-    return timed.predict(belief, speeds, motors.target(commands), joint_angles)
+    targets = motors.target(prediction.targets)
+    reading = CogReading(imu[3:], imu[:3], prediction.speeds, targets, prediction.joint_angles)
+    return core.tick(belief, reading, prediction.dt)
 
 
 @compiled
-def _correct(core: CogCore, belief: CogBelief, imu: Array) -> CogBelief:
-    return core.correct(belief, imu[3:], imu[:3])
+def _mark(core: CogCore, belief: CogBelief) -> CogBelief:
+    return core.mark(belief)
 
 
 @compiled

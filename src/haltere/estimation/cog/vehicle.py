@@ -1,28 +1,13 @@
-"""What a centre-of-gravity filter knows of a vehicle, and what its rotors then make it do.
-
-With mass m, nominal centre of mass c_0, inertia I about it, allocation K about the body origin and spin H of
-`haltere.dynamics.Compact`, the filter lets the centre of mass stand at c = c_0 + `offset`, each rotor push (1 + s_i)
-times as strong, the mass be m / (1 + mu), and a torque I d act. The compact equation of motion of that vehicle, at
-velocity zero and against free fall, gives
-
-    (a, alpha) = Compact(c, mu).acceleration(w, Omega, Omega', I d)                                       (1)
-    f at the position of the IMU, from `haltere.dynamics.sensors.imu`                                            (2)
-
-which is equation (10) of [Fresk2017] ((9) in (1) there, divided by m and I) with the gyroscopic terms it leaves out;
-its Delta l is -`offset`.
-"""
+"""What a centre-of-gravity filter knows of a vehicle: its numbers at given joint angles, its motors and one IMU."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import jax.numpy as jnp
 
 from haltere.airframe import Airframe, Imu
-from haltere.dynamics import Compact, Environment, Model, State
-from haltere.dynamics.inertia import generalized_inertia, inertial_parameters
+from haltere.dynamics import Compact, Model
 from haltere.dynamics.motors import Motors
 from haltere.dynamics.rigid import RigidVehicle
-from haltere.dynamics.sensors.imu import specific_force_at
 from haltere.dynamics.sensors.noise import sample_sigma
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike, pytree
@@ -112,45 +97,3 @@ class CogNumbers:
     def hover_speeds(self) -> Array:
         """(R,) rotor speeds at hover, rad/s."""
         return jnp.sqrt(jnp.maximum(hover_point(self.vehicle).command, 0.0))
-
-
-def predicted_response(
-    numbers: CogNumbers,
-    rate: Array,
-    offset: Array,
-    mass_scale: Array,
-    torque: Array,
-    scale: Array,
-    speeds: Array,
-    speed_rates: Array,
-) -> tuple[Array, Array]:
-    """Equations (1) and (2): (3,) angular acceleration in rad/s2, (3,) specific force at the IMU in m/s2, body axes.
-
-    Args:
-        numbers: the vehicle.
-        rate: (3,) w, body axes, rad/s.
-        offset: (3,) of the centre of mass from its nominal position, body axes, m.
-        mass_scale: () mu.
-        torque: (3,) d, rad/s2.
-        scale: (R,) s.
-        speeds: (R,) Omega, rad/s.
-        speed_rates: (R,) Omega', rad/s2.
-    """
-    known = numbers.vehicle
-    bodies = inertial_parameters(known.mass / (1.0 + mass_scale), known.com + offset, known.inertia)
-    compact = Compact(generalized_inertia(bodies), known.allocation * (1.0 + scale), numbers.spin)
-    none = jnp.zeros(3, rate.dtype)
-    empty: Any = jnp.zeros(0, rate.dtype)
-    level = jnp.asarray([1.0, 0.0, 0.0, 0.0], rate.dtype)
-    state = State(none, level, jnp.concatenate([none, rate]), empty, empty, jnp.zeros_like(speeds), speeds)
-    push = jnp.concatenate([none, known.inertia @ torque])
-    A = compact.acceleration(_Plain(rate.dtype), state, speed_rates, Environment(gravity=none), push)  # type: ignore[arg-type]
-    felt, _ = specific_force_at(A, state.twist, jnp.eye(3, dtype=rate.dtype), numbers.imu_position)
-    return A[3:], felt
-
-
-@dataclass(frozen=True)
-class _Plain:
-    """All of a model that the compact equation asks for when gravity is given."""
-
-    dtype: Any

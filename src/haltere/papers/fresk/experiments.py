@@ -33,10 +33,9 @@ from haltere.control import Bandwidths, GeometricController, start_on_trajectory
 from haltere.control.dither import Dither
 from haltere.dynamics import State
 from haltere.estimation.cog.core import CogCore
-from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.cog.vehicle import CogNumbers
 from haltere.foundation.arrays import Array, ArrayLike
-from haltere.papers.fresk.loop import RATE, TORQUE_NOISE, CogCase, CogLog, CogLoop, CogSource
+from haltere.papers.fresk.loop import RATE, SETTINGS, TORQUE_NOISE, CogCase, CogLog, CogLoop, CogSource
 from haltere.papers.fresk.paper_filter import PaperCogFilter
 from haltere.simulation import Vehicle
 from haltere.simulation.payload import Payload
@@ -74,14 +73,15 @@ def bandwidths(product: float) -> Bandwidths:
 
 
 @cache
-def step_loop(measured_speeds: bool = True) -> CogLoop:
+def step_loop(measured_speeds: bool = True, dithered: bool = False) -> CogLoop:
     """The Neo with the lever arm; a case's `load` is the time of the drop, s, and the position of the mass (3,), m."""
 
     def payloads(load: Any) -> tuple[Payload, ...]:
         drop, arm, weight = load
         return Payload(arm[0], arm[1:]), Payload(weight[0], weight[1:], drop=drop)
 
-    return CogLoop.carrying(from_catalogue("neo"), DURATION, payloads, measured_speeds=measured_speeds)
+    neo = from_catalogue("neo")
+    return CogLoop.carrying(neo, DURATION, payloads, measured_speeds=measured_speeds, dithered=dithered)
 
 
 @cache
@@ -222,8 +222,7 @@ def sweep_loop(with_angle: bool = False) -> CogLoop:
     truth = airframe_with_arm()
     middle = jnp.asarray([MIDDLE])
     believed = airframe_with_arm(WRONG * ARM_MASS) if with_angle else truth
-    settings = CogSettings().with_joints() if with_angle else CogSettings()
-    ours = CogCore.from_airframe(believed, settings, middle)
+    ours = CogCore.from_airframe(believed, SETTINGS, middle)
     return CogLoop(
         Vehicle.from_airframe(truth),
         ours,

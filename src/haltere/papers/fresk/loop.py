@@ -29,6 +29,7 @@ from haltere.dynamics.rigid import RigidVehicle
 from haltere.dynamics.sensors.imu import sense_motion
 from haltere.estimation.cog.belief import CogEstimate, CogReading
 from haltere.estimation.cog.core import CogCore
+from haltere.estimation.cog.settings import CogSettings
 from haltere.foundation.arrays import Array, pytree
 from haltere.papers.fresk.paper_filter import PaperBelief, PaperCogFilter, ReferenceCog
 from haltere.papers.tables import Progress
@@ -81,28 +82,26 @@ class CogLog:
 
     position: Array
     """(3,) of the body origin, world."""
-    com: Array
-    """(3,) centre of mass by our filter, body axes."""
+    trim: Array
+    """(3,) what balances the vehicle by our filter, body axes."""
     offset: Array
-    """(3,) of it from the nominal position."""
+    """(3,) of it from the nominal centre of mass."""
+    com: Array
+    """(3,) offset of the centre of mass by our filter."""
     cov: Array
-    """(3, 3)."""
+    """(3, 3) of it."""
     paper: Array
     """(3,) of the paper's filter."""
     reference: Array
     """(3,) of the paper's ground truth estimator."""
     used: Array
     """(3,) centre of mass that the mixer uses."""
-    modes: Array
-    noise: Array
     along: Array
     """() whether the component along the thrust is called observable."""
     counts: Array
     """(reasons,) raised until now, filter and compensation together."""
     mass: Array
     """() kg, estimated."""
-    thrust: Array
-    """(R,) estimated."""
     angles: Array
     """(J,) true, rad."""
 
@@ -114,6 +113,8 @@ class CogLog:
 
 RATE = 220.0
 """Hz of filters and controller, [Fresk2017]."""
+SETTINGS = CogSettings(rotor_spread=0.01, placement=0.0)
+"""Rotors of one batch that sit where the file says."""
 SUBSTEPS = 4
 WIDTH = 25
 """Cases that fly together."""
@@ -146,9 +147,10 @@ class CogLoop:
         payloads: Callable[[Any], tuple[Payload, ...]],
         measured_joints: bool = False,
         measured_speeds: bool = True,
+        dithered: bool = False,
     ) -> "CogLoop":
         """An airframe whose payloads follow from the case's `load`; the filters know nothing of them."""
-        ours = CogCore.from_airframe(airframe)
+        ours = CogCore.from_airframe(airframe, replace(SETTINGS, dithered=dithered))
 
         def change(vehicle: Vehicle, time: Array, load: Any) -> Vehicle:
             return payload_change(payloads(load))(vehicle, time)
@@ -210,18 +212,16 @@ class CogLoop:
             joints = hold if self.joints is None else self.joints(time)
             log = CogLog(
                 state.position,
-                said.com,
+                said.trim,
+                said.trim - belief.nominal,
                 said.offset,
                 said.cov,
                 paper.offset,
                 reference.offset,
                 used.controller.vehicle.com,
-                said.modes,
-                said.noise,
                 said.observable,
                 belief.counts + used.counts,
                 said.mass,
-                said.thrust_scale,
                 state.joint_angles,
             )
             given = Command(motors.command(jnp.sqrt(squares)), joints, log)
@@ -281,10 +281,10 @@ def _update_compensation(
     """The controller in use after the estimate of the case's source."""
     ours = case.source == CogSource.OURS
     kept = nominal.com + jnp.asarray(case.offset)
-    places = jnp.stack([kept, estimate.com, nominal.com + paper.offset, nominal.com + reference.offset])
+    places = jnp.stack([kept, estimate.trim, nominal.com + paper.offset, nominal.com + reference.offset])
     found, plain = (
         Trim.of(estimate),
-        Trim(kept, jnp.zeros(()), nominal.mass, jnp.zeros_like(estimate.thrust_scale)),
+        Trim(kept, jnp.zeros(()), nominal.mass, jnp.zeros(())),
     )
     told = jax.tree.map(lambda mine, none: jnp.where(ours, mine, none), found, plain)
     return update_trim(used, nominal, replace(told, com=places[case.source]), 1.0 / RATE)

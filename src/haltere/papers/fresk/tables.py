@@ -106,8 +106,13 @@ def fly_all(
     weak = weak_rotors(jax.random.fold_in(jax.random.key(seed), 99), runs)
     groups = step_groups(runs, seed, weak)
     progress("step experiment")
-    flown = fly_cases(step_loop(), [case for group in groups.values() for case in group], progress)
-    step = split(flown, {name: len(group) for name, group in groups.items()})
+    step: dict[str, CogLog] = {}
+    for dithered in (False, True):
+        flying = {name: cases for name, cases in groups.items() if (name == "weak excited") == dithered}
+        flown = fly_cases(
+            step_loop(dithered=dithered), [case for cases in flying.values() for case in cases], progress
+        )
+        step |= split(flown, {name: len(cases) for name, cases in flying.items()})
     sweep: dict[str, CogLog] = {}
     for with_angle in (False, True):
         loop = experiments.sweep_loop(with_angle)
@@ -211,7 +216,7 @@ def sweep_rows(flights: FreskFlights) -> list[PaperRow]:
     sweep, nominal = flights.sweep, np.asarray(experiments.sweep_controller().vehicle.com)
     rows = []
     for name, rms, lag in (("quiet", 0.0006, 0.15), ("noisy", 0.0013, None), ("with angle", 0.0008, None)):
-        error, late = experiments.tracking_error(sweep[name], sweep[name].com)
+        error, late = experiments.tracking_error(sweep[name], sweep[name].trim)
         rows += [
             PaperRow(f"rms of x, ours, {name}", "m", error, rms),
             PaperRow(f"lag of x, ours, {name}", "s", late, lag),
@@ -220,8 +225,8 @@ def sweep_rows(flights: FreskFlights) -> list[PaperRow]:
     start = round(experiments.REST * RATE)
     moved = {name: rms_of(log.position[:, start:, 0]) for name, log in sweep.items()}
     washed, quiet = sweep["washed"], sweep["quiet"]
-    shift = washed.com[0, start - 10 : start, 0].mean() - experiments.true_com(washed.angles[0, start, 0])[0]
-    alpha, beta = experiments.fit_21(quiet.angles[0, start:, 0], quiet.com[0, start:, 0])
+    shift = washed.trim[0, start - 10 : start, 0].mean() - experiments.true_com(washed.angles[0, start, 0])[0]
+    alpha, beta = experiments.fit_21(quiet.angles[0, start:, 0], quiet.trim[0, start:, 0])
     return [
         *rows,
         PaperRow("rms of x, the paper's filter, noisy", "m", error),
@@ -238,7 +243,7 @@ def sweep_rows(flights: FreskFlights) -> list[PaperRow]:
 def coverage(hover: CogLog) -> tuple[float, float]:
     """Fraction of errors of x, y inside 1.96 deviations where the true offset is zero, and the largest deviation, m."""
     times = [round(t * RATE) - 1 for t in (8.0, 11.0, 14.0, 17.0, 20.0)]
-    error, sigma = hover.offset[:, times, :2], hover.sigma[:, times, :2]
+    error, sigma = hover.com[:, times, :2], hover.sigma[:, times, :2]
     return float(np.mean(np.abs(error) < 1.96 * sigma)), float(sigma.max())
 
 
@@ -247,13 +252,13 @@ def doubt_rows(flights: FreskFlights) -> list[PaperRow]:
     hover, excited = flights.step["weak"], flights.step["weak excited"]
     below, turned = flights.step["below"], flights.step["below excited"]
     inside, sigma = coverage(hover)
-    error = np.sqrt(np.mean(excited.offset[:, -1, :2] ** 2, axis=0)).max()
-    along = turned.offset[:, -1, 2] - experiments.centre(*BELOW)[2]
+    error = np.sqrt(np.mean(excited.com[:, -1, :2] ** 2, axis=0)).max()
+    along = turned.com[:, -1, 2] - experiments.centre(*BELOW)[2]
     same = "rms error, the same at hover"
     return [
         PaperRow("rms error, +3 % and -1 % thrust, excited, ours", "m", error, 0.0005),
         PaperRow(f"{same}, the paper's filter", "m", rms_of(hover.paper[:, -1, :2])),
-        PaperRow(f"{same}, ours", "m", rms_of(hover.offset[:, -1, :2])),
+        PaperRow(f"{same}, ours", "m", rms_of(hover.com[:, -1, :2])),
         PaperRow("largest sigma at hover", "m", sigma, 0.003),
         PaperRow("coverage of the 95 % interval at hover, at least 0.9", "1", inside, 0.99),
         PaperRow("not covered by it at hover, at most", "1", 1.0 - inside, 0.1),

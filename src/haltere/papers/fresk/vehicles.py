@@ -62,7 +62,7 @@ def shape_case(name: str, key: Array) -> CogCase:
     balanced = flying.with_vehicle(
         replace(known, com=known.com + offset, mass=(1.0 + MASS_FRACTION) * known.mass)
     )
-    thrust = loop.filter.settings.thrust * jax.random.normal(thrust_key, (loop.filter.numbers.rotors,))
+    thrust = loop.filter.settings.rotor_spread * jax.random.normal(thrust_key, (loop.filter.numbers.rotors,))
     return CogCase(
         flight_key,
         jnp.asarray(int(CogSource.OURS)),
@@ -85,7 +85,7 @@ def consistency(name: str, log: CogLog) -> tuple[int, np.ndarray]:
     Converged: at the end the offset, whose true value is zero, is within 2 % of the lever plus three deviations.
     """
     frame = np.asarray(shape_controller(name).hover.frame)[:, :2]
-    error = log.offset[:, -1] @ frame
+    error = log.com[:, -1] @ frame
     cov = frame.T @ log.cov[:, -1] @ frame
     nees = np.einsum("ni,ni->n", error, np.linalg.solve(cov, error[..., None])[..., 0])
     sigma = np.sqrt(np.diagonal(cov, 0, 1, 2))

@@ -2,12 +2,11 @@
 
 Ten times a second, with the reports until then:
 
-    the CoG filter runs on IMU, rotor speeds and joint angles; before the flight it was given the empty vehicle, so
-        the hover before the grip shows how strong each rotor is; while the gripper closes it is opened for more
-    PayloadCore reads the servos from the grip on; until it has seen the payload, the CoG filter flies alone
-    then servos, hover thrust and CoG filter meet in `haltere.control.trim`
-
-and what came out of it goes through `haltere.control.trim` into controller and allocation.
+    the CoG filter runs on IMU, rotor speeds and joint angles; it is marked at the grip, and stays open until the whole
+        weight hangs; its trim goes through `haltere.control.trim` into controller and allocation
+    PayloadCore reads the servos from the grip on
+    once it has seen the payload, servos, thrust and torque of the rotors are weighed against each other, the last two
+        by what has changed since the empty vehicle was marked
 """
 
 from collections.abc import Sequence
@@ -20,16 +19,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.control.controller import GeometricController
-from haltere.control.trim import Compensation, Trim, fuse_mass_properties, trim_of, update_trim
-from haltere.estimation.cog.belief import CogBelief, CogEstimate, CogReading
+from haltere.control.trim import Compensation, Trim, fuse_mass_properties, update_trim
+from haltere.estimation.cog.belief import CogBelief, CogReading
 from haltere.estimation.cog.core import CogCore
-from haltere.estimation.cog.payload import THRUST_CHANGE, open_for_payload, under_load, with_mass_properties
+from haltere.estimation.cog.payload import with_payload
 from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.fusion import (
     MassSource,
     VehicleMassProperties,
-    payload_in_body,
     vehicle_mass_properties,
 )
 from haltere.estimation.payload.record import ArmRecord
@@ -42,8 +40,10 @@ EVERY = 20
 """Ticks from one estimate to the next."""
 CLOSING = 0.3
 """s from the grip until the whole weight hangs."""
-EXPECTED, LIKELY, PLACE = 0.225, 0.13, 0.02
-"""What may be gripped: half of what the arm lifts and its deviation, kg, and that of its position, m."""
+WINDOW = 0.1
+"""s that the CoG filter averages: less than the gripper needs to close."""
+REOPENED = 10
+"""Ticks between two openings of the CoG filter while the gripper closes."""
 MASS_SEEN = 0.1
 """kg: deviation below which PayloadCore has seen the payload."""
 MEMORY = 600
@@ -86,10 +86,8 @@ class GripChain:
     def begin(self, angle: Numbers) -> ChainBelief:
         """Hovering, empty, with joints at angles (N, J) rad."""
         runs = len(angle)
-        empty = self._empty(angle)
         one = (cog_filter(self.pose).begin(), Compensation.of(self.controller))
         cog, used = jax.tree.map(lambda x: jnp.broadcast_to(x, (runs, *jnp.shape(x))), one)
-        cog = _compiled(self.pose)[2](cog, *(jnp.asarray(x) for x in _stacked(empty)))
         return ChainBelief(self.payload.begin((runs,)), cog, used, (None,) * runs)
 
     def step(self, belief: ChainBelief, record: GripRecord, goals: Numbers) -> ChainBelief:
@@ -98,24 +96,15 @@ class GripChain:
         hangs = grip + round(CLOSING * TICK_RATE)
         fresh = jax.tree.map(lambda x: jnp.asarray(x[:, -EVERY:]), record)
         tick = np.arange(ticks - EVERY, ticks)
-        share = ((tick >= grip) & (tick < hangs)) / (hangs - grip)
-        change = THRUST_CHANGE if ticks > grip else 0.0
-        expected = self._expected(record.angle[:, -EVERY])
-        cog, shown, said = _compiled(self.pose)[0](belief.cog, fresh, expected, share, change)
-        belief = replace(belief, cog=cog)
+        marked, more = tick == grip, (tick > grip) & (tick <= hangs) & ((tick - grip) % REOPENED == 0)
+        empty = tuple(jnp.asarray(x) for x in _stacked(self._empty(record.angle[:, -1])))
+        cog, used, *shown = _compiled(self.pose)(belief.cog, belief.used, fresh, marked, more, *empty)
+        belief = replace(belief, cog=cog, used=used)
         if ticks > hangs:
             belief = replace(belief, payload=self._read(belief.payload, record, goals))
             servos = self._with_payload(belief.payload, record.angle[:, -1])
-            belief = replace(belief, mass_properties=_fuse(servos, shown, said))
-        return replace(belief, used=self._compensation(belief, shown, said))
-
-    def _compensation(self, belief: ChainBelief, shown: CogBelief, estimate: CogEstimate) -> Compensation:
-        """What the controllers know then."""
-        none = VehicleMassProperties(np.ones(4), np.eye(4), {})
-        values, covs = _stacked([one or none for one in belief.mass_properties])
-        met = jnp.asarray([one is not None for one in belief.mass_properties])
-        used: Compensation = _compiled(self.pose)[1](belief.used, shown, estimate, values, covs, met)
-        return used
+            belief = replace(belief, mass_properties=_fuse(servos, *(np.asarray(x) for x in shown)))
+        return belief
 
     def _read(self, belief: PayloadBelief, record: GripRecord, goals: Numbers) -> PayloadBelief:
         """PayloadCore after the last `EVERY` ticks; servos report at every second one."""
@@ -128,11 +117,6 @@ class GripChain:
         )
         signals = self.payload.signals(reports)
         return self.payload.update(belief, signals, reports.samples - EVERY // every, reports.samples)
-
-    def _expected(self, angle: Numbers) -> Numbers:
-        """(N, 4) kg and m: what may be gripped with joints at angles (N, J), body axes."""
-        places = [payload_in_body(self.payload.arm, a, np.zeros(5), np.zeros((5, 5)))[0][1:4] for a in angle]
-        return np.asarray([[EXPECTED, *place] for place in places])
 
     def _empty(self, angle: Numbers) -> list[MassSource]:
         """The vehicles without payload at joint angles (N, J)."""
@@ -157,40 +141,35 @@ class GripChain:
 @cache
 def cog_filter(pose: tuple[float, ...]) -> CogCore:
     """The CoG filter of the catalogue's vehicle with its joints at a pose (deg)."""
-    settings = replace(CogSettings().with_joints(), period=1.0 / TICK_RATE, thrust=ROTOR)
+    settings = CogSettings(period=1.0 / TICK_RATE, rotor_spread=ROTOR, window=WINDOW)
     return CogCore.from_airframe(vehicle(), settings, jnp.deg2rad(jnp.asarray(pose)))
 
 
 @cache
-def _compiled(pose: tuple[float, ...]) -> tuple[Any, ...]:
-    """For N vehicles: the CoG filter over some ticks, the compensation, and the filter given mass and centre."""
+def _compiled(pose: tuple[float, ...]) -> Any:
+    """For N vehicles: the CoG filter over some ticks, the compensation, and mass and centre of mass."""
     cog, nominal = cog_filter(pose), nominal_controller(pose).vehicle
 
-    likely = np.diag(np.square([LIKELY, PLACE, PLACE, PLACE]))
+    def watch(
+        belief: CogBelief,
+        used: Compensation,
+        record: GripRecord,
+        marked: Any,
+        more: Any,
+        empty: Any,
+        cov: Any,
+    ) -> Any:
+        def tick(last: CogBelief, now: tuple[GripRecord, Any, Any]) -> tuple[CogBelief, None]:
+            r, first, again = now
+            last = jax.lax.cond(first, cog.mark, lambda b: b, last)
+            last = jax.lax.cond(again, cog.reopen, lambda b: b, last)
+            return cog.tick(last, CogReading(r.gyro, r.force, r.speeds, r.targets, r.angle)), None
 
-    def watch(belief: CogBelief, record: GripRecord, expected: Any, share: Any, change: Any) -> Any:
-        def tick(last: CogBelief, now: tuple[GripRecord, Any]) -> tuple[CogBelief, None]:
-            r, part = now
-            opened = open_for_payload(cog, last, expected, part * likely)
-            return cog.tick(opened, CogReading(r.gyro, r.force, r.speeds, r.targets, r.angle)), None
+        later, _ = jax.lax.scan(tick, belief, (record, marked, more))
+        used = update_trim(used, nominal, Trim.of(cog.estimate(later)), EVERY / TICK_RATE)
+        return later, used, *with_payload(cog, later, empty, cov)
 
-        later, _ = jax.lax.scan(tick, belief, (record, share))
-        shown = under_load(later, change)
-        return later, shown, cog.estimate(shown)
-
-    def tell(used: Compensation, belief: CogBelief, said: CogEstimate, value: Any, cov: Any, met: Any) -> Any:
-        both = trim_of(cog, belief, value, cov), Trim.of(said)
-        trim = jax.tree.map(lambda a, b: jnp.where(met, a, b), *both)
-        return update_trim(used, nominal, trim, EVERY / TICK_RATE)
-
-    def teach(belief: CogBelief, value: Any, cov: Any) -> CogBelief:
-        return with_mass_properties(cog, belief, value, cov)
-
-    return (
-        jax.jit(jax.vmap(watch, in_axes=(0, 0, 0, None, None))),
-        jax.jit(jax.vmap(tell)),
-        jax.jit(jax.vmap(teach)),
-    )
+    return jax.jit(jax.vmap(watch, in_axes=(0, 0, 0, None, None, 0, 0)))
 
 
 def _stacked(sources: Sequence[MassSource | VehicleMassProperties]) -> tuple[Numbers, Numbers]:
@@ -199,12 +178,11 @@ def _stacked(sources: Sequence[MassSource | VehicleMassProperties]) -> tuple[Num
 
 
 def _fuse(
-    servos: Sequence[MassSource | None], belief: CogBelief, estimate: CogEstimate
+    servos: Sequence[MassSource | None], value: Numbers, cov: Numbers
 ) -> tuple[VehicleMassProperties | None, ...]:
     """What all say of each vehicle, None where the servos have not seen the payload."""
-    flights = jax.tree.map(np.asarray, (belief, estimate))
-    each = [jax.tree.map(lambda x, i=i: x[i], flights) for i in range(len(servos))]
+    flights = (MassSource((0, 1, 2, 3), *both) for both in zip(value, cov, strict=True))
     return tuple(
-        None if source is None else fuse_mass_properties(source, *one)
-        for source, one in zip(servos, each, strict=True)
+        None if source is None else fuse_mass_properties(source, flight)
+        for source, flight in zip(servos, flights, strict=True)
     )

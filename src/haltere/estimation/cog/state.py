@@ -1,0 +1,179 @@
+"""One Kalman filter over the windows: how the state goes on, what a window says, and how a change opens it.
+
+A window has rows r (`haltere.estimation.cog.rows`) with
+
+    torque   d across + spread slope s + fast + slow,      force   lever d_along + u pull + air_fast + air_slow + bias
+
+The slopes of the torque rows to the offset are constant and those of the force rows to the offset across the thrust
+are zero, so no loop that answers a gust can teach the filter an offset that is not there.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from haltere.estimation.cog.belief import (
+    AIR_FAST,
+    AIR_SLOW,
+    BIAS,
+    CLIMB,
+    FAST,
+    FIXED,
+    GAIN,
+    MARKED,
+    MARKED_GAIN,
+    OFFSET,
+    SLOW,
+    STRENGTH,
+    Gaussian,
+)
+from haltere.estimation.cog.rows import Rows
+from haltere.estimation.cog.settings import CogSettings
+from haltere.foundation.arrays import Array
+
+OVERLAP = 4.0 / 3.0
+"""Variance of a window's white noise over that of one that shares no sample with the next."""
+DEGREES = 10.0
+"""Of freedom of the likelihood of a window."""
+FAR = 12.0
+"""Square of a normalised residual, mean over rows, beyond which a window is weighted down."""
+
+
+def begin(settings: CogSettings, lever: Array, rotors: int, offset: Array) -> Gaussian:
+    """What is believed before the first window, with a guess of the offset (3,)."""
+    s, n = settings, FIXED + rotors
+    mean = jnp.zeros(n).at[OFFSET].set(offset).at[MARKED].set(offset)
+    sigma = jnp.zeros(n).at[OFFSET].set(s.first_offset * lever).at[GAIN].set(s.mass)
+    sigma = sigma.at[BIAS].set(s.accel_bias).at[CLIMB].set(s.speed_change).at[STRENGTH].set(s.rotor_spread)
+    return remember(Gaussian(mean, jnp.diag(sigma**2)))
+
+
+def remember(state: Gaussian) -> Gaussian:
+    """The state with offset and thrust over mass of now as those of the mark."""
+    n = state.mean.shape[0]
+    T = jnp.eye(n).at[MARKED, MARKED].set(0.0).at[MARKED, OFFSET].set(jnp.eye(3))
+    T = T.at[MARKED_GAIN, MARKED_GAIN].set(0.0).at[MARKED_GAIN, GAIN].set(1.0)
+    return Gaussian(T @ state.mean, T @ state.cov @ T.T)
+
+
+def open_change(
+    settings: CogSettings, state: Gaussian, lever: Array, axis: Array, fraction: float = 1.0
+) -> Gaussian:
+    """After a grip or drop: the state before is remembered, offset and mass may be others now."""
+    return _opened(settings, remember(state), lever, axis, fraction)
+
+
+def open_more(settings: CogSettings, state: Gaussian, lever: Array, axis: Array) -> Gaussian:
+    """While a grip or drop goes on: the state before stays what it was."""
+    return _opened(settings, state, lever, axis, 1.0)
+
+
+def open_all(settings: CogSettings, state: Gaussian, lever: Array, axis: Array) -> Gaussian:
+    """After a jump of the specific force that a load may have caused, or another bias of the accelerometer."""
+    return open_bias(settings, _opened(settings, state, lever, axis, 1.0))
+
+
+def _opened(settings: CogSettings, state: Gaussian, lever: Array, axis: Array, fraction: float) -> Gaussian:
+    s, along = settings, jnp.outer(axis, axis)
+    added = (fraction * lever) ** 2 * (s.opened_offset**2 * (jnp.eye(3) - along) + s.opened_along**2 * along)
+    cov = state.cov.at[OFFSET, OFFSET].add(added).at[GAIN, GAIN].add((fraction * s.opened_mass) ** 2)
+    return Gaussian(state.mean, cov)
+
+
+def open_gust(settings: CogSettings, state: Gaussian, variances: Array) -> Gaussian:
+    """After a gust: disturbances have changed by more than they do in a window, whose variances are (3, 5)."""
+    s = settings
+    fraction = 1.0 - jnp.exp(-2.0 * s.window / jnp.asarray([s.fast, s.slow]))
+    fast, slow = s.gust**2 * fraction[:, None] * variances[1:]
+    added = jnp.zeros(state.mean.shape[0]).at[FAST].set(fast[:2]).at[SLOW].set(slow[:2])
+    added = added.at[AIR_FAST].set(fast[2:]).at[AIR_SLOW].set(slow[2:])
+    return Gaussian(state.mean, state.cov + jnp.diag(added))
+
+
+def open_bias(settings: CogSettings, state: Gaussian) -> Gaussian:
+    """With another bias of the accelerometer."""
+    cov = state.cov.at[BIAS, BIAS].add(settings.bias_jump**2 * jnp.eye(3))
+    return Gaussian(state.mean, cov)
+
+
+def advance(settings: CogSettings, state: Gaussian, lever: Array, dt: Array, variances: Array) -> Gaussian:
+    """The state dt seconds later, with variances (3, 5) of the disturbances."""
+    s, n = settings, state.mean.shape[0]
+    fast, slow = jnp.exp(-dt / s.fast), jnp.exp(-dt / s.slow)
+    keep = jnp.ones(n).at[FAST].set(fast).at[AIR_FAST].set(fast).at[SLOW].set(slow).at[AIR_SLOW].set(slow)
+    stir_fast, stir_slow = (1.0 - fast**2) * variances[1], (1.0 - slow**2) * variances[2]
+    added = jnp.zeros(n).at[OFFSET].set(dt * (s.walk * lever) ** 2).at[GAIN].set(dt * s.mass_walk**2)
+    added = added.at[FAST].set(stir_fast[:2]).at[SLOW].set(stir_slow[:2])
+    added = added.at[AIR_FAST].set(stir_fast[2:]).at[AIR_SLOW].set(stir_slow[2:])
+    return Gaussian(keep * state.mean, keep[:, None] * state.cov * keep + jnp.diag(added))
+
+
+def slopes(rows: Rows, n: int) -> Array:
+    """(5, n) of the rows by the state."""
+    H = jnp.zeros((5, n)).at[:2, OFFSET].set(rows.axes[:, :2].T)
+    H = H.at[:2, FAST].set(jnp.eye(2)).at[:2, SLOW].set(jnp.eye(2)).at[:2, STRENGTH].set(rows.rotor_slopes)
+    H = H.at[2:, OFFSET].set(jnp.outer(rows.lever, rows.axes[:, 2])).at[4, GAIN].set(rows.thrust_gain)
+    return H.at[2:, AIR_FAST].set(jnp.eye(3)).at[2:, AIR_SLOW].set(jnp.eye(3)).at[2:, BIAS].set(rows.axes.T)
+
+
+def correct(state: Gaussian, rows: Rows, variances: Array) -> tuple[Gaussian, Array]:
+    """The state after a window, and the logarithm of its likelihood."""
+    n, valid = state.mean.shape[0], rows.valid
+    H = jnp.where(valid[:, None], slopes(rows, n), 0.0)
+    r = jnp.where(valid, rows.value, 0.0) - H @ state.mean
+    noise = jnp.where(valid, OVERLAP * variances[0] + rows.variance, 1.0)
+    HP = H @ state.cov
+    S = HP @ H.T + jnp.diag(noise)
+    far = r**2 / jnp.diagonal(S)
+    groups = jnp.stack([jnp.mean(far[:2]), jnp.mean(far[2:])])
+    doubt = jnp.maximum(groups / FAR, 1.0)[jnp.asarray([0, 0, 1, 1, 1])]
+    L = jnp.linalg.cholesky(S)
+    white = _forward(L, r[:, None])[:, 0]
+    score = -0.5 * (DEGREES + 5.0) * jnp.log1p(white @ white / DEGREES) - jnp.sum(jnp.log(jnp.diagonal(L)))
+    S = S + jnp.diag((doubt - 1.0) * jnp.diagonal(S))
+    K = jnp.linalg.solve(S, HP).T
+    rest = jnp.eye(n) - K @ H
+    noise = noise + (doubt - 1.0) * jnp.diagonal(S) / jnp.maximum(doubt, 1.0)
+    cov = rest @ state.cov @ rest.T + (K * noise) @ K.T
+    return Gaussian(state.mean + K @ r, 0.5 * (cov + cov.T)), score
+
+
+def _forward(L: Array, b: Array) -> Array:
+    solved: Array = jax.scipy.linalg.solve_triangular(L, b, lower=True)
+    return solved
+
+
+def weigh(
+    settings: CogSettings, state: Gaussian, thrust: Array, time: Array, gravity: Array, air: Array
+) -> Gaussian:
+    """The state after thrust over mass has been compared with gravity for some time.
+
+    With A the mean thrust of the nominal rotors over the nominal mass (its length, in axes that do not rotate) and v
+    the vertical speed at the end and v_0 at the beginning,
+
+        (1 + u) A + air = g + (v - v_0) / T                                                                (1)
+
+    with the air as it is now; so the speed at the end of one comparison is that at the beginning
+    of the next, and their errors cancel.
+
+    Args:
+        settings: of the filter.
+        state: before.
+        thrust: () A, m/s2.
+        time: () T, s.
+        gravity: () g, m/s2.
+        air: () variance of what air adds, beside what it adds now, (m/s2)^2.
+    """
+    s, n = settings, state.mean.shape[0]
+    first, last = CLIMB.start, CLIMB.start + 1
+    T = jnp.eye(n).at[first, first].set(0.0).at[first, last].set(1.0).at[last, last].set(0.0)
+    mean = T @ state.mean
+    cov = (T @ state.cov @ T.T).at[last, last].add(s.speed_change**2)
+    h = jnp.zeros(n).at[GAIN].set(thrust).at[AIR_FAST.stop - 1].set(1.0).at[AIR_SLOW.stop - 1].set(1.0)
+    h = h.at[first].set(1.0 / time).at[last].set(-1.0 / time)
+    Ph = cov @ h
+    S = h @ Ph + air
+    K = Ph / S
+    mean = mean + K * (gravity - thrust - h @ mean)
+    rest = jnp.eye(n) - jnp.outer(K, h)
+    cov = rest @ cov @ rest.T + air * jnp.outer(K, K)
+    return Gaussian(mean, 0.5 * (cov + cov.T))
