@@ -276,9 +276,10 @@ class TelemetryRecord:
         for i in rotors:
             values = self.speeds[self.flying, i]
             levels = np.unique(values[np.isfinite(values)])
-            if len(levels) > 1:
-                apart = np.diff(levels)
-                steps.append(float(np.percentile(apart[apart > 1e-6 * levels[-1]], 10, method="lower")))
+            apart = np.diff(levels)
+            apart = apart[apart > 1e-6 * np.abs(levels).max(initial=0.0)]
+            if len(apart):
+                steps.append(float(np.percentile(apart, 10, method="lower")))
         return float(np.median(steps)) if steps else 0.0
 
     def without(self, rotors: set[int]) -> list[int]:

@@ -128,6 +128,12 @@ def test_a_rotor_that_is_drawn_stronger_may_run_at_half_the_speed():
     assert findings_of(flight, drawn.model_copy(update={"rotors": tuple(rotors)})) == []
 
 
+def test_a_hover_without_noise_is_looked_at():
+    """Speeds that differ by rounding only have no resolution."""
+    flight = altered(flown(4, pose=False), 1, lambda values, _: 450.0 + 1e-9 * np.sin(np.arange(len(values))))
+    assert diagnose(flight, airframe()).mended is not None
+
+
 @pytest.mark.parametrize("step", [0.0, 2.0, 10.0])
 def test_good_flights_raise_no_alarm(step):
     for seed in range(20, 24):

@@ -9,6 +9,10 @@ variance that noise and rounding of the rotor speeds would make, rows and moment
 The rows of roll and pitch tell most of the thrust of each rotor, too, and with it its torque ratio, axis and position,
 and how late its speed is read: these get that of the worse axis, relative or times their deviation before the flight.
 
+A centre of mass aside and rotors of unlike thrust look alike to it, too. With arms r and the relative deviation t of
+each of n rotors before the flight, x and y of the centre get sqrt(sum (r t)^2) / n, times that of the worse axis.
+Positions of sensors get theirs before the flight, times the same.
+
 Sensors that are tilted and a steady wind look alike to a vehicle that does not rotate, so rotations of the sensors
 about x and y get this times `TILT`. What rotors do between two samples of their speed is unknown, so reactions to
 their acceleration get a relative deviation of `SAMPLED` more at a period of `SAMPLED_PERIOD`, which falls with the
@@ -124,6 +128,10 @@ class Excitation:
                 found[i] = TILT * tilted
             elif name.endswith(".rotation.z"):
                 found[i] = unsure.max() * before
+            elif name in ("com.x", "com.y"):
+                found[i] = tilted * _unlike_rotors(numbers, last)
+            elif ".position." in name and not name.startswith(OF_ROTORS):
+                found[i] = tilted * before
             elif last == "spin_inertia":
                 found[i] = np.hypot(unsure.max(), self.sampled) * value[name]
             elif last == "thrust_coefficient":
@@ -137,3 +145,16 @@ class Excitation:
                 size = np.sqrt(value[f"inertia.{last[0] * 2}"] * value[f"inertia.{last[1] * 2}"])
                 found[i] = unsure[[j, k]].max() * size * (1.0 if j == k else 0.1)
         return found
+
+
+def _unlike_rotors(numbers: Numbers, axis: str) -> float:
+    """Deviation of the centre of mass along x or y that looks like rotors of unlike thrust, m."""
+    found, rotors = 0.0, 0
+    before = dict(zip(numbers.names, numbers.prior_sigma, strict=True))
+    value = dict(zip(numbers.names, numbers.values, strict=True))
+    for name in numbers.names:
+        if name.endswith(".thrust_coefficient"):
+            arm = value[f"{name.rpartition('.')[0]}.position.{axis}"] - value[f"com.{axis}"]
+            found += (arm * before[name] / value[name]) ** 2
+            rotors += 1
+    return float(np.sqrt(found)) / max(rotors, 1)

@@ -34,6 +34,21 @@ def test_what_noise_or_gusts_do_tells_nothing_of_the_rotors(numbers, kind):
     assert np.all(np.isfinite(sigma))
 
 
+def test_where_rotors_tell_nothing_a_centre_aside_looks_like_unlike_rotors(numbers):
+    """Two rotors: half the error of each arm times its thrust."""
+    value = dict(zip(NAMES, numbers.values, strict=True))
+    sigma = dict(zip(NAMES, excitation(noise=1.5).sigma(numbers), strict=True))
+    for axis in "xy":
+        parts = [
+            (value[f"rotors.{name}.position.{axis}"] - value[f"com.{axis}"])
+            / value[f"rotors.{name}.thrust_coefficient"]
+            for name in ("left", "right")
+        ]
+        assert sigma[f"com.{axis}"] == pytest.approx(0.5 * PRIOR * np.hypot(*parts))
+    assert sigma["com.z"] == 0.0
+    assert sigma["pose.position.z"] == pytest.approx(PRIOR)
+
+
 def test_doubt_grows_with_the_noise(numbers):
     little, more = (excitation(noise=noise).sigma(numbers) for noise in (0.01, 0.1))
     assert np.all(more[OF_ROTORS] > little[OF_ROTORS])
