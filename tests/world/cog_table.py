@@ -1,7 +1,8 @@
 """The table of the centre of gravity, loop closed: `python -m tests.world.cog_table FOLDER`.
 
-Each cell is four flights of 40 s of one vehicle in one condition, hover or gentle; a payload of 12 % of the mass is
-gripped at 20 s, of which the filter is told. Cells that stand in the folder are not flown again.
+Each cell is four flights of one vehicle in one condition, hover or gentle. With `--kind marked` a payload of 12 % of
+the mass is gripped at 20 s of 40, of which the filter is told; with `unmarked` it is not told; with `none` nothing
+happens for 150 s: two hours in all. Cells that stand in the folder are not flown again.
 """
 
 import argparse
@@ -22,6 +23,11 @@ SETTLED = 12.0
 """s after which the pilot's integral has found the wind."""
 PROFILES = ("hover", "gentle")
 FLIGHTS = 4
+KINDS = ("marked", "unmarked", "none")
+DURATION, QUIET_DURATION = 40.0, 150.0
+"""s of a flight, and of one in which nothing happens."""
+FOLLOWED = 0.9
+"""Of the step of the trim, after which it counts as followed."""
 
 
 def scores(flight: CogFlight) -> dict[str, list[list[float]]]:
@@ -68,15 +74,43 @@ def arm_of(vehicle: str) -> float:
     return float(np.hypot(*(drawing.position - drawing.com[:, None])[:2]).max())
 
 
-def fly_cell(folder: Path, vehicle: str, condition: str, profile: str, seeds: Sequence[int]) -> None:
+def found_scores(flight: CogFlight) -> dict[str, list[list[float]]]:
+    """What becomes of a change that nobody marked: when it is found and followed, s, and whether its interval holds."""
+    events, time = flight.said["events"], flight.said_time
+    before, last = int(events[time < GRIP - 1e-6][-1]), len(time) - 1
+    found = np.flatnonzero((events > before) & (time >= GRIP))
+    step = (flight.com[-1] - flight.com[0])[:2]
+    moved = flight.said["trim"][:, :2] - flight.said["trim"][time < GRIP][-1, :2]
+    followed = np.flatnonzero((moved @ step > FOLLOWED * step @ step) & (time > GRIP))
+    rows = {
+        "found, % of the changes": [[100.0 * (len(found) > 0), np.nan]],
+        "false": [[float(before + max(int(events[-1]) - before - 1, 0)), np.nan]],
+    }
+    if len(found):
+        rows["found after, s"] = [[float(time[found[0]] - GRIP), np.nan]]
+        rows["followed after, s"] = [[float(time[followed[0]] - GRIP) if len(followed) else np.inf, np.nan]]
+        since = time[-1] - flight.said["since"][last]
+        if since > GRIP - 0.5:
+            error = (flight.said["change"][last] - (flight.com[-1] - flight.com[0]))[:2]
+            sigma = np.sqrt(np.diagonal(flight.said["change_cov"][last]))[:2]
+            rows["change at the end"] = [[float(e), float(s)] for e, s in zip(error, sigma, strict=True)]
+    return rows
+
+
+def fly_cell(
+    folder: Path, kind: str, vehicle: str, condition: str, profile: str, seeds: Sequence[int]
+) -> None:
     """Fly a cell and keep its scores."""
-    path = folder / f"{vehicle}-{condition}-{profile}.json"
+    path = folder / f"{kind}-{vehicle}-{condition}-{profile}.json"
     if path.exists():
         return
-    flights = fly_cog(vehicle, condition, profile, seeds, FilterLoop, event=Event(GRIP))
+    event = None if kind == "none" else Event(GRIP, marked=kind == "marked")
+    duration = DURATION if event else QUIET_DURATION
+    flights = fly_cog(vehicle, condition, profile, seeds, FilterLoop, duration=duration, event=event)
     rows: dict[str, list[list[float]]] = {}
     for flight in flights:
-        for name, pairs in scores(flight).items():
+        found = {} if kind == "none" else (scores if kind == "marked" else found_scores)(flight)
+        for name, pairs in found.items():
             rows.setdefault(name, []).extend(pairs)
     events = [int(flight.said["events"][-1]) for flight in flights]
     text = json.dumps({"rows": rows, "events": events, "crashed": [flight.crashed for flight in flights]})
@@ -85,32 +119,35 @@ def fly_cell(folder: Path, vehicle: str, condition: str, profile: str, seeds: Se
     temporary.replace(path)
 
 
-def lines(folder: Path) -> Iterable[str]:
+def lines(folder: Path, kind: str) -> Iterable[str]:
     """The table: root mean square of each row, its intervals that hold, and rms of error over sigma."""
-    yield "| condition | profile | flights | row | rms | held, % | error over sigma |"
+    yield "| condition | profile | flights | row | rms (mean of %, s and counts) | held, % | error over sigma |"
     yield "|---|---|---|---|---|---|---|"
     for condition, profile in itertools.product(CONDITIONS, PROFILES):
         cells = [
-            json.loads(path.read_text()) for path in sorted(folder.glob(f"*-{condition}-{profile}.json"))
+            json.loads(path.read_text())
+            for path in sorted(folder.glob(f"{kind}-*-{condition}-{profile}.json"))
         ]
         names = list(dict.fromkeys(name for cell in cells for name in cell["rows"]))
         for name in names:
-            error, sigma = np.concatenate([cell["rows"][name] for cell in cells]).T
-            size = np.sqrt(np.mean(error**2)) * (
-                1.0 if "%" in name or "mm" in name or "bound" in name else 1e3
-            )
+            error, sigma = np.concatenate([cell["rows"].get(name, np.empty((0, 2))) for cell in cells]).T
+            if name.startswith(("found", "followed", "false")):
+                size = float(np.mean(error))
+            else:
+                relative = "%" in name or "mm" in name or "bound" in name
+                size = float(np.sqrt(np.mean(error**2))) * (1.0 if relative else 1e3)
             held, over = 100 * np.mean(np.abs(error) < 1.96 * sigma), np.sqrt(np.mean((error / sigma) ** 2))
             some = f"{held:.0f} | {over:.2f}" if np.isfinite(sigma).all() else "- | -"
             yield f"| {condition} | {profile} | {FLIGHTS * len(cells)} | {name} | {size:.3g} | {some} |"
-        false = sum(sum(cell["events"]) for cell in cells)
-        lost = sum(sum(cell["crashed"]) for cell in cells)
-        yield f"| {condition} | {profile} | {FLIGHTS * len(cells)} | unmarked; crashed | {false}; {lost} | - | - |"
+        events, lost = sum(sum(cell["events"]) for cell in cells), sum(sum(cell["crashed"]) for cell in cells)
+        yield f"| {condition} | {profile} | {FLIGHTS * len(cells)} | events; crashed | {events}; {lost} | - | - |"
 
 
 def main() -> None:
     """Fly what is missing and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--kind", default="marked", choices=KINDS)
     parser.add_argument("--conditions", default=",".join(CONDITIONS), help="with commas")
     parser.add_argument("--vehicles", default=",".join(VEHICLES), help="with commas")
     parser.add_argument("--seeds", default="development", choices=tuple(SEEDS))
@@ -119,8 +156,8 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     for condition in given.conditions.split(","):
         for vehicle, profile in itertools.product(given.vehicles.split(","), PROFILES):
-            fly_cell(given.folder, vehicle, condition, profile, range(first, first + FLIGHTS))
-    for line in lines(given.folder):
+            fly_cell(given.folder, given.kind, vehicle, condition, profile, range(first, first + FLIGHTS))
+    for line in lines(given.folder, given.kind):
         print(line)
 
 

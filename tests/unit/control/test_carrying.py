@@ -8,9 +8,9 @@ import pytest
 
 from haltere.airframe import from_catalogue
 from haltere.control.trim import fuse_mass_properties
-from haltere.estimation.cog.belief import FIXED, GAIN, MARKED, MARKED_GAIN, OFFSET, Gaussian
 from haltere.estimation.cog.core import CogCore
 from haltere.estimation.cog.payload import with_payload
+from haltere.estimation.cog.state import FIXED, GAIN, MARKED, MARKED_GAIN, OFFSET, Gaussian
 from haltere.estimation.payload.fusion import MassSource
 
 COG = CogCore.from_airframe(from_catalogue("hummingbird"))

@@ -14,7 +14,10 @@ import jax.numpy as jnp
 
 from haltere.dynamics.rigid import RigidVehicle
 from haltere.estimation.cog import state as kalman
-from haltere.estimation.cog.belief import (
+from haltere.estimation.cog.belief import CogBelief, CogEstimate
+from haltere.estimation.cog.rows import rotor_slopes
+from haltere.estimation.cog.settings import CogSettings
+from haltere.estimation.cog.state import (
     AIR_SLOW,
     BIAS,
     FAST,
@@ -24,11 +27,7 @@ from haltere.estimation.cog.belief import (
     OFFSET,
     SLOW,
     STRENGTH,
-    CogBelief,
-    CogEstimate,
 )
-from haltere.estimation.cog.rows import rotor_slopes
-from haltere.estimation.cog.settings import CogSettings
 from haltere.foundation.arrays import Array
 
 ESTIMATED_RATIO = 0.25

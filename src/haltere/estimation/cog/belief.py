@@ -1,35 +1,14 @@
-"""What the centre-of-gravity filter reads, believes and says; the layout of its state.
-
-The state is (d, d_mark, u, u_mark, fast, slow, air_fast, air_slow, bias, climb, s), 23 + R numbers:
-
-| part | what it is |
-|---|---|
-| d, d_mark | offset of the centre of mass from its nominal position, now and at the last mark or event, body axes, m |
-| u, u_mark | thrust over mass beyond the nominal, relative, now and then |
-| fast, slow | torque that is neither rotors nor offset, as the offset across the thrust that would explain it, m |
-| air_fast, air_slow | specific force that is not the rotors', m/s2 |
-| bias | of the accelerometer, m/s2 |
-| climb | vertical speed at the last two comparisons of weight and thrust, m/s |
-| s | relative thrust of every rotor beyond the nominal |
-"""
+"""What the centre-of-gravity filter reads, believes and says."""
 
 from dataclasses import dataclass
 
 import jax.numpy as jnp
 
 from haltere.estimation.cog.noise import NoiseLevels
-from haltere.estimation.cog.rows import Rows
+from haltere.estimation.cog.rivals import Rivals
+from haltere.estimation.cog.state import Gaussian
 from haltere.estimation.cog.windows import Windows
 from haltere.foundation.arrays import Array, double_precision, pytree, to_numpy
-
-OFFSET, MARKED = slice(0, 3), slice(3, 6)
-GAIN, MARKED_GAIN = 6, 7
-FAST, SLOW = slice(8, 10), slice(10, 12)
-AIR_FAST, AIR_SLOW, BIAS = slice(12, 15), slice(15, 18), slice(18, 21)
-CLIMB = slice(21, 23)
-STRENGTH = slice(23, None)
-FIXED = 23
-"""States before the rotors'."""
 
 
 @pytree
@@ -47,15 +26,6 @@ class CogReading:
     """(R,) speeds at which the motors would settle for the command in force until now, rad/s."""
     joint_angles: Array | None = None
     """(J,) rad, where joints move and are measured."""
-
-
-@pytree
-@dataclass(frozen=True)
-class Gaussian:
-    """Mean (n,) and covariance (n, n) of the state."""
-
-    mean: Array
-    cov: Array
 
 
 @pytree
@@ -127,12 +97,8 @@ class CogBelief:
 
     state: Gaussian
     """After the last window."""
-    before: Gaussian
-    """After the window before."""
-    rows: Rows
-    """Of the last window."""
-    score: Array
-    """() logarithm of the likelihood of the last window."""
+    rivals: Rivals
+    """What else the last windows may be."""
     quiet: Array
     """() windows since the last mark, event or gap."""
     windows: Windows

@@ -3,11 +3,9 @@
 Every tick adds a sample to two windows (`haltere.estimation.cog.windows`); when one closes, its rows
 (`haltere.estimation.cog.rows`) correct the state (`haltere.estimation.cog.state`).
 
-What changed without a mark is found by three rivals that begin two windows ago and see both windows since: one whose
-offset and mass may be others (a change), one whose disturbances are three times as large (a gust), one whose
-accelerometer has another bias. A change is adopted where it is likelier than what was believed by `adopt` and than a
-gust by `margin`, in logarithms; then the filter goes on from two windows ago, opened, with readings from now on: the
-windows that contain the change say nothing of it.
+What changed without a mark is found by rivals (`haltere.estimation.cog.rivals`). Where a change is likelier than
+anything else the filter goes on from before it, opened, with readings from now on: the windows that contain the change
+say nothing of it.
 
 Rotor speeds follow command and lag, and measurements where there are any. What is missing or absurd is left out and
 counted by `Reason`; a belief that is not finite never replaces a finite one.
@@ -21,19 +19,12 @@ import jax.numpy as jnp
 from haltere.airframe import Airframe
 from haltere.estimation.cog import state as kalman
 from haltere.estimation.cog.answers import answers_of
-from haltere.estimation.cog.belief import (
-    GAIN,
-    CogBelief,
-    CogEstimate,
-    CogReading,
-    Gate,
-    Gaussian,
-    RotorTrack,
-    Weighing,
-)
+from haltere.estimation.cog.belief import CogBelief, CogEstimate, CogReading, Gate, RotorTrack, Weighing
 from haltere.estimation.cog.noise import NoiseLevels
+from haltere.estimation.cog.rivals import Rivals
 from haltere.estimation.cog.rows import Rows, rows_of, thrust_axes
 from haltere.estimation.cog.settings import CogSettings, Reason
+from haltere.estimation.cog.state import GAIN, Gaussian
 from haltere.estimation.cog.vehicle import CogNumbers
 from haltere.estimation.cog.windows import Windows, add_sample
 from haltere.foundation.arrays import Array, ArrayLike, pytree
@@ -49,8 +40,6 @@ FRACTION_MEMORY = 0.7
 """s over which the shares of the rotors in the thrust are averaged until they are held."""
 SWUNG = 0.5
 """rad: rotation across the thrust while weighing beyond which the gyroscope must be wrong."""
-EARLIEST = 4.0
-"""s after the beginning until changes are looked for."""
 QUIET = 4.0
 """Windows since a mark, an event or a gap, until changes are looked for."""
 
@@ -80,14 +69,13 @@ class CogCore:
         windows = Windows.zero(R, s.window)
         squares = hover**2
         drift = (s.speed_drift * self.numbers.top_speed) ** 2
+        axes, noise = thrust_axes(known.allocation[:3] @ squares), NoiseLevels.begin(s, known.lever)
         return CogBelief(
             state=state,
-            before=state,
-            rows=rows_of(windows, jnp.zeros((), int), self.numbers, s, squares),
-            score=jnp.zeros(()),
+            rivals=Rivals.begin(s, state, known.lever, axes[:, 2], noise.variances),
             quiet=jnp.zeros(()),
             windows=windows,
-            noise=NoiseLevels.begin(s, known.lever),
+            noise=noise,
             rotors=RotorTrack(turning, drift * jnp.ones(R), jnp.ones(R), jnp.zeros(R, bool), squares),
             gate=Gate(
                 jnp.full(6, jnp.nan),
@@ -100,7 +88,7 @@ class CogCore:
             elapsed=jnp.zeros(()),
             events=jnp.zeros((), int),
             nominal=known.com,
-            axes=thrust_axes(known.allocation[:3] @ squares),
+            axes=axes,
             counts=jnp.zeros(len(Reason), int),
         )
 
@@ -267,7 +255,7 @@ class CogCore:
         rows = rows_of(belief.windows, index, numbers, s, belief.rotors.squared_speeds)
         variances = belief.noise.variances
         ahead = kalman.advance(s, belief.state, lever, belief.elapsed, variances)
-        state, score = kalman.correct(ahead, rows, variances)
+        state, _ = kalman.correct(ahead, rows, variances)
         stuck, stuck_moving = self._stuck(belief.windows, index)
         counts = belief.counts
         for reason, one in (
@@ -286,9 +274,6 @@ class CogCore:
         later = replace(
             belief,
             state=state,
-            before=belief.state,
-            rows=rows,
-            score=score,
             quiet=jnp.where(follows, belief.quiet + 1.0, 0.0),
             windows=fresh,
             noise=self._noise(belief, rows, state, lost),
@@ -297,7 +282,7 @@ class CogCore:
             axes=jnp.where(rows.valid[0], rows.axes, belief.axes),
             counts=counts,
         )
-        later = self._with_changes(numbers, belief, later, rows)
+        later = self._with_changes(belief, later, rows)
         return self._weighed(numbers, later)
 
     def _stuck(self, windows: Windows, index: Array) -> tuple[Array, Array]:
@@ -316,58 +301,29 @@ class CogCore:
         )
         return levels.add(self.settings, residual)
 
-    def _with_changes(
-        self, numbers: CogNumbers, belief: CogBelief, later: CogBelief, rows: Rows
-    ) -> CogBelief:
+    def _with_changes(self, belief: CogBelief, later: CogBelief, rows: Rows) -> CogBelief:
         """The belief after a change, if one is likelier than anything else."""
-        s, lever, variances = self.settings, numbers.vehicle.lever, belief.noise.variances
-        start, axis = belief.before, belief.axes[:, 2]
-        rivals = (
-            kalman.open_change(s, start, lever, axis, s.likely),
-            kalman.open_gust(s, start, variances),
-            kalman.open_bias(s, kalman.open_gust(s, start, variances)),
-        )
-        stacked: Gaussian = jax.tree.map(lambda *x: jnp.stack(x), *rivals)
-        half = jnp.asarray(0.5 * s.window)
-
-        def scored(rival: Gaussian) -> Array:
-            one, first = kalman.correct(
-                kalman.advance(s, rival, lever, half, variances), belief.rows, variances
-            )
-            _, second = kalman.correct(kalman.advance(s, one, lever, half, variances), rows, variances)
-            return first + second
-
-        change, gust, bias = jax.vmap(scored)(stacked)
-        usual = belief.score + later.score
-        looked = (later.quiet >= QUIET) & (later.time > EARLIEST)
-        torque = jnp.all(rows.valid[:2]) & jnp.all(belief.rows.valid[:2])
-        both = (
-            looked
-            & torque
-            & (jnp.maximum(change, bias) - usual > s.adopt)
-            & (jnp.maximum(change, bias) - gust > s.margin)
-        )
-        changed = both & (change - bias > s.margin)
-        jumped = both & ~changed
-        opened = kalman.open_all(s, start, lever, axis)
-        for condition, state, event in (
-            (changed, kalman.open_change(s, start, lever, axis), True),
-            (jumped, opened, False),
-        ):
-            anew = self._begun_anew(later, state)
-            if event:
-                anew = replace(anew, events=later.events + 1)
-            else:
-                anew = replace(anew, since=later.since, counts=anew.counts.at[Reason.FORCE_JUMP].add(1))
-            later = jax.tree.map(lambda a, b, c=condition: jnp.where(c, a, b), anew, later)
-        return later
+        s, lever, axis = self.settings, self.numbers.vehicle.lever, later.axes[:, 2]
+        rivals = belief.rivals.add(s, lever, rows)
+        changed, jumped, start = rivals.found(s)
+        looked = (later.quiet >= QUIET) & (later.time > s.settling) & jnp.all(rows.valid[:2])
+        renewed = rivals.renewed(s, later.state, lever, axis, later.noise.variances)
+        reset = Rivals.begin(s, later.state, lever, axis, later.noise.variances)
+        going = jax.tree.map(lambda a, b: jnp.where(looked, a, b), renewed, reset)
+        usual = replace(later, rivals=going)
+        event = self._begun_anew(later, kalman.open_change(s, start, lever, axis))
+        event = replace(event, events=later.events + 1)
+        jump = self._begun_anew(later, kalman.open_all(s, start, lever, axis))
+        jump = replace(jump, since=later.since, counts=jump.counts.at[Reason.FORCE_JUMP].add(1))
+        for condition, anew in ((looked & jumped, jump), (looked & changed, event)):
+            usual = jax.tree.map(lambda a, b, c=condition: jnp.where(c, a, b), anew, usual)
+        return usual
 
     def _begun_anew(self, belief: CogBelief, state: Gaussian) -> CogBelief:
         """With another state, windows that begin now, and nothing to compare them with."""
         return replace(
             belief,
             state=state,
-            before=state,
             quiet=jnp.zeros(()),
             windows=Windows.zero(self.numbers.rotors, self.settings.window),
             noise=belief.noise.forgetting_residuals(),

@@ -12,8 +12,9 @@ and all rotors may be a little stronger or weaker under the other load.
 import jax
 import jax.numpy as jnp
 
-from haltere.estimation.cog.belief import GAIN, MARKED, MARKED_GAIN, OFFSET, CogBelief
+from haltere.estimation.cog.belief import CogBelief
 from haltere.estimation.cog.core import CogCore
+from haltere.estimation.cog.state import GAIN, MARKED, MARKED_GAIN, OFFSET
 from haltere.foundation.arrays import Array, ArrayLike
 
 THRUST_CHANGE = 0.005

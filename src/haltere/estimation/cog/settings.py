@@ -122,7 +122,7 @@ class CogSettings:
     block: float = 2.0
     """s over which weight is compared with thrust."""
     settling: float = 2.0
-    """s after which the shares of the rotors in the thrust are held."""
+    """s after which the shares of the rotors in the thrust are held and changes are looked for."""
     dithered: bool = False
     """The rotors are dithered on purpose, which shows which of them are weak."""
     gust: float = 1.7

@@ -6,36 +6,52 @@ A window has rows r (`haltere.estimation.cog.rows`) with
 
 The slopes of the torque rows to the offset are constant and those of the force rows to the offset across the thrust
 are zero, so no loop that answers a gust can teach the filter an offset that is not there.
+
+The state is (d, d_mark, u, u_mark, fast, slow, air_fast, air_slow, bias, climb, s), 23 + R numbers:
+
+| part | what it is |
+|---|---|
+| d, d_mark | offset of the centre of mass from its nominal position, now and at the last mark or event, body axes, m |
+| u, u_mark | thrust over mass beyond the nominal, relative, now and then |
+| fast, slow | torque that is neither rotors nor offset, as the offset across the thrust that would explain it, m |
+| air_fast, air_slow | specific force that is not the rotors', m/s2 |
+| bias | of the accelerometer, m/s2 |
+| climb | vertical speed at the last two comparisons of weight and thrust, m/s |
+| s | relative thrust of every rotor beyond the nominal |
 """
+
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 
-from haltere.estimation.cog.belief import (
-    AIR_FAST,
-    AIR_SLOW,
-    BIAS,
-    CLIMB,
-    FAST,
-    FIXED,
-    GAIN,
-    MARKED,
-    MARKED_GAIN,
-    OFFSET,
-    SLOW,
-    STRENGTH,
-    Gaussian,
-)
 from haltere.estimation.cog.rows import Rows
 from haltere.estimation.cog.settings import CogSettings
-from haltere.foundation.arrays import Array
+from haltere.foundation.arrays import Array, pytree
 
+OFFSET, MARKED = slice(0, 3), slice(3, 6)
+GAIN, MARKED_GAIN = 6, 7
+FAST, SLOW = slice(8, 10), slice(10, 12)
+AIR_FAST, AIR_SLOW, BIAS = slice(12, 15), slice(15, 18), slice(18, 21)
+CLIMB = slice(21, 23)
+STRENGTH = slice(23, None)
+FIXED = 23
+"""States before the rotors'."""
 OVERLAP = 4.0 / 3.0
 """Variance of a window's white noise over that of one that shares no sample with the next."""
 DEGREES = 10.0
 """Of freedom of the likelihood of a window."""
 FAR = 12.0
 """Square of a normalised residual, mean over rows, beyond which a window is weighted down."""
+
+
+@pytree
+@dataclass(frozen=True)
+class Gaussian:
+    """Mean (n,) and covariance (n, n) of the state."""
+
+    mean: Array
+    cov: Array
 
 
 def begin(settings: CogSettings, lever: Array, rotors: int, offset: Array) -> Gaussian:
@@ -131,9 +147,7 @@ def correct(state: Gaussian, rows: Rows, variances: Array) -> tuple[Gaussian, Ar
     score = -0.5 * (DEGREES + 5.0) * jnp.log1p(white @ white / DEGREES) - jnp.sum(jnp.log(jnp.diagonal(L)))
     S = S + jnp.diag((doubt - 1.0) * jnp.diagonal(S))
     K = jnp.linalg.solve(S, HP).T
-    rest = jnp.eye(n) - K @ H
-    noise = noise + (doubt - 1.0) * jnp.diagonal(S) / jnp.maximum(doubt, 1.0)
-    cov = rest @ state.cov @ rest.T + (K * noise) @ K.T
+    cov = state.cov - K @ HP
     return Gaussian(state.mean + K @ r, 0.5 * (cov + cov.T)), score
 
 

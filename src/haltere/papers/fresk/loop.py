@@ -113,8 +113,8 @@ class CogLog:
 
 RATE = 220.0
 """Hz of filters and controller, [Fresk2017]."""
-SETTINGS = CogSettings(rotor_spread=0.01, placement=0.0)
-"""Rotors of one batch that sit where the file says."""
+SETTINGS = CogSettings(rotor_spread=0.01, placement=0.0, accel_bias=0.02)
+"""Rotors of one batch that sit where the file says, and an accelerometer with white noise only, as in the paper."""
 SUBSTEPS = 4
 WIDTH = 25
 """Cases that fly together."""
