@@ -11,7 +11,7 @@ and how late its speed is read: these get that of the worse axis, relative or ti
 
 A centre of mass aside and rotors of unlike thrust look alike to it, too. With arms r and the relative deviation t of
 each of n rotors before the flight, x and y of the centre get sqrt(sum (r t)^2) / n, times that of the worse axis.
-Positions of sensors get theirs before the flight, times the same.
+Its z and the positions of sensors get theirs before the flight, times the same.
 
 Sensors that are tilted and a steady wind look alike to a vehicle that does not rotate, so rotations of the sensors
 about x and y get this times `TILT`. What rotors do between two samples of their speed is unknown, so reactions to
@@ -130,7 +130,7 @@ class Excitation:
                 found[i] = unsure.max() * before
             elif name in ("com.x", "com.y"):
                 found[i] = tilted * _unlike_rotors(numbers, last)
-            elif ".position." in name and not name.startswith(OF_ROTORS):
+            elif name == "com.z" or (".position." in name and not name.startswith(OF_ROTORS)):
                 found[i] = tilted * before
             elif last == "spin_inertia":
                 found[i] = np.hypot(unsure.max(), self.sampled) * value[name]

@@ -45,7 +45,7 @@ def test_where_rotors_tell_nothing_a_centre_aside_looks_like_unlike_rotors(numbe
             for name in ("left", "right")
         ]
         assert sigma[f"com.{axis}"] == pytest.approx(0.5 * PRIOR * np.hypot(*parts))
-    assert sigma["com.z"] == 0.0
+    assert sigma["com.z"] == pytest.approx(PRIOR)
     assert sigma["pose.position.z"] == pytest.approx(PRIOR)
 
 
