@@ -76,7 +76,7 @@ class Parameter:
         positive: bool = False,
         lower: float = 0.0,
     ) -> Self:
-        """A number with an interval, or an unobservable one if it is not finite.
+        """A number with an interval, or an unobservable one if it is not finite, or below what it can be.
 
         Its verdict compares it with its own value until `judge_parameters` knows its companions.
 
@@ -89,7 +89,8 @@ class Parameter:
             positive: Whether it cannot be below `lower`: then its interval is cut there.
             lower: Lowest value there can be, if `positive`.
         """
-        if not (math.isfinite(value) and math.isfinite(sigma)) or sigma <= 0.0:
+        possible = math.isfinite(value) and math.isfinite(sigma) and sigma > 0.0
+        if not possible or (positive and value < lower):
             return cls.unobservable(name, unit, fix)
         low, high = value - NORMAL * sigma, value + NORMAL * sigma
         if positive and low < lower:

@@ -28,6 +28,7 @@ from haltere.identification.methods.base import MethodResult
 from haltere.identification.methods.effectiveness_fit import EffectivenessFit, EffectivenessSettings
 from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law
+from haltere.identification.regression.motors import another_top
 
 SETTINGS = EffectivenessSettings()
 EXCITE = "fly roll, pitch and yaw livelier: a chirp of 1 to 8 Hz on each stick"
@@ -232,7 +233,7 @@ def _moment(rows: EffectivenessFit, k: Floats, scale: float, axis: int, arms: Fl
     M = gain @ cov @ gain.T
     worse = max(float(weight @ left**2) / max(len(y) - X.shape[1], 1), 1.0)
     relative = float(np.sqrt(M[0, 0] * worse) / abs(theta[0]))
-    drawing = SETTINGS.rotor_position_sigma / arm if axis < 2 else 0.05
+    drawing = SETTINGS.rotor_position_sigma / arm if axis < 2 else SETTINGS.torque_ratio_sigma
     attenuation = max(1.0 / max(float(rows.r_squared[3 + axis]), 0.1) - 1.0, 0.0) / np.sqrt(3.0)
     value = 1.0 / abs(float(theta[0]))
     return value, value * float(np.sqrt(relative**2 + scale**2 + drawing**2 + 0.03**2 + attenuation**2))
@@ -328,8 +329,9 @@ def thrust_to_weight(rows: EffectivenessFit) -> Parameter:
         return Parameter.unobservable(name, "1", fix)
     tops = np.array([fit.top for fit in rows.motors])
     gain, scatter, misfit = force_law.thrust_gain(rows.signals, np.ones(len(tops)))
-    beyond = max(1.0 - max(fit.reach[1] for fit in rows.motors), 0.0)
     top = float(np.mean([fit.sigma[0] / max(fit.top, 1.0) for fit in rows.motors]))
-    relative = float(np.sqrt(scatter**2 + misfit**2 + (2.0 * top) ** 2 + (0.04 + 0.3 * beyond) ** 2))
+    law = max(another_top(rows.motors, fit) / fit.top for fit in rows.motors)
+    air = (SETTINGS.one_sided_misfit * misfit) ** 2 + SETTINGS.mass_floor**2
+    relative = float(np.sqrt(scatter**2 + air + 4.0 * (top**2 + law**2)))
     value = float(gain * np.sum(tops**2) / STANDARD_GRAVITY)
     return Parameter.measured(name, value, relative * value, "1", fix, True)

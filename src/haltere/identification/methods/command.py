@@ -144,9 +144,12 @@ def _authority(
     parameters: list[Parameter] = []
     lift, lift_sigma = _both(forms, halves, lambda f: f.thrust_per_command)
     turns, turns_sigma = _both(forms, halves, lambda f: f.acceleration_per_command)
-    lift_sigma = np.hypot(lift_sigma, SETTINGS.thrust_floor * lift)
-    turns_sigma = np.hypot(turns_sigma, SETTINGS.floor * np.max(np.abs(turns), axis=1, keepdims=True))
     r_squared = _clear(forms)
+    curve = _curve_sigma(signals, forms)
+    lift_sigma = np.hypot(lift_sigma, np.hypot(SETTINGS.thrust_floor, curve) * lift)
+    unexplained = SETTINGS.left_over * np.clip(1.0 - r_squared[1:], 0.0, 1.0)
+    relative = np.sqrt(SETTINGS.floor**2 + curve**2 + unexplained**2)[:, None]
+    turns_sigma = np.hypot(turns_sigma, relative * np.max(np.abs(turns), axis=1, keepdims=True))
     top = of_rotors(known, window.rotor_names, "max_speed")
     for i, rotor in enumerate(window.rotor_names):
         numbers = {"fz": (lift[i], lift_sigma[i], r_squared[0], "m/s2")}
@@ -190,11 +193,19 @@ def _authority(
             parameters.append(Parameter.combination(speed, "rad/s", partners, LOG))
         parameters.append(Parameter.unobservable(f"rotors.{rotor}.idle_speed", "rad/s", LOG))
     total, sigma = _both(forms, halves, lambda f: np.sum(f.thrust_per_command) / STANDARD_GRAVITY)
-    spread = float(np.hypot(sigma, SETTINGS.floor * total))
+    spread = float(np.hypot(sigma, np.hypot(SETTINGS.floor, curve) * total))
     parameters.append(
         Parameter.measured("thrust_to_weight", float(total), spread, "1", "fly with more throttle", True)
     )
     return parameters + [Parameter.unobservable(f"imu.position.{axis}", "m", LOG) for axis in "xyz"]
+
+
+def _curve_sigma(signals: LowPassedCommands, forms: list[Form]) -> float:
+    """Relative deviation of what rotors do at full command, from commands flown, for the deviation of the curve."""
+    d = float(np.mean(signals.commands[signals.valid]))
+    k = float(_mean(forms, lambda f: f.curve))
+    speed = k * d + (1.0 - k) * np.sqrt(d)
+    return float(2.0 * SETTINGS.curve_floor * (np.sqrt(d) - d) / max(speed, 1e-3))
 
 
 def _absolute(

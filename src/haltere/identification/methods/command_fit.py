@@ -61,6 +61,8 @@ class CommandSettings:
     """Change of the battery voltage over its mean below which its effect is not fitted."""
     floor: float = 0.03
     """Relative floor of authority and thrust over weight."""
+    left_over: float = 0.7
+    """Relative deviation of authority over the share of the motion that commands do not explain."""
     thrust_floor: float = 0.15
     """Relative floor of the thrust of a single rotor: commands hardly distinguish rotors."""
     lag_floor: float = 0.12

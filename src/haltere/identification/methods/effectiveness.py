@@ -10,6 +10,7 @@ from haltere.airframe.rigid import RigidAirframe
 from haltere.flight.filters import fill_gaps
 from haltere.flight.window import FlightWindow
 from haltere.foundation.numbers import Floats
+from haltere.foundation.verdict import arm_length
 from haltere.identification.known import Known
 from haltere.identification.methods.absolute import absolute_parameters, inertia_ratios, thrust_to_weight
 from haltere.identification.methods.airframe import with_airframe
@@ -30,7 +31,7 @@ from haltere.identification.methods.effectiveness_fit import (
 )
 from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law
-from haltere.identification.regression.motors import MotorFit
+from haltere.identification.regression.motors import MotorFit, another_top
 from haltere.identification.result import Covariance, Prediction
 
 SETTINGS = EffectivenessSettings()
@@ -48,6 +49,9 @@ TOP_SIGMA = 0.002
 """Relative deviation of a motor's top speed, at least."""
 LEAST_SHAPE = 0.001
 """Deviation of the shape of a motor's curve, at least."""
+LARGEST = 1.0
+"""Deviation of a rotor's effectiveness about an axis over what is usual in its row, from which only sums are known."""
+ONE_BY_ONE = "excite the rotors one against another: they were driven alike, only sums of them are known"
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 
 
@@ -75,6 +79,7 @@ def identify_effectiveness(
         nominal_imu_position=drawn.lever
         if drawn is not None and airframe is not None and airframe.imu
         else None,
+        arm=(arm_length(drawn.positions) or 0.0) if drawn is not None else 0.0,
         leaning=drawn is not None and _lean(drawn.forces),
     )
     result.parameters += effectiveness_parameters(window, rows)
@@ -110,6 +115,7 @@ def effectiveness_parameters(window: FlightWindow, rows: EffectivenessFit) -> li
     table = np.concatenate([rows.force, rows.torque])
     lift = tuple(f"rotors.{r}.effectiveness.fz" for r in window.rotor_names)
     sure = _total(rows)
+    sizes = [_usual_size(*each) for each in zip(rows.torque, rows.torque_cov, strict=True)]
     for i, rotor in enumerate(window.rotor_names):
         for k, row in enumerate(ROWS):
             name = f"rotors.{rotor}.effectiveness.{row}"
@@ -119,11 +125,16 @@ def effectiveness_parameters(window: FlightWindow, rows: EffectivenessFit) -> li
                     Parameter(
                         name, sure, max(sigma, 0.5 * sure), (None, None), UNITS[k], "combination",
                         tuple(x for x in lift if x != name),
-                        "excite the rotors one against another: they were driven alike, only their sum is known",
+                        ONE_BY_ONE,
                     )
                 )  # fmt: skip
             elif k >= 3 and rows.r_squared[k] < SETTINGS.smallest_r_squared:
                 found.append(Parameter.unobservable(name, UNITS[k], EXCITE_AXIS.format(AXES[k - 3])))
+            elif k >= 3 and sigma > LARGEST * sizes[k - 3]:
+                others = tuple(
+                    f"rotors.{r}.effectiveness.{row}" for j, r in enumerate(window.rotor_names) if j != i
+                )
+                found.append(Parameter.combination(name, UNITS[k], others, ONE_BY_ONE))
             else:
                 axis = AXES[k - 3] if k >= 3 else "all axes"
                 found.append(Parameter.measured(name, value, sigma, UNITS[k], EXCITE_AXIS.format(axis)))
@@ -156,6 +167,16 @@ def effectiveness_covariance(
     return Covariance(tuple(names), linalg.block_diag(*blocks)) if names else None
 
 
+def _usual_size(row: Floats, cov: Floats) -> float:
+    """Root mean square of the numbers of a row (m,) that makes it likeliest, given its covariance (m, m)."""
+    values, vectors = np.linalg.eigh(cov)
+    along = (vectors.T @ row) ** 2
+    values = np.maximum(values, 1e-6 * float(row @ row) / len(row))
+    sizes = np.sqrt(float(row @ row) / len(row)) * np.geomspace(1e-3, 1.0, 60)
+    var = values + sizes[:, None] ** 2
+    return float(sizes[np.argmin(np.sum(along / var + np.log(var), axis=1))])
+
+
 def _total(rows: EffectivenessFit) -> float:
     """Mean force along z per squared speed, m/s2/(rad/s)^2: known even where single rotors are not."""
     m = rows.force.shape[1]
@@ -181,7 +202,6 @@ def motor_parameters(window: FlightWindow, motors: tuple[MotorFit, ...]) -> list
     # Motors of one vehicle follow the model as well as each other: each alone may seem to follow it by chance.
     shape = float(np.hypot(LEAST_SHAPE, np.sqrt(np.mean([fit.sigma[2] ** 2 for fit in motors]))))
     like_lag = float(np.sqrt(np.mean([fit.like_lag**2 for fit in motors])))
-    another_top = float(np.sqrt(np.mean([(fit.another_top / fit.top) ** 2 for fit in motors])))
     for rotor, fit in zip(names, motors, strict=True):
         path = f"rotors.{rotor}"
         reach = f"commands went from {fit.reach[0]:.2f} to {fit.reach[1]:.2f} only; "
@@ -196,10 +216,7 @@ def motor_parameters(window: FlightWindow, motors: tuple[MotorFit, ...]) -> list
                     )
                 )
             continue
-        beyond = max(1.0 - fit.reach[1], 0.0)
-        # As another law has it, but within what motors differ from theirs beyond the commands that were flown.
-        law = min(another_top * fit.top, (0.02 + 0.15 * beyond) * fit.top)
-        top = float(np.sqrt(fit.sigma[0] ** 2 + law**2 + (TOP_SIGMA * fit.top) ** 2))
+        top = float(np.sqrt(fit.sigma[0] ** 2 + another_top(motors, fit) ** 2 + (TOP_SIGMA * fit.top) ** 2))
         idle = float(np.hypot(fit.sigma[1], (0.02 + 0.3 * fit.reach[0]) * fit.top))
         # What is not explained biases a lag as noise does a slope: by the square of its share.
         lag = float(np.hypot(LAG_SIGMA * fit.time_constant, BIASED * like_lag**2 / fit.time_constant))

@@ -44,10 +44,21 @@ class EffectivenessSettings:
     """R2 of the motor model above which commands are instruments: a worse one is correlated with nothing."""
     force_floor: float = 0.02
     """Floor of force rows, relative to the largest number of the row fz: inflow and scale of the accelerometer."""
-    torque_floor: float = 0.03
-    """Floor of torque rows, relative to the largest number of the row."""
+    torque_floor: tuple[float, float, float] = (0.03, 0.03, 0.05)
+    """Floor of torque rows, relative to the largest number of the row: inflow changes torque more than thrust."""
+    reaction_floor: float = 0.03
+    """The same of what rotor accelerations do."""
+    left_over: tuple[float, float] = (0.4, 0.6)
+    """Relative deviation of rows of torque, and of what rotor accelerations do, over the share that they do not
+    explain: vibration and gusts are among it, which rotors answer."""
+    left_across: float = 0.15
+    """The same of the rows fx and fy, relative to the largest fz, over that share of roll and pitch."""
+    misalignment: float = 0.01
+    """Deviation of the axes of gyro and body about each other, rad; yaw then has a part of roll and pitch."""
     nominal_position_sigma: float = 0.005
     """Deviation of an IMU from its position in the airframe file, m: boards are placed by hand."""
+    nominal_com_sigma: float = 0.05
+    """Deviation of the centre of mass from that of the airframe file, over the arm: positions count from there."""
     smallest_r_squared: float = 0.5
     """R2 about an axis below which its row is not identified: the rest is the air's, and rotors answer it."""
     largest_position_sigma: float = 0.02
@@ -60,6 +71,8 @@ class EffectivenessSettings:
     """Fraction of the thrust law's residual that may act in one direction and so be mistaken for mass."""
     rotor_position_sigma: float = 0.002
     """Deviation of a rotor from its position in the airframe file, m."""
+    torque_ratio_sigma: float = 0.2
+    """Relative deviation of a rotor's torque over thrust from the airframe file: few drawings tell it."""
     nominal_mass_sigma: float = 0.1
     """Prior relative sigma of the nominal mass."""
     lifting: float = 0.3
@@ -127,6 +140,7 @@ def fit_effectiveness(
     window: FlightWindow,
     full_fit: "EffectivenessFit | None" = None,
     nominal_imu_position: Floats | None = None,
+    arm: float = 0.0,
     leaning: bool = False,
 ) -> EffectivenessFit:
     """The rows of a window with rotor speeds.
@@ -135,6 +149,7 @@ def fit_effectiveness(
         window: The flying part of the log.
         full_fit: Whose motors, delays and lags are taken, if it is given.
         nominal_imu_position: (3,) of the IMU as drawn, m, if that is known.
+        arm: Largest distance of a rotor from the middle of all as drawn, m.
         leaning: Whether rotors are drawn that lean.
     """
     assert window.rotor_speeds is not None
@@ -160,7 +175,9 @@ def fit_effectiveness(
     with_rotor_acceleration = window.rate >= force_law.QUICK
     near = (
         nominal_imu_position,
-        force_law.REACH if nominal_imu_position is None else SETTINGS.nominal_position_sigma,
+        force_law.REACH
+        if nominal_imu_position is None
+        else float(np.hypot(SETTINGS.nominal_position_sigma, SETTINGS.nominal_com_sigma * arm)),
     )
     regressions = []
     for scale in SETTINGS.cutoff_ratios if full_fit is None else (1.0,):
@@ -200,6 +217,15 @@ def fit_effectiveness(
     sigma[3:6] = np.hypot(
         sigma[3:6], (largest * unexplained_fraction(window, turns, cutoff) / np.sqrt(3.0))[:, None]
     )
+    unexplained = np.clip(1.0 - np.array([row.explained for row in without[3:]]), 0.0, 1.0)
+    size = np.max(np.abs(np.nan_to_num(table)), axis=1)
+    doubt = np.zeros(9)
+    doubt[:2] = SETTINGS.left_across * unexplained[:2].max() * size[2]
+    doubt[3:6] = SETTINGS.left_over[0] * unexplained * size[3:6]
+    doubt[6:] = SETTINGS.left_over[1] * unexplained * size[6:].max()
+    sigma = np.hypot(sigma, doubt[:, None])
+    turned = SETTINGS.misalignment * table[3:6]
+    sigma[3:6] = np.sqrt(sigma[3:6] ** 2 + np.sum(turned**2, axis=0) - turned**2)
     # An IMU off its place feels torque as force, f = w' x r, and the rows of the force take it.
     for k, (a, b) in enumerate(((1, 2), (2, 0), (0, 1))):
         taken = (table[3 + a] * place_sigma[b]) ** 2 + (table[3 + b] * place_sigma[a]) ** 2
@@ -210,7 +236,12 @@ def fit_effectiveness(
         reaction=table[6:],
         sigma=sigma,
         force_cov=_with(rows[2].cov[:m, :m], sigma[2]),
-        torque_cov=np.stack([_with(row.cov[:m, :m], s) for row, s in zip(rows[3:], sigma[3:6], strict=True)]),
+        torque_cov=np.stack(
+            [
+                _with(row.cov[:m, :m] + turned.T @ turned - np.outer(own, own), s)
+                for row, s, own in zip(rows[3:], sigma[3:6], turned, strict=True)
+            ]
+        ),
         r_squared=np.array([row.explained for row in without]),
         imu_position=place,
         imu_position_sigma=place_sigma,
@@ -242,8 +273,8 @@ def _floor(table: Floats) -> Floats:
     lift, size = np.abs(table[2]), np.max(np.abs(np.nan_to_num(table)), axis=1)
     rows = (
         [SETTINGS.force_floor * size[2]] * 3
-        + [*(SETTINGS.torque_floor * size[3:6])]
-        + [SETTINGS.torque_floor * size[6:].max()] * 3
+        + [*(np.array(SETTINGS.torque_floor) * size[3:6])]
+        + [SETTINGS.reaction_floor * size[6:].max()] * 3
     )
     floor = np.tile(np.array(rows)[:, None], table.shape[1])
     floor[2] = SETTINGS.force_floor * lift

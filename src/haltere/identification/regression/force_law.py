@@ -35,6 +35,8 @@ QUICK = 150.0
 """Hz, above which a log shows what accelerations of the rotors do."""
 UPRIGHT = 0.1
 """rad, how far rotors lean if nothing else is known."""
+MEAN_SIGMA = 0.02
+"""Relative deviation of the mean force along the thrust: bias of the accelerometer, climbing and steady wind."""
 REACH = 0.05
 """m, how far from the centre of mass an IMU may be before anything is known."""
 
@@ -169,6 +171,14 @@ def force_row(signals: LowPassed, X: Floats, y: Floats, Z: Floats | None) -> Reg
     return white_regress(A, y[::step, None], B, signals.valid[::step])
 
 
+def with_mean(row: Regression, x: Floats, y: float) -> Regression:
+    """A row that gives the mean y for the mean x (k,), too, which noise made white says little of, to `MEAN_SIGMA`."""
+    gain = row.cov @ x / (x @ row.cov @ x + (MEAN_SIGMA * y) ** 2)
+    rest = np.eye(len(x)) - np.outer(gain, x)
+    cov = rest @ row.cov @ rest.T + (MEAN_SIGMA * y) ** 2 * np.outer(gain, gain)
+    return replace(row, value=row.value + gain * (y - x @ row.value), cov=cov)
+
+
 def force_rows(
     signals: LowPassed, guess: Floats | None = None, reach: float = REACH
 ) -> tuple[list[Regression], Floats, Floats]:
@@ -182,23 +192,13 @@ def force_rows(
     force = signals.force - signals.lever_matrices @ r
     rows = []
     for axis in range(3):
-        X = (
-            signals.squared_speeds
-            if axis == 2
-            else np.concatenate([signals.squared_speeds, np.ones((len(force), 1))], axis=1)
-        )
-        instruments = signals.squared_from_command
-        Z = (
-            None
-            if instruments is None
-            else np.concatenate([instruments, X[:, instruments.shape[1] :]], axis=1)
-        )
-        if axis == 2:
-            rows.append(
-                regress(X[signals.valid], force[signals.valid, 2], None if Z is None else Z[signals.valid])
-            )
-        else:  # Across the thrust the air pushes slowly and strongly: what changes fast is of the rotors.
-            rows.append(force_row(signals, X, force[:, axis], Z))
+        beside = np.ones((len(force), 0 if axis == 2 else 1))
+        X = np.concatenate([signals.squared_speeds, beside], axis=1)
+        other = signals.squared_from_command
+        Z = None if other is None else np.concatenate([other, beside], axis=1)
+        # The air pushes slowly and strongly: what changes fast is of the rotors.
+        rows.append(force_row(signals, X, force[:, axis], Z))
+    rows[2] = with_mean(rows[2], X[signals.valid].mean(axis=0), float(force[signals.valid, 2].mean()))
     return rows, r, sigma
 
 

@@ -267,3 +267,12 @@ def _refined(
         },
     )
     return numbers(answer.x)
+
+
+def another_top(motors: tuple[MotorFit, ...], fit: MotorFit) -> float:
+    """By how much the top speed of a motor may differ by another law, rad/s.
+
+    As that law has it, mean over the motors, but within what motors differ from theirs beyond the commands flown.
+    """
+    law = float(np.sqrt(np.mean([(each.another_top / each.top) ** 2 for each in motors])))
+    return min(law, 0.02 + 0.15 * max(1.0 - fit.reach[1], 0.0)) * fit.top

@@ -7,7 +7,7 @@ from tests.unit.identification.made_vehicle import draw, record
 
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.identification.methods.effectiveness import LEAST_SHAPE
-from haltere.identification.regression.force_law import regress
+from haltere.identification.regression.force_law import MEAN_SIGMA, Regression, regress, with_mean
 from haltere.identification.regression.motors import fit_motors
 
 
@@ -118,3 +118,17 @@ def test_motors_that_slow_down_slower_than_they_speed_up():
     for fit in fit_motors(window, speed[::fine] + rng.normal(0.0, 1.0, target.shape)):
         assert 0.022 < fit.time_constant < 0.027
         assert abs(fit.delay - 0.004) < 5e-4
+
+
+def test_a_mean_beside_is_one_sample_more():
+    """As least squares with the mean as another row has it."""
+    rng = np.random.default_rng(5)
+    root = rng.normal(size=(3, 3))
+    row = Regression(rng.normal(size=3), root @ root.T, 0.9, 1.0)
+    x, y = np.array([1.0, 2.0, 0.5]), 4.0
+    found = with_mean(row, x, y)
+    information = np.linalg.inv(row.cov) + np.outer(x, x) / (MEAN_SIGMA * y) ** 2
+    cov = np.linalg.inv(information)
+    value = cov @ (np.linalg.solve(row.cov, row.value) + x * y / (MEAN_SIGMA * y) ** 2)
+    np.testing.assert_allclose(found.cov, cov, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.value, value, rtol=1e-6)
