@@ -305,11 +305,11 @@ class CogCore:
         """The belief after a change, if one is likelier than anything else."""
         s, lever, axis = self.settings, self.numbers.vehicle.lever, later.axes[:, 2]
         rivals = belief.rivals.add(s, lever, rows)
-        changed, jumped, start = rivals.found(s)
+        changed, jumped, start = rivals.most_likely(s)
         looked = (later.quiet >= QUIET) & (later.time > s.settling) & jnp.all(rows.valid[:2])
-        renewed = rivals.renewed(s, later.state, lever, axis, later.noise.variances)
+        restarted = rivals.restarted(s, later.state, lever, axis, later.noise.variances)
         reset = Rivals.begin(s, later.state, lever, axis, later.noise.variances)
-        going = jax.tree.map(lambda a, b: jnp.where(looked, a, b), renewed, reset)
+        going = jax.tree.map(lambda a, b: jnp.where(looked, a, b), restarted, reset)
         usual = replace(later, rivals=going)
         event = self._begun_anew(later, kalman.open_change(s, start, lever, axis))
         event = replace(event, events=later.events + 1)

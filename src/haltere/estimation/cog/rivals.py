@@ -68,7 +68,7 @@ class Rivals:
         beliefs, scores = jax.vmap(jax.vmap(one, in_axes=(0, None)))(self.beliefs, self.variances)
         return Rivals(self.start, beliefs, self.scores + scores, self.variances, self.age + 1.0)
 
-    def found(self, settings: CogSettings) -> tuple[Array, Array, Gaussian]:
+    def most_likely(self, settings: CogSettings) -> tuple[Array, Array, Gaussian]:
         """() whether the vehicle changed, () whether it did or the bias jumped, and what was believed before it did."""
         usual, change, gust, bias = self.scores.T
         either = jnp.maximum(change, bias)
@@ -78,7 +78,7 @@ class Rivals:
         jumped = likely[first]
         return jumped & (change - bias > settings.margin)[first], jumped, start
 
-    def renewed(
+    def restarted(
         self, settings: CogSettings, state: Gaussian, lever: Array, axis: Array, variances: Array
     ) -> "Rivals":
         """With the comparisons that have ended or begin now begun anew."""
@@ -88,9 +88,9 @@ class Rivals:
         def chosen(new: Array, old: Array) -> Array:
             return jnp.where(ended.reshape(-1, *[1] * (old.ndim - 1)), new, old)
 
-        renewed: Rivals = jax.tree.map(chosen, fresh, self)
+        merged: Rivals = jax.tree.map(chosen, fresh, self)
         return Rivals(
-            renewed.start, renewed.beliefs, renewed.scores, renewed.variances, jnp.where(ended, 0.0, self.age)
+            merged.start, merged.beliefs, merged.scores, merged.variances, jnp.where(ended, 0.0, self.age)
         )
 
 
