@@ -156,7 +156,8 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     for condition in given.conditions.split(","):
         for vehicle, profile in itertools.product(given.vehicles.split(","), PROFILES):
-            fly_cell(given.folder, given.kind, vehicle, condition, profile, range(first, first + FLIGHTS))
+            own = first + FLIGHTS * VEHICLES.index(vehicle)
+            fly_cell(given.folder, given.kind, vehicle, condition, profile, range(own, own + FLIGHTS))
     for line in lines(given.folder, given.kind):
         print(line)
 

@@ -78,6 +78,15 @@ def open_change(
     return _opened(settings, remember(state), lever, axis, fraction)
 
 
+def open_found(
+    settings: CogSettings, state: Gaussian, lever: Array, axis: Array, variances: Array
+) -> Gaussian:
+    """After a change that nobody marked: as after a mark, but a gust may have come with it, or have been all of it."""
+    opened = open_change(settings, state, lever, axis)
+    added = jnp.zeros(state.mean.shape[0]).at[FAST].set(variances[1, :2]).at[SLOW].set(variances[2, :2])
+    return Gaussian(opened.mean, opened.cov + jnp.diag(added))
+
+
 def open_more(settings: CogSettings, state: Gaussian, lever: Array, axis: Array) -> Gaussian:
     """While a grip or drop goes on: the state before stays what it was."""
     return _opened(settings, state, lever, axis, 1.0)
