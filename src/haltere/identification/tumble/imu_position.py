@@ -3,17 +3,19 @@
 Beside equation (1) of `haltere.identification.tumble.tumble` the accelerometer feels drag, and both sensors have
 errors. With X r the force at position r, R = R_0I the rotation since release, t the time since it, in each throw
 
-    f = X r + R^T sum_k d_k P_k(t) + b + (E_a + [e_a]x) X r + dX r,   dX = -dX/dw (E_g + [e_g]x) w          (1)
+    f = X r + C R^T sum_k d_k P_k(t) + b + (E_a + [e_a]x) X r + dX r,   dX = -dX/dw (E_g + [e_g]x) w          (1)
 
-d_k = drag in the world with Legendre polynomials P_k over the fall, k = 0..3: it reverses at the apex (12 numbers per
-throw); b = bias of the accelerometer; E = diagonal of scale
-errors; e = misalignments of accelerometer (a) and gyro (g). All of these are unknown but bounded by the `Budget`: they
-are estimated together with r under Gaussian priors of those sizes, linearised at r, so what the data say is used and
-what they do not say widens the covariance:
+d_k = drag in the world with Legendre polynomials P_k over the fall, k = 0..3: it reverses at the apex; C = 1 +
+diag(c_x, c_y, 0), a body that is not round, for k = 0, 1 (24 numbers per throw); b = bias of the accelerometer; E =
+diagonal of scale errors; e = misalignments of accelerometer (a) and gyro (g). The accelerometer may read X r a time T
+late, too. All of these are unknown but bounded by
+the `Budget`: they are estimated together with r under Gaussian priors of those sizes, linearised at r, so what the data
+say is used and what they do not say widens the covariance:
 
     cov = [ (A^T A / (s^2 n) + diag(0, 1/sigma^2)) ^-1 ]_rr,    s^2 = |residual|^2 / (3 N - 3)              (2)
 
-n = `Tumble.inflation` samples count as one ([Blaha2024] takes n = 1 and no budget: its ellipsoids cover 0 to 8 %).
+n = samples that count as one: `Tumble.inflation`, or more where the residual is correlated over more ([Blaha2024] takes
+n = 1 and no budget: its ellipsoids cover 0 to 8 %).
 A throw about one axis leaves the position along that axis unknown; `TumbleExcitation` names it.
 """
 
@@ -35,22 +37,32 @@ QUIETEST = 2e-3
 """m/s2: no accelerometer is better than its resolution."""
 ORDER = 4
 """Polynomials of the drag over one fall."""
+UNEVEN = 2
+"""Of these, those of which a body that is not round takes more along one of its axes than along another."""
+SHARED = 19
+"""Numbers that all throws share: position, bias, gains of both sensors, lag."""
+OWN = 3 * ORDER + 6 * UNEVEN
+"""Numbers of the drag of each throw."""
 FLAT = 1.0
 """m: the prior of the position itself, so wide that it says nothing."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Systematic errors that are left after calibration at rest, one sigma each."""
+    """Systematic errors of a vehicle that nobody calibrated for this, one sigma each."""
 
-    bias: float = 0.02
+    bias: float = 0.1
     """Of the accelerometer, m/s2."""
     scale: float = 0.005
     """Of each axis of accelerometer and gyro, relative."""
-    misalignment: float = np.deg2rad(0.3)
+    misalignment: float = np.deg2rad(0.6)
     """Of each sensor's axes, rad."""
+    lag: float = 0.002
+    """Of the accelerometer behind the gyro, s: low-passes on board differ."""
     drag: float = 0.15
     """Specific drag force at release, m/s2."""
+    uneven: float = 1.0
+    """By how much more of it there is along one axis of the body than along another, relative; 0 for a ball."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +147,7 @@ def _unweighted(throws: Sequence[Tumble]) -> Floats:
 
 
 def _rows(throw: Tumble, r: Floats) -> Floats:
-    """(N, 3, 18 + 3 ORDER) derivatives of (1) with respect to r, b, E_a, e_a, E_g, e_g, d_0, d_1, ..."""
+    """(N, 3, SHARED + OWN) derivatives of (1) with respect to r, b, E_a, e_a, E_g, e_g, T, d_0, ..., c_x d_0, ..."""
     w, a = throw.gyro, throw.slope
     X = lever_matrices(w, a)
     force = X @ r
@@ -152,19 +164,23 @@ def _rows(throw: Tumble, r: Floats) -> Floats:
     gyro = [through(g) for g in gains]
     R_T = np.transpose(throw.rotation, (0, 2, 1))
     swept = legvander(np.linspace(-1.0, 1.0, len(w)), ORDER - 1)
-    blocks = [X, np.broadcast_to(np.eye(3), X.shape), np.stack(accel, 2), np.stack(gyro, 2)]
-    return np.concatenate([*blocks, *(R_T * p[:, None, None] for p in swept.T)], axis=2)
+    later = -np.gradient(force, 1.0 / throw.rate, axis=0)[:, :, None]
+    blocks = [X, np.broadcast_to(np.eye(3), X.shape), np.stack(accel, 2), np.stack(gyro, 2), later]
+    drag = [R_T * p[:, None, None] for p in swept.T]
+    uneven = [np.diag(e) @ d for e in np.eye(3)[:2] for d in drag[:UNEVEN]]
+    return np.concatenate([*blocks, *drag, *uneven], axis=2)
 
 
 def _fit(
     throws: Sequence[Tumble], budget: Budget, r: Floats, noise: float | None = None
 ) -> tuple[Floats, Floats, float]:
     """Solution and covariance of (r, b, gains, drag of each throw), and the rms of the residual."""
-    shared = 18
-    own = 3 * ORDER
+    shared = SHARED
+    own = OWN
     size = shared + own * len(throws)
     gains = [budget.scale] * 3 + [budget.misalignment] * 3
-    sigma = np.array([FLAT] * 3 + [budget.bias] * 3 + gains * 2 + [budget.drag] * (own * len(throws)))
+    drag = [budget.drag] * (3 * ORDER) + [budget.drag * max(budget.uneven, 1e-3)] * (6 * UNEVEN)
+    sigma = np.array([FLAT] * 3 + [budget.bias] * 3 + gains * 2 + [budget.lag] + drag * len(throws))
     blocks = []
     for i, throw in enumerate(throws):
         part = _rows(throw, r)
@@ -174,10 +190,11 @@ def _fit(
         blocks.append((rows.reshape(-1, size), throw.accel.reshape(-1), throw.inflation))
     count = sum(len(y) for _, y, _ in blocks)
     level = noise if noise is not None else _level(blocks, sigma, count)
-    for _ in range(1 if noise is not None else 2):
+    alike = [many for _, _, many in blocks]
+    for _ in range(2 if noise is not None else 3):
         information = np.diag(sigma**-2.0)
         right = np.zeros(size)
-        for A, y, many in blocks:
+        for (A, y, _), many in zip(blocks, alike, strict=True):
             weight = 1.0 / (level**2 * many)
             information += weight * A.T @ A
             right += weight * A.T @ y
@@ -186,7 +203,21 @@ def _fit(
         squares = sum(float(np.sum((y - A @ solution) ** 2)) for A, y, _ in blocks)
         rms = max(float(np.sqrt(squares / max(count - 3, 1))), QUIETEST)
         level = noise if noise is not None else rms
+        alike = [max(many, _alike((y - A @ solution).reshape(-1, 3))) for A, y, many in blocks]
     return solution, np.asarray(cov, np.float64), rms
+
+
+def _alike(residual: Floats) -> float:
+    """How many neighbouring samples of a residual (N, 3) count as one: its correlation, summed while it is positive."""
+    n = len(residual)
+    power = float(np.sum(residual**2))
+    total = 1.0
+    for lag in range(1, n // 2):
+        share = float(np.sum(residual[lag:] * residual[:-lag])) / max(power, 1e-300)
+        if share <= 0.0:
+            break
+        total += 2.0 * share
+    return total
 
 
 def _level(blocks: Sequence[tuple[Floats, Floats, float]], sigma: Floats, count: int) -> float:

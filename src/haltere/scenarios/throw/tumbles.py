@@ -43,13 +43,18 @@ REACH = 0.01
 
 @dataclass(frozen=True)
 class Errors:
-    """Sizes of the errors, one sigma; `Budget` has the same."""
+    """Sizes of the errors of a calibrated vehicle that is round, one sigma."""
 
     bias: float = 0.02
     scale: float = 0.005
     misalignment: float = float(np.deg2rad(0.3))
     drag: float = 0.15
     """Specific force at the speed of release, m/s2."""
+
+    @property
+    def budget(self) -> Budget:
+        """The same, as `locate_imu` takes it."""
+        return Budget(self.bias, self.scale, self.misalignment, lag=2e-4, drag=self.drag, uneven=0.0)
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,7 @@ def tumble_runs(
     found = []
     for place, gyro, accel in zip(places, gyros, accels, strict=True):
         throws = tuple(filter_tumble(w, f, RATE) for w, f in zip(gyro, accel, strict=True))
-        found.append(TumbleRun(place, throws, locate_imu(throws, budget)))
+        found.append(TumbleRun(place, throws, locate_imu(throws, budget or sizes.budget)))
     return found
 
 
@@ -202,11 +207,10 @@ def simulate_tumbles(
             )
             read.append(seen + noise[number] * rng.normal(size=seen.shape))
         throws.append(read)
-    budget = Budget()
     places, shapes = [], []
     for i in range(len(imu_position)):
         pair = [filter_tumble(gyro[:, i], accel[:, i], RATE) for gyro, accel in throws]
-        places.append(locate_imu(pair, budget).position)
+        places.append(locate_imu(pair, sizes.budget).position)
         shapes.append(inertia_shape([each.gyro for each in pair], pair[0].rate))
     return TumbleEstimates(np.array(places), np.array(shapes))
 

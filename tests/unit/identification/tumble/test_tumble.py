@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from haltere.estimation.core.rls import Recursive
 from haltere.flight import Channel, Flight
 from haltere.flight.rotations import lever_matrices
-from haltere.identification.tumble.imu_position import locate_imu
+from haltere.identification.tumble.imu_position import Budget, locate_imu
 from haltere.identification.tumble.tumble import TumbleError, filter_tumble, find_free_falls, find_tumbles
 
 RATE = 1000.0
@@ -98,8 +98,11 @@ def test_free_falls_are_found_in_a_log():
     for fall_, (first, length) in zip(found, places, strict=True):
         assert first - 5 <= fall_.first < first + 0.1 * length
         assert first + 0.9 * length < fall_.last <= first + length + 5
-    place = locate_imu(find_tumbles(flight))
+    calibrated = Budget(bias=0.02, misalignment=np.deg2rad(0.3))
+    place = locate_imu(find_tumbles(flight), calibrated)
     np.testing.assert_allclose(place.position, (0.01, -0.012, 0.008), atol=3e-4)
+    assert place.contains((0.01, -0.012, 0.008))
+    assert locate_imu(find_tumbles(flight)).contains((0.01, -0.012, 0.008))
 
 
 def test_faults_say_what_to_do():
