@@ -34,6 +34,10 @@ SHORTEST = 2.0
 """s of a flight without a landing, at least."""
 FASTEST = 500.0
 """Ticks per second at most; faster readings are averaged."""
+OTHER_MASS = 0.2
+"""Mass beyond that of the airframe file, relative, from which the file is in doubt."""
+OTHER_TORQUE = 0.15
+"""Distance of trim and centre of mass over the vehicle's lever from which either is in doubt."""
 CHUNK = 256
 """Lines of the history are computed in multiples of this, so that flights of many lengths share one program."""
 NOTED = (
@@ -166,7 +170,9 @@ def track_cog(
     begins = _beginnings(ticks, marked)
     core = CogCore.from_airframe(vehicle, settings, _joint_angles(vehicle))
     lines, counts = _run(core, Motors.from_airframe(vehicle), ticks, begins)
-    return _history(lines, counts, ticks, begins)
+    history = _history(lines, counts, ticks, begins)
+    history.notes.extend(_doubts(history, core))
+    return history
 
 
 def _joint_angles(vehicle: Airframe) -> Floats | None:
@@ -298,7 +304,11 @@ def _history(
         seen(sigma(said.change_cov), hidden),
         np.asarray(said.mass),
         np.asarray(said.mass_sigma),
-        notes=[f"{counts[reason]} times: {reason.sentence}" for reason in NOTED if counts[reason]],
+        notes=[
+            f"{counts[reason]} time{'s' if counts[reason] > 1 else ''}: {reason.sentence}"
+            for reason in NOTED
+            if counts[reason]
+        ],
     )
     grown = np.flatnonzero(np.diff(np.asarray(events), prepend=0) > 0)
     starts = [(index // ticks.lines, float(ticks.time[index]), kind) for index, kind in begins]
@@ -318,15 +328,27 @@ def _history(
                 float(said.mass_change_sigma[last]),
             )
         )
-    history.notes.extend(_doubts(history))
     return CogHistory(**{**vars(history), "events": tuple(found)})
 
 
-def _doubts(history: CogHistory) -> list[str]:
+def _doubts(history: CogHistory, core: CogCore) -> list[str]:
     """What the last line leaves open."""
+    known = core.numbers.vehicle
     notes = []
     if np.isnan(history.com[-1]).any():
         notes.append(
             "the height of the centre of mass is not observable in a hover; fly rolls and pitches of 2 rad/s to show it"
+        )
+    ratio = float(history.mass[-1] / known.mass)
+    if abs(ratio - 1.0) > OTHER_MASS and not history.events:
+        notes.append(
+            f"for its thrust the vehicle weighs {100 * ratio:.0f} % of what its airframe file says: rotors, motors or "
+            "mass are others, and all positions may be off as much; give its own airframe, or haltere identify first"
+        )
+    apart = np.linalg.norm(np.nan_to_num(history.trim[-1] - history.com[-1])) / float(known.lever)
+    if apart > OTHER_TORQUE:
+        notes.append(
+            f"trim and centre of mass are {100 * apart:.0f} % of the arm apart: a lasting torque that is neither, as "
+            "of strong wind or of rotors that are not those of the airframe file; do not trust the centre of mass"
         )
     return notes

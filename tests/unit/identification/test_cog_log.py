@@ -95,3 +95,14 @@ def test_other_rotors_and_marks_outside_are_refused(flight):
         ht.track_cog(flight, "neo")
     with pytest.raises(HaltereError, match="mark at 99 s, expected one between"):
         ht.track_cog(flight, "hummingbird", marks=[99.0])
+
+
+def test_the_file_of_another_vehicle_is_doubted(flight, marked):
+    """Twice as heavy by its file, and so with other thrust: what it says of positions is in doubt."""
+    vehicle = ht.load_airframe("hummingbird")
+    heavy = vehicle.model_copy(
+        update={"body": vehicle.body.model_copy(update={"mass": 2.0 * vehicle.body.mass})}
+    )
+    notes = ht.track_cog(flight.between(0.0, DROP - 1.0), heavy).notes
+    assert any("of what its airframe file says" in note for note in notes)
+    assert not any("airframe file" in note for note in marked.notes)
