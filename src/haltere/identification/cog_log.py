@@ -339,8 +339,9 @@ def _doubts(history: CogHistory, core: CogCore) -> list[str]:
         notes.append(
             "the height of the centre of mass is not observable in a hover; fly rolls and pitches of 2 rad/s to show it"
         )
-    ratio = float(history.mass[-1] / known.mass)
-    if abs(ratio - 1.0) > OTHER_MASS and not history.events:
+    taken = sum(event.mass_change for event in history.events)
+    ratio = float((history.mass[-1] - taken) / known.mass)
+    if abs(ratio - 1.0) > OTHER_MASS:
         notes.append(
             f"for its thrust the vehicle weighs {100 * ratio:.0f} % of what its airframe file says: rotors, motors or "
             "mass are others, and all positions may be off as much; give its own airframe, or haltere identify first"
