@@ -50,7 +50,9 @@ TOP_SIGMA = 0.002
 LEAST_SHAPE = 0.001
 """Deviation of the shape of a motor's curve, at least."""
 LARGEST = 1.0
-"""Deviation of a rotor's effectiveness about an axis over what is usual in its row, from which only sums are known."""
+"""Deviation of a rotor's effectiveness about an axis over what is usual in its row, from which only sums are known,
+where another rotor's is correlated with it by `ALIKE`."""
+ALIKE = 0.4
 ONE_BY_ONE = "excite the rotors one against another: they were driven alike, only sums of them are known"
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 
@@ -115,6 +117,7 @@ def effectiveness_parameters(window: FlightWindow, rows: EffectivenessFit) -> li
     table = np.concatenate([rows.force, rows.torque])
     lift = tuple(f"rotors.{r}.effectiveness.fz" for r in window.rotor_names)
     sure = _total(rows)
+    alike = [_largest_correlation(cov) for cov in rows.torque_cov]
     sizes = [_usual_size(*each) for each in zip(rows.torque, rows.torque_cov, strict=True)]
     for i, rotor in enumerate(window.rotor_names):
         for k, row in enumerate(ROWS):
@@ -130,7 +133,7 @@ def effectiveness_parameters(window: FlightWindow, rows: EffectivenessFit) -> li
                 )  # fmt: skip
             elif k >= 3 and rows.r_squared[k] < SETTINGS.smallest_r_squared:
                 found.append(Parameter.unobservable(name, UNITS[k], EXCITE_AXIS.format(AXES[k - 3])))
-            elif k >= 3 and sigma > LARGEST * sizes[k - 3]:
+            elif k >= 3 and sigma > LARGEST * sizes[k - 3] and alike[k - 3][i] > ALIKE:
                 others = tuple(
                     f"rotors.{r}.effectiveness.{row}" for j, r in enumerate(window.rotor_names) if j != i
                 )
@@ -165,6 +168,12 @@ def effectiveness_covariance(
             names += each
             blocks.append(cov)
     return Covariance(tuple(names), linalg.block_diag(*blocks)) if names else None
+
+
+def _largest_correlation(cov: Floats) -> Floats:
+    """(m,) largest correlation of each number with another, by a covariance (m, m)."""
+    sigma = np.sqrt(np.maximum(np.diagonal(cov), 1e-300))
+    return np.asarray(np.max(np.abs(cov / np.outer(sigma, sigma)) - np.eye(len(cov)), axis=1))
 
 
 def _usual_size(row: Floats, cov: Floats) -> float:
