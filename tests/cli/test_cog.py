@@ -3,18 +3,12 @@
 import json
 
 import pytest
+from tests.cli.calls import call
 from tests.unit.identification.dropping_flight import DROP, mass_and_center, scenario_file
 
 from haltere.cli.app import main
 
 KEYS = ["time", "trim", "com", "sigma", "change", "mass", "events"]
-
-
-def call(capsys, *words):
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    return end.value.code or 0, out, err
 
 
 @pytest.fixture(scope="module")

@@ -3,18 +3,11 @@
 import json
 
 import pytest
+from tests.cli.calls import call
 from tests.unit.doctor import faults
 from tests.unit.identification.made_flight import made
 
-from haltere.cli.app import main
 from haltere.flight.mcap import read_mcap, write_mcap
-
-
-def call(capsys, *words):
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    return end.value.code or 0, out, err
 
 
 @pytest.fixture(scope="module")

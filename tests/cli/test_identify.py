@@ -7,22 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.cli.calls import call
 from tests.unit.identification.made_vehicle import draw, record
 from tests.unit.logs import writers
 
-from haltere.cli.app import main
 from haltere.flight.mcap import write_mcap
 from haltere.foundation.verdict import VERDICTS
 from haltere.identification.result import read_result
 
 KEYS = {"parameters", "fit", "findings", "report", "file", "method", "notes", "steps"}
-
-
-def call(capsys, *words):
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    return end.value.code or 0, out, err
 
 
 @pytest.fixture(scope="module")

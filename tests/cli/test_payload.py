@@ -6,22 +6,15 @@ import json
 import numpy as np
 import pytest
 from tests import browser
+from tests.cli.calls import call
 
 from haltere.airframe import from_catalogue
-from haltere.cli.app import main
 from haltere.estimation.payload.model import ArmBelief
 from haltere.identification.payload.calibration import to_dict
 from haltere.papers.schmitz import series
 from haltere.papers.schmitz.bench import RATE, draw_arms, sweep_motion, trace_arms
 
 JOINTS = ("upper_arm", "forearm")
-
-
-def call(capsys, *words):
-    with pytest.raises(SystemExit) as end:
-        main([str(word) for word in words])
-    out, err = capsys.readouterr()
-    return end.value.code or 0, out, err
 
 
 def write_table(path, parts, masses=None):

@@ -10,6 +10,7 @@ accelerometer are kept apart; a fault of one costs nothing of the other.
 
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 
 from haltere.estimation.cog.vehicle import CogNumbers
@@ -101,13 +102,12 @@ class Extremes:
 
     def retained(self, keep: Array) -> "Extremes":
         """The windows of `keep` (2,), the others empty."""
-        k, empty = keep[:, None], Extremes.zero(self.low.shape[1])
-        return Extremes(
-            *(
-                jnp.where(k, getattr(self, f), getattr(empty, f))
-                for f in ("low", "high", "low_count", "high_count", "count")
-            )
-        )
+        return self.where(keep, Extremes.zero(self.low.shape[1]))
+
+    def where(self, chosen: Array, other: "Extremes") -> "Extremes":
+        """These in the windows of `chosen` (2,), the others' elsewhere."""
+        merged: Extremes = jax.tree.map(lambda a, b: jnp.where(chosen[:, None], a, b), self, other)
+        return merged
 
     def fraction(self, index: Array) -> Array:
         """(C,) of samples at one of both values, in one window."""
@@ -198,20 +198,11 @@ def add_sample(
     products = jnp.stack([x * x, y * y, z * z, x * y, x * z, y * z])
     pushing = jnp.concatenate([force, jnp.where(pushes, accel, 0.0), products])
 
-    def seen(extremes: Extremes, value: Array) -> Extremes:
-        later = extremes.add(value)
-        return Extremes(
-            *(
-                jnp.where(inside[:, None], getattr(later, f), getattr(extremes, f))
-                for f in ("low", "high", "low_count", "high_count", "count")
-            )
-        )
-
     return Windows(
         age,
         windows.turning.add(turns, turning, mean_weight, slope_weight, age),
         windows.pushing.add(pushes, pushing, mean_weight, slope_weight, age),
-        seen(windows.sensors, raw[0]),
-        seen(windows.telemetry, raw[1]),
-        seen(windows.targets, raw[2]),
+        windows.sensors.add(raw[0]).where(inside, windows.sensors),
+        windows.telemetry.add(raw[1]).where(inside, windows.telemetry),
+        windows.targets.add(raw[2]).where(inside, windows.targets),
     )

@@ -198,7 +198,8 @@ def force_rows(
         Z = None if other is None else np.concatenate([other, beside], axis=1)
         # The air pushes slowly and strongly: what changes fast is of the rotors.
         rows.append(force_row(signals, X, force[:, axis], Z))
-    rows[2] = with_mean(rows[2], X[signals.valid].mean(axis=0), float(force[signals.valid, 2].mean()))
+    squares, lift = signals.squared_speeds[signals.valid], force[signals.valid, 2]
+    rows[2] = with_mean(rows[2], squares.mean(axis=0), float(lift.mean()))
     return rows, r, sigma
 
 

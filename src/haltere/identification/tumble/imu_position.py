@@ -8,9 +8,8 @@ errors. With X r the force at position r, R = R_0I the rotation since release, t
 d_k = drag in the world with Legendre polynomials P_k over the fall, k = 0..3: it reverses at the apex; C = 1 +
 diag(c_x, c_y, 0), a body that is not round, for k = 0, 1 (24 numbers per throw); b = bias of the accelerometer; E =
 diagonal of scale errors; e = misalignments of accelerometer (a) and gyro (g). The accelerometer may read X r a time T
-late, too. All of these are unknown but bounded by
-the `Budget`: they are estimated together with r under Gaussian priors of those sizes, linearised at r, so what the data
-say is used and what they do not say widens the covariance:
+late, too. All of these are unknown but bounded by the `Budget`: they are estimated together with r under Gaussian
+priors of those sizes, linearised at r, so what the data say is used and what they do not say widens the covariance:
 
     cov = [ (A^T A / (s^2 n) + diag(0, 1/sigma^2)) ^-1 ]_rr,    s^2 = |residual|^2 / (3 N - 3)              (2)
 
@@ -175,8 +174,7 @@ def _fit(
     throws: Sequence[Tumble], budget: Budget, r: Floats, noise: float | None = None
 ) -> tuple[Floats, Floats, float]:
     """Solution and covariance of (r, b, gains, drag of each throw), and the rms of the residual."""
-    shared = SHARED
-    own = OWN
+    shared, own = SHARED, OWN
     size = shared + own * len(throws)
     gains = [budget.scale] * 3 + [budget.misalignment] * 3
     drag = [budget.drag] * (3 * ORDER) + [budget.drag * max(budget.uneven, 1e-3)] * (6 * UNEVEN)
