@@ -36,7 +36,7 @@ setup: $(READY)  ## build the virtual environment with everything in it (quick t
 $(READY): pyproject.toml constraints.txt
 	@python="$$($(FIND_PYTHON))" && echo "setting up $(VENV) with $$python" && \
 	{ test -x $(BIN)/python && $(BIN)/python -c '' 2>/dev/null || "$$python" -m venv --clear $(VENV); }
-	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[blackbox,embed,oracles,cluster,dev,docs]'
+	@$(BIN)/python $(PIP) install -c constraints.txt -e '.[embed,oracles,cluster,dev,docs]'
 	@touch $@
 
 $(LOWEST_READY): pyproject.toml constraints.txt Makefile

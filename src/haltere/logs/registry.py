@@ -134,9 +134,6 @@ def _maybe_encrypted(head: bytes) -> str:
     return " (its bytes look encrypted or compressed: decrypt it first)" if most < 4 * len(head) / 256 else ""
 
 
-_EXTRAS = {"orangebox": "pip install 'haltere[blackbox]'"}
-
-
 def read(path: str | PathLike[str], *, mapping: "Mapping | str | PathLike[str] | None" = None) -> Flight:
     """Read a log file of any supported format.
 
@@ -175,6 +172,5 @@ def _reader(file: Path, log_format: LogFormat) -> Callable[..., Flight]:
         package = (error.name or "").split(".")[0]
         if package == "haltere":
             raise
-        remedy = _EXTRAS.get(package, f"pip install {package}")
-        raise LogError(f"{file}: reading it needs the package '{package}'; {remedy}") from None
+        raise LogError(f"{file}: reading it needs the package '{package}'; pip install {package}") from None
     return reader

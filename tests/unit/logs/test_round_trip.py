@@ -79,7 +79,6 @@ def test_dataflash_is_what_pymavlink_reads(flown, tmp_path):
 
 @pytest.mark.parametrize("firmware", ["Betaflight 4.5.1 (test) TEST", "Indiflight 5.0.0 (test) TEST"])
 def test_blackbox(flown, tmp_path, firmware):
-    pytest.importorskip("orangebox")
     path = tmp_path / "LOG00001.BFL"
     writers.blackbox(flown, path, firmware)
     found = read(path)

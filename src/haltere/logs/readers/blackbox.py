@@ -1,6 +1,6 @@
-"""Blackbox logs of Betaflight and INDIflight (.bbl, .bfl), decoded by orangebox, the only module that imports it.
+"""Blackbox logs of Betaflight, INAV and INDIflight (.bbl, .bfl).
 
-orangebox is GPLv3 and therefore an extra: `pip install 'haltere[blackbox]'`. Scales as the firmware writes them:
+`blackbox_header` and `blackbox_frames` decode them; here fields become channels. Scales as the firmware writes them:
 
     gyro    deg/s, times 10 if the header says blackbox_high_resolution; raw counts of 2000 deg/s in 2^15 where
             INDIflight logs its sensor unscaled, which the ratio to gyroADCafterRpm, 1.6384, gives away
@@ -10,131 +10,94 @@ orangebox is GPLv3 and therefore an extra: `pip install 'haltere[blackbox]'`. Sc
     INDIflight: omega rad/s; quat / 8127 (FRD in NED); extPos, pos mm; vel cm/s; extAtt mrad
 """
 
-import contextlib
-import logging
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from orangebox import Parser
 
 from haltere.flight import Flight
 from haltere.flight.rotations import enu_flu_from_ned_frd, enu_from_ned, normalize, wxyz_from_euler
 from haltere.foundation.constants import DEGREE, RPM, STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats, Times
 from haltere.logs.builder import Builder, LogError, reading, rotor_names, unwrapped
+from haltere.logs.readers.blackbox_codes import CodeError
+from haltere.logs.readers.blackbox_frames import DecodedSession, FrameTable, decode_frames
+from haltere.logs.readers.blackbox_header import SessionHeader, find_sessions, read_header
 
 _QUATERNION = 8127.0
 _COUNTS = 32768.0 / 2000.0  # a deg/s of a sensor that is not scaled
 _WRAP = 2**32 * 1000  # ns after which the 32-bit counter of us starts anew
-_BLOCK = 4096
-_FIELDS = (
-    "time", "gyroADC", "gyroADCafterRpm", "gyroUnfilt", "accSmooth", "accUnfiltered", "motor", "eRPM", "erpm",
-    "omega", "omegaUnfiltered", "quat", "extPos", "extAtt", "extVel", "pos", "vel", "vbatLatest",
-)  # fmt: skip
+LARGEST = 1 << 30
+"""Bytes of a file that is read."""
 
 
 def read_blackbox(file: Path) -> Flight:
     """Return the flight in a Blackbox file; of several, the longest."""
-    with reading(file, "Blackbox log"), _silence():
-        parser, others = _longest(file)
-        headers = parser.headers
-        table, lost = _decode(file, parser)
-    firmware = str(headers.get("Firmware revision", "unknown firmware"))
-    builder = Builder(file, f"Blackbox log, {firmware}, {len(table['time'])} frames")
+    size = file.stat().st_size
+    if size > LARGEST:
+        raise LogError(
+            f"{file}: has {size >> 20} MB, at most {LARGEST >> 20} MB are read; log at a lower rate"
+        )
+    with reading(file, "Blackbox log"):
+        header, session, others = _longest(file, file.read_bytes())
+    table = session.main
+    firmware = header.settings.get("Firmware revision", "unknown firmware")
+    builder = Builder(file, f"Blackbox log, {firmware}, {len(table)} frames")
     if others:
         builder.note(f"several: the file holds {others + 1} logs; the longest was read")
-    if lost:
-        builder.note(lost)
+    if session.breaks or session.lost:
+        builder.note(
+            f"damaged: {session.breaks} stretch(es) of the log cannot be read; {session.lost} main frame(s) are left out"
+        )
+    if not session.complete:
+        builder.note(
+            "truncated: the log has no end mark: it was cut off, or power was lost; all frames before were read"
+        )
     with reading(file, "Blackbox log"):
         time = unwrapped(table["time"].astype(np.int64) * 1000, _WRAP)
-        high = float(_number(headers, "blackbox_high_resolution", 0.0)) > 0.0
-        _imu(builder, table, time, headers, 10.0 if high else 1.0)
-        _motors(builder, table, time, headers)
+        high = _number(header, "blackbox_high_resolution", 0.0) > 0.0
+        _imu(builder, table, time, header, 10.0 if high else 1.0)
+        _motors(builder, table, time, header)
         if "Indiflight" in firmware:
             _pose(builder, table, time)
         if "vbatLatest" in table:
-            builder.add(
-                "battery.voltage",
-                time,
-                table["vbatLatest"] * (0.01 if np.nanmax(table["vbatLatest"]) > 100 else 0.1),
-                "V",
-            )
+            volts = table["vbatLatest"]
+            builder.add("battery.voltage", time, volts * (0.01 if volts.max() > 100 else 0.1), "V")
     return builder.flight("enable gyro, acc and motor in the Blackbox settings")
 
 
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Keep what orangebox says to its logger away from the terminal."""
-    logger = logging.getLogger("orangebox")
-    before = (
-        logger.disabled,
-        [child for child in logging.Logger.manager.loggerDict if child.startswith("orangebox")],
-    )
-    loggers = [logging.getLogger(name) for name in before[1]]
-    states = [each.disabled for each in loggers]
-    for each in loggers:
-        each.disabled = True
-    try:
-        yield
-    finally:
-        for each, state in zip(loggers, states, strict=True):
-            each.disabled = state
+def _longest(file: Path, data: bytes) -> tuple[SessionHeader, DecodedSession, int]:
+    """Return the longest session of a file that can be read, and how many others there are."""
+    sessions = find_sessions(data)
+    if not sessions:
+        raise LogError(f"{file}: has no header of a Blackbox log; copy it again from the vehicle")
+    reason = ""
+    for start, end in sorted(sessions, key=lambda each: each[0] - each[1]):
+        try:
+            header = read_header(data, start, end)
+            session = decode_frames(data, header, end)
+        except CodeError as error:
+            reason = reason or f"its header is broken or of another kind ({error})"
+            continue
+        if len(session.main):
+            return header, session, len(sessions) - 1
+        reason = reason or "holds a header but no whole frame"
+    raise LogError(f"{file}: {reason}; log for longer, or copy it again from the vehicle")
 
 
-def _longest(file: Path) -> tuple[Any, int]:
-    """Return the parser of the log with the most bytes, and how many others there are."""
-    parser = Parser.load(str(file))
-    reader = parser.reader
-    if reader.log_count > 1:
-        ends = [*reader.log_pointers[1:], file.stat().st_size]
-        sizes = np.array(ends) - np.array(reader.log_pointers)
-        parser = Parser.load(str(file), int(np.argmax(sizes)) + 1)
-    return parser, reader.log_count - 1
+def _number(header: SessionHeader, name: str, default: float) -> float:
+    """Return a setting that is one number, or the default."""
+    found = header.numbers(name)
+    return found[0] if len(found) == 1 and np.isfinite(found[0]) else default
 
 
-def _decode(file: Path, parser: Any) -> tuple[dict[str, Floats], str]:
-    """Return the columns that are used, and what was lost."""
-    names = parser.field_names
-    wanted = [i for i, name in enumerate(names) if name.split("[")[0] in _FIELDS]
-    if "time" not in names or len(wanted) < 2:
-        raise LogError(f"{file}: its header describes no time or no signal; copy it again from the vehicle")
-    blocks, rows, why = [], [], ""
-    try:
-        for frame in parser.frames():
-            rows.append([frame.data[i] for i in wanted])
-            if len(rows) == _BLOCK:
-                blocks.append(np.array(rows, np.float64))
-                rows = []
-    except (TypeError, IndexError, StopIteration):
-        why = "truncated: the log has no end mark: it was cut off, or power was lost; all frames before were read"
-    if rows:
-        blocks.append(np.array(rows, np.float64))
-    if not blocks:
-        raise LogError(f"{file}: holds a header but no whole frame; log for longer, or copy it again")
-    table = np.concatenate(blocks)
-    return {names[i]: table[:, k] for k, i in enumerate(wanted)}, why
-
-
-def _number(headers: dict[str, Any], name: str, default: float) -> float:
-    value = headers.get(name, default)
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return default
-
-
-def _stack(table: dict[str, Floats], name: str, count: int | None = None) -> Floats | None:
+def _stack(table: FrameTable, name: str, count: int | None = None) -> Floats | None:
     found = [f"{name}[{i}]" for i in range(count or 12) if f"{name}[{i}]" in table]
     if not found or (count is not None and len(found) < count):
         return None
     return np.stack([table[each] for each in found], axis=1)
 
 
-def _imu(
-    builder: Builder, table: dict[str, Floats], time: Times, headers: dict[str, Any], scale: float
-) -> None:
+def _imu(builder: Builder, table: FrameTable, time: Times, header: SessionHeader, scale: float) -> None:
     gyro, filtered = _stack(table, "gyroADC", 3), _stack(table, "gyroADCafterRpm", 3)
     if gyro is not None:
         ratio = _ratio(gyro, filtered) if filtered is not None else scale
@@ -146,7 +109,7 @@ def _imu(
             )
         builder.add("imu.gyro", time, gyro * (DEGREE / scale), "rad/s", "imu")
     accel = _stack(table, "accSmooth", 3)
-    one_g = _number(headers, "acc_1G", 2048.0) or 2048.0
+    one_g = _number(header, "acc_1G", 2048.0) or 2048.0
     if accel is not None:
         builder.add("imu.accel", time, accel * (STANDARD_GRAVITY / one_g), "m/s2", "imu")
     raw = _stack(table, "accUnfiltered", 3)
@@ -163,17 +126,15 @@ def _ratio(gyro: Floats, filtered: Floats) -> float:
     return float(np.sqrt(np.mean(gyro**2))) / below if below > 1.0 else 0.0
 
 
-def _motors(builder: Builder, table: dict[str, Floats], time: Times, headers: dict[str, Any]) -> None:
+def _motors(builder: Builder, table: FrameTable, time: Times, header: SessionHeader) -> None:
     motors = _stack(table, "motor")
-    output = headers.get("motorOutput", [0, 0])
-    low, high = (
-        (float(each) for each in output) if isinstance(output, list) and len(output) == 2 else (0.0, 0.0)
-    )
+    output = header.numbers("motorOutput")
+    low, high = output if len(output) == 2 and np.isfinite(output).all() else (0.0, 0.0)
     speeds, source = _stack(table, "omegaUnfiltered"), "omegaUnfiltered"
     if speeds is None:
         speeds, source = _stack(table, "omega"), "omega"
     if speeds is None:
-        poles = _number(headers, "motor_poles", 14.0) or 14.0
+        poles = _number(header, "motor_poles", 14.0) or 14.0
         for source in ("eRPM", "erpm"):
             electrical = _stack(table, source)
             if electrical is not None:
@@ -193,7 +154,7 @@ def _motors(builder: Builder, table: dict[str, Floats], time: Times, headers: di
         )
 
 
-def _pose(builder: Builder, table: dict[str, Floats], time: Times) -> None:
+def _pose(builder: Builder, table: FrameTable, time: Times) -> None:
     """Add what INDIflight knows of its attitude and position; motion capture is held between its samples."""
     quaternion = _stack(table, "quat", 4)
     if quaternion is not None:
