@@ -15,6 +15,7 @@ import numpy as np
 
 from haltere.airframe import Airframe, from_catalogue, loads
 from haltere.algebra import batched
+from haltere.bench.blackbox import blackbox_rows
 from haltere.bench.filter import cog_rows, filter_rows
 from haltere.bench.identify import identify_rows
 from haltere.bench.simulation import simulation_rows
@@ -49,6 +50,8 @@ def run_bench(progress: Progress | None = None) -> list[dict[str, Any]]:
     )
     progress("one tick of centre-of-gravity filter and allocation")
     rows += cog_rows()
+    progress("decoder of Blackbox logs")
+    rows += blackbox_rows()
     rows += filter_rows(progress)
     rows += identify_rows(progress)
     progress("thrust axis and recursive least squares")

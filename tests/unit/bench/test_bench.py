@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from haltere.bench import bench, identify, peers, simulation
+from haltere.bench import bench, blackbox, identify, peers, simulation
 from haltere.bench import filter as estimators
 from haltere.foundation import HaltereError
 from haltere.simulation import rollout
@@ -125,12 +125,13 @@ def test_simulation_is_part_of_the_benchmark(monkeypatch):
     monkeypatch.setattr(bench, "_peer_time", lambda airframe, function: None)
     monkeypatch.setattr(bench, "_compile_time", lambda: 1.0)
     monkeypatch.setattr(bench, "cog_rows", lambda: [dict.fromkeys(KEYS)])
+    monkeypatch.setattr(bench, "blackbox_rows", lambda: [dict.fromkeys(KEYS)])
     monkeypatch.setattr(bench, "filter_rows", lambda say: [dict.fromkeys(KEYS)])
     monkeypatch.setattr(bench, "identify_rows", lambda say: [dict.fromkeys(KEYS)])
     monkeypatch.setattr(bench, "throw_rows", lambda: [dict.fromkeys(KEYS)])
     monkeypatch.setattr(bench, "simulation_rows", lambda say: [dict.fromkeys(KEYS)])
     rows = bench.run_bench()
-    assert [list(row) for row in rows] == [KEYS] * 8
+    assert [list(row) for row in rows] == [KEYS] * 9
 
 
 def test_estimators_are_timed_beside_a_reference_and_their_bounds(monkeypatch):
@@ -156,6 +157,23 @@ def test_estimators_are_timed_beside_a_reference_and_their_bounds(monkeypatch):
 def test_reference_workload_takes_as_long_again():
     first, again = estimators.reference_seconds(), estimators.reference_seconds()
     assert 0.2 < first / again < 5.0
+
+
+def test_the_decoder_of_blackbox_logs_stands_beside_orangebox_and_its_bound(monkeypatch):
+    fast, small = blackbox.blackbox_rows(20_000)
+    assert [list(row) for row in (fast, small)] == [KEYS] * 2
+    assert small["ratio"] > 1.0
+    assert (fast["ratio"] is None) == (fast["peer"] == "orangebox (not installed)")
+    monkeypatch.setitem(sys.modules, "orangebox", None)
+    assert blackbox.orangebox_seconds(b"") is None
+
+
+def test_the_made_up_log_is_one():
+    session = blackbox.decoded(blackbox.made_up_log(1000))
+    assert session.main["loopIteration"].tolist() == list(range(1000))
+    assert set(np.diff(session.main["time"])) == {1000.0}
+    assert session.complete
+    assert not session.lost
 
 
 def test_identify_is_timed_with_and_without_pose(monkeypatch, tmp_path):

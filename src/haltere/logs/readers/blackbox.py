@@ -46,7 +46,7 @@ def read_blackbox(file: Path) -> Flight:
         builder.note(f"several: the file holds {others + 1} logs; the longest was read")
     if session.breaks or session.lost:
         builder.note(
-            f"damaged: {session.breaks} stretch(es) of the log cannot be read; {session.lost} main frame(s) are left out"
+            f"damaged: {session.breaks} part(s) of the log cannot be read; {session.lost} main frame(s) are left out"
         )
     if not session.complete:
         builder.note(

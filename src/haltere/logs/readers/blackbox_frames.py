@@ -300,7 +300,7 @@ class _Candidates:
         behind[self.letters == ord("E")] = _EVENT
         sound = behind != _BROKEN
         for _ in range(2):
-            sound = sound & ((behind < 0) | sound[behind])
+            sound = sound & ((behind < 0) | sound[np.maximum(behind, 0)])
         self.sound = sound
         self.anchors = np.flatnonzero(sound & (self.letters == ord("I")))
         self.anchor_starts = self.starts[self.anchors]

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from haltere.logs.readers.blackbox_codes import Integers, Positions
+from haltere.logs.readers.blackbox_codes import Integers, Positions, in_bits
 from haltere.logs.readers.blackbox_header import COUNT, FIRST_MOTOR, LAST, LINE, MEAN, FrameLayout
 
 LEAP = 10_000_000
@@ -74,7 +74,7 @@ def _predict_stepwise(
         here = starts[:many] + step
         if means:
             both = mean[here - 1] + mean[np.maximum(here - 2, floor[:many])]
-            mean[here] += (both + (both < 0)) >> 1
+            mean[here] = in_bits(mean[here] + ((both + (both < 0)) >> 1), 32)
         if counts:
             count[here] += _next_logged(count[here - 1], *intervals)
     values[means], values[counts] = mean.T, count.T
@@ -109,7 +109,8 @@ def plausible(
         return good, 0
 
     def fits(one: Positions | int, other: Positions | int) -> NDArray[np.bool_]:
-        later, further = time[other] - time[one], iteration[other] - iteration[one]
+        later = np.subtract(time[other], time[one], dtype=np.int32)
+        further = np.subtract(iteration[other], iteration[one], dtype=np.int32)
         return np.asarray((later >= 0) & (later <= LEAP) & (further >= 0) & (further <= LEAP_ITERATIONS))
 
     every = np.arange(len(time))
