@@ -22,17 +22,6 @@ ROTATED = "throw_real/LOG00472_rotated_imu.BFL"
 ULOGS = ["px4/sample.ulg", "px4/sample_log_small.ulg"]
 TABLE = "px4/gazebo_x500_mass_vertical.csv"
 ALL = [*THROWS, ROTATED, *BODIES, *COMMANDS, *RPMS, "betaflight/sample-short.BFL", TABLE, *ULOGS]
-SLOW = {
-    *THROWS[1:4],
-    THROWS[5],
-    *BODIES[1:],
-}  # Blackbox logs take seconds each; one of a kind is enough every day
-
-
-def cases(names):
-    return [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in names]
-
-
 read = cache(logs.read)
 
 
@@ -54,7 +43,7 @@ def test_rates(recorded, name, rate):
     assert flight["imu.gyro"].rate == pytest.approx(rate, rel=0.003)
 
 
-@pytest.mark.parametrize("name", cases([*COMMANDS, *RPMS, *THROWS[:4], "betaflight/sample-short.BFL", TABLE]))
+@pytest.mark.parametrize("name", [*COMMANDS, *RPMS, *THROWS[:4], "betaflight/sample-short.BFL", TABLE])
 def test_the_force_in_flight_is_one_g_upwards(recorded, name):
     flight = read(recorded(name, "unit and axes of the accelerometer"))
     force = np.median(flight["imu.accel"].values, axis=0)
@@ -79,7 +68,7 @@ def test_rotor_speed_of_the_gazebo_table(recorded):
     assert mass == pytest.approx(0.8643, rel=0.01)
 
 
-@pytest.mark.parametrize("name", cases(THROWS[4:]))
+@pytest.mark.parametrize("name", THROWS[4:])
 def test_simulated_throws_have_the_stated_thrust(recorded, name):
     file = recorded(name, "units of rotor speed and accelerometer against exact truth")
     truth = json.loads(file.with_suffix(".truth.json").read_text())
@@ -90,7 +79,7 @@ def test_simulated_throws_have_the_stated_thrust(recorded, name):
     assert np.median(flight["imu.accel"].values[hover, 2] / expected[hover]) == pytest.approx(1.0, abs=0.03)
 
 
-@pytest.mark.parametrize("name", cases(BODIES))
+@pytest.mark.parametrize("name", BODIES)
 def test_the_measuring_device_logs_raw_counts(recorded, name):
     flight = read(recorded(name, "the scale of its gyro"))
     assert any("raw counts" in note for note in flight.notes)
@@ -116,7 +105,7 @@ def test_a_rotated_imu_is_found_with_its_turn(recorded):
     assert error < 6.0
 
 
-@pytest.mark.parametrize("name", cases(ALL))
+@pytest.mark.parametrize("name", ALL)
 def test_the_doctor_raises_no_alarm_beyond_what_is_known(recorded, name):
     found = diagnose(read(recorded(name, "that the doctor raises no false alarm"))).kinds()
     allowed = {"gap"}  # the ULogs and payload_eckart32 have gaps of 65 to 161 ms

@@ -1,5 +1,7 @@
 """Every format gives back the flight that was written into it, in our units and axes."""
 
+import sys
+
 import numpy as np
 import pytest
 from tests.unit.logs import writers
@@ -77,8 +79,11 @@ def test_dataflash_is_what_pymavlink_reads(flown, tmp_path):
     assert np.allclose(rows, read(path)["imu.gyro"].values, atol=1e-7)
 
 
-@pytest.mark.parametrize("firmware", ["Betaflight 4.5.1 (test) TEST", "Indiflight 5.0.0 (test) TEST"])
-def test_blackbox(flown, tmp_path, firmware):
+@pytest.mark.parametrize(
+    "firmware", ["Betaflight 4.5.1 (test) TEST", "Indiflight 5.0.0 (test) TEST", "INAV 7.1.2 (test) TEST"]
+)
+def test_blackbox(flown, tmp_path, firmware, monkeypatch):
+    monkeypatch.setitem(sys.modules, "orangebox", None)  # for our tests only; no user has it
     path = tmp_path / "LOG00001.BFL"
     writers.blackbox(flown, path, firmware)
     found = read(path)

@@ -29,6 +29,9 @@ SIGNED, UNSIGNED, NEGATIVE, ELIAS, ELIAS_SIGNED, TAGGED, THREE, FOUR, NOTHING, T
 _VARIABLE = (SIGNED, UNSIGNED, NEGATIVE)
 _SIZES = {THREE: 3, THREE_NEW: 3, FOUR: 4}
 _LOW = 0xFFFFFFFF
+_ONE, _BYTE, _BITS = np.uint64(1), np.uint64(8), np.uint64(64)
+_ZEROS = np.array([6 - number.bit_length() for number in range(64)], np.uint64)
+"""Before the highest bit of six."""
 
 
 class CodeError(ValueError):
@@ -247,39 +250,25 @@ def _read_bytes(data: Octets, at: Positions) -> Integers:
 
 
 def _read_elias(window: Window, encodings: tuple[int, ...], at: Positions, out: Integers | None) -> Positions:
-    ends = np.full(len(at), window.nowhere)
-    for frame, start in enumerate(at.tolist()):
-        piece = window.data[start : min(start + 6 * len(encodings), window.nowhere - 1)].tobytes()
-        found = _elias_delta(piece, len(encodings))
-        if found is None:
-            continue
-        ends[frame] = start + found[1]
+    """A number has as many zeros as its length has bits less one, then its length, then its bits without the first."""
+    bit, valid = at * 8, np.ones(len(at), bool)
+    for field, encoding in enumerate(encodings):
+        first = np.minimum(bit >> 3, window.nowhere)
+        word = np.zeros(len(at), np.uint64)  # 57 bits of it are of the stream; a number has at most 43
+        for byte in range(8):
+            word = word << _BYTE | window.data[first + byte]
+        word <<= (bit & 7).astype(np.uint64)
+        zeros = _ZEROS[(word >> np.uint64(58)).astype(np.intp)]
+        valid &= zeros < 6
+        head = 2 * np.minimum(zeros, np.uint64(5)) + _ONE
+        size = word >> (_BITS - head)
+        valid &= (size <= 32) & (size > 0)
+        size = np.clip(size, _ONE, np.uint64(32))
+        value = _ONE << (size - _ONE) | word << head >> _ONE >> (_BITS - size)
+        head = head + size - _ONE
+        largest = value == _LOW  # the two largest share a code and have one bit more
+        value = value + np.where(largest, word << head >> (_BITS - _ONE), 0).astype(np.uint64) - _ONE
+        bit = bit + (head + largest).astype(np.intp)
         if out is not None:
-            out[:, frame] = found[0]
-            for field, encoding in enumerate(encodings):
-                if encoding == ELIAS_SIGNED:
-                    out[field, frame] = zigzag(out[field, frame])
-    return ends
-
-
-def _elias_delta(piece: bytes, count: int) -> tuple[list[int], int] | None:
-    """Return `count` numbers and how many bytes they take; nothing if the bits are none of that kind."""
-    stream, left, values = int.from_bytes(piece, "big"), 8 * len(piece), []
-    for _ in range(count):
-        stream &= (1 << left) - 1
-        zeros = left - stream.bit_length()  # before the length of the value, which has one bit more
-        left -= 2 * zeros + 1
-        if zeros > 5 or left < 0:
-            return None
-        size = stream >> left
-        left -= size - 1
-        if size > 32 or left < 0:
-            return None
-        value = 1 << (size - 1) | stream >> left & ((1 << (size - 1)) - 1)
-        if value == _LOW:  # the two largest share a code and have one bit more
-            left -= 1
-            if left < 0:
-                return None
-            value += stream >> left & 1
-        values.append(value - 1)
-    return values, len(piece) - left // 8
+            out[field] = zigzag(value.astype(np.int64)) if encoding == ELIAS_SIGNED else value
+    return np.where(valid, np.minimum((bit + 7) >> 3, window.nowhere), window.nowhere)
