@@ -3,12 +3,15 @@ documentation, and orangebox."""
 
 import itertools
 import logging
+import tracemalloc
 
 import numpy as np
 import pytest
 from tests.unit.logs import blackbox_writer as writer
 
-from haltere.logs.readers import blackbox_frames
+from haltere.bench.blackbox import FIELDS, made_up_log
+from haltere.logs import LogError, read
+from haltere.logs.readers import blackbox, blackbox_frames
 from haltere.logs.readers.blackbox_codes import CodeError, Window, group_fields, least_length, values_of
 from haltere.logs.readers.blackbox_frames import decode_frames
 from haltere.logs.readers.blackbox_header import find_sessions, read_header
@@ -223,3 +226,27 @@ def test_fields_that_take_no_bytes_are_no_way_to_fill_the_memory():
     )  # fmt: skip
     with pytest.raises(CodeError, match="902 fields"):
         decoded(head.encode() + b"I" * 5000)
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "log.bbl").write_bytes(writer.write_log(8, 20)[0].data)
+    monkeypatch.setattr(blackbox, "LARGEST", 1000)
+    with pytest.raises(LogError, match="at most 0 MB are read; log at a lower rate"):
+        read(tmp_path / "log.bbl")
+
+
+@pytest.mark.slow
+def test_memory_is_twice_the_channels_at_most_and_300_mb(tmp_path):
+    """A quarter of an hour at 1 kHz, read into a flight."""
+    frames = 1_000_000
+    (tmp_path / "log.bbl").write_bytes(made_up_log(frames))
+    tracemalloc.start()
+    try:
+        flight = read(tmp_path / "log.bbl")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(flight["imu.gyro"].time) == frames
+    channels = 8 * frames * (2 + len(FIELDS))
+    assert peak < 2 * channels + 300e6
+    assert peak < 1.5 * channels

@@ -39,7 +39,7 @@ from haltere.logs.readers.blackbox_header import (
 )
 from haltere.logs.readers.blackbox_predictors import plausible, predict
 
-PIECE = 1 << 20
+PIECE = 1 << 19
 """Bytes that are decoded together."""
 _BROKEN, _EVENT, _OVER, _BEYOND = -1, -2, -3, -4
 """What follows a frame that is no frame in the same piece."""

@@ -4,7 +4,7 @@ With x a value, d what is logged of it, and t counting frames since the I frame,
 
     (1)  last   x_t = d_t + x_t-1                            one cumulated sum over all frames
     (2)  line   x_t = d_t + 2 x_t-1 - x_t-2                  two of them
-    (3)  mean   x_t = d_t + trunc((x_t-1 + x_t-2) / 2)       step by step, all stretches between I frames at once
+    (3)  mean   x_t = d_t + trunc((x_t-1 + x_t-2) / 2)       step by step, all stretches between I frames at once;
     (4)  count  x_t = d_t + the next iteration to be logged  likewise
 
 All holds modulo 2^32, in which the firmware computes.
@@ -22,6 +22,8 @@ from haltere.logs.readers.blackbox_header import COUNT, FIRST_MOTOR, LAST, LINE,
 LEAP = 10_000_000
 """Time from a main frame to the next, us, that is taken for damage; of iterations, `LEAP_ITERATIONS`."""
 LEAP_ITERATIONS = 100_000
+FEW = 3
+"""Stretches that go on longer than all others and are predicted frame by frame."""
 
 
 def predict(
@@ -70,14 +72,49 @@ def _predict_stepwise(
     floor = np.where(starts == 1, 0, starts)
     mean, count = values[means].T.copy(), values[counts].T.copy()
     active = np.searchsorted(-lengths, -np.arange(1, max(lengths[0], 1)), side="left")
-    for step, many in enumerate(active.tolist(), start=1):
-        here = starts[:many] + step
+    many = active[active > FEW]
+    for step, number in enumerate(many.tolist(), start=1):
+        here = starts[:number] + step
         if means:
-            both = mean[here - 1] + mean[np.maximum(here - 2, floor[:many])]
+            both = mean[here - 1] + mean[np.maximum(here - 2, floor[:number])]
             mean[here] = in_bits(mean[here] + ((both + (both < 0)) >> 1), 32)
         if counts:
             count[here] += _next_logged(count[here - 1], *intervals)
+    for number in range(active[len(many)] if len(many) < len(active) else 0):
+        begin, end = int(starts[number]) + len(many) + 1, int(starts[number] + lengths[number])
+        earlier = max(begin - 2, int(floor[number]))
+        for column in range(len(means)):
+            history = int(mean[earlier, column]), int(mean[begin - 1, column])
+            mean[begin:end, column] = _mean_one_by_one(mean[begin:end, column].tolist(), *history)
+        for column in range(len(counts)):
+            first_count = int(count[begin - 1, column])
+            count[begin:end, column] = _count_one_by_one(
+                count[begin:end, column].tolist(), first_count, *intervals
+            )
     values[means], values[counts] = mean.T, count.T
+
+
+def _mean_one_by_one(logged: list[int], earlier: int, last: int) -> list[int]:
+    """Predict one field of one stretch, (3)."""
+    found = []
+    for change in logged:
+        both = earlier + last
+        earlier, last = last, ((change + ((both + (both < 0)) >> 1) + 0x80000000) & 0xFFFFFFFF) - 0x80000000
+        found.append(last)
+    return found
+
+
+def _count_one_by_one(
+    logged: list[int], last: int, interval: int, numerator: int, denominator: int
+) -> list[int]:
+    """Predict one field of one stretch, (4)."""
+    found = []
+    for change in logged:
+        since = last % interval
+        skipped = (since + numerator) % denominator
+        last += change + min(1 if skipped < numerator else 1 + denominator - skipped, interval - since)
+        found.append(last)
+    return found
 
 
 def _next_logged(iteration: Integers, interval: int, numerator: int, denominator: int) -> Integers:
