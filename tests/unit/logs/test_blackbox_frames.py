@@ -129,6 +129,20 @@ def test_several_sessions_and_what_lies_between(tmp_path):
     equal(decoded(data, 1), two)
 
 
+@pytest.mark.parametrize(
+    "rest", [b"\xff" * 9000, b"\x00" * 9000, b"P" * 3, b"", b"\xff" * 9000 + b"I" * 9000]
+)
+def test_what_follows_where_the_power_was_lost(rest, monkeypatch):
+    """An erased flash memory, or part of a frame: what is before it is read; a frame counts if a letter follows it."""
+    log, _ = writer.write_log(9, 300, others=False)
+    monkeypatch.setattr(blackbox_frames, "PIECE", 2048)
+    session = decoded(log.data[: log.data.index(b"E\xffEnd")] + rest)
+    ours = np.stack([session.main[name] for name in session.main.names], axis=1)
+    assert len(ours) == (300 if rest in (b"", b"PPP") else 299)
+    np.testing.assert_array_equal(ours, np.array(log.main, float)[: len(ours)])
+    assert session.complete == (rest == b"")
+
+
 def test_bytes_that_are_missing_cost_frames_up_to_the_next_i_frame():
     log, _ = writer.write_log(3, 400, intervals=(32, 1, 1), others=False)
     detected = 0

@@ -123,7 +123,7 @@ class _Pieces:
             piece, self.layouts, self.kinds, min(PIECE, len(piece)), at + len(piece) == stop
         )
         path, leave = self._follow(candidates)
-        letters = np.where(path >= 0, candidates.letters[path], 0)
+        letters = np.append(candidates.letters, 0)[path]  # 0 where the path is broken
         is_main = (letters == ord("I")) | (letters == ord("P"))
         gaps = np.cumsum(path < 0)
         starting = letters[is_main] == ord("I")
@@ -131,7 +131,9 @@ class _Pieces:
         known = np.maximum.accumulate(starting) | (self.history is not None)
         self.dropped += int((~known).sum())
         starts = candidates.starts[path[is_main]][known] + 1
-        before = self.count + np.cumsum(np.isin(np.arange(len(path)), np.flatnonzero(is_main)[known]))
+        decoded = is_main.copy()
+        decoded[is_main] = known
+        before = self.count + np.cumsum(decoded)
         if len(starts):
             self._add_main(candidates.window, starts, starting[known], broken[known])
         for kind, found in self.others.items():
