@@ -49,10 +49,10 @@ class PayloadPage:
     def of_log(cls, reading: PayloadReading) -> "PayloadPage":
         """Of a log."""
         course = reading.history
-        x = reading.filter.posterior(course.belief)[0]
+        x = course.filter.posterior(course.belief)[0]
         values = (course.time, course.mass, course.sigma, course.stale)
         return cls(
-            reading.filter,
+            course.filter,
             reading.signals,
             x,
             *values,

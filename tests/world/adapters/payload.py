@@ -178,8 +178,8 @@ def _state_payload(flight: ht.Flight, airframe: Airframe) -> list[Stated]:
     flown = ht.Flight.of(*(c for c in channels if not c.name.startswith(BENCH)))
     with TemporaryDirectory() as folder:
         file = calibrate_servos(bench, airframe).save(Path(folder) / "servos.json")
-        reading = estimate_payload(flown, airframe, calibration=file)
-        beside = estimate_payload(flown, airframe, calibration=file, beside_gripper=True)
+        reading = estimate_payload(flown, airframe, calibration=file, fresh=True)
+        beside = estimate_payload(flown, airframe, calibration=file, fresh=True, beside_gripper=True)
     if not reading.trusted:
         raise ht.HaltereError("; ".join(f"{f.kind}: {f.evidence}" for f in reading.findings))
     mass, place = reading.to_dict(), beside.to_dict()

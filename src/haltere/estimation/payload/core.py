@@ -22,6 +22,7 @@ so, whatever the number of readings. Above 1 all variances grow by it. `clear` f
 """
 
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from haltere.estimation.payload.model import (
     CLASSES,
     DIRECTION,
     DOWN,
+    DRIVE,
+    EXACT,
     PAYLOAD,
     REST_DOWN,
     REST_UP,
@@ -65,7 +68,7 @@ class PayloadCore:
     def begin(self, runs: tuple[int, ...] = ()) -> PayloadBelief:
         """Nothing read, nothing held."""
         joints = self.arm.joints
-        size = 13 + joints
+        size = 10 + joints + len(DRIVE)
         mean = np.broadcast_to(self.arm.mean, (*runs, self.arm.mean.shape[-1]))
         x = np.concatenate([np.broadcast_to(self.start, (*runs, PAYLOAD)), mean], axis=-1)
         return PayloadBelief(
@@ -84,6 +87,17 @@ class PayloadCore:
     def clear(self, belief: PayloadBelief) -> PayloadBelief:
         """Forget the readings: something was gripped or released."""
         return self.begin(belief.age.shape)
+
+    def tared(self, belief: PayloadBelief, mass: float) -> Self:
+        """The estimator after readings with a mass, kg, of which is known that it hung: servos, links and air are."""
+        known = belief.information.copy()
+        known[..., 0, 0] += 1.0 / EXACT
+        known[..., 0, -1] += mass / EXACT
+        read = replace(belief, information=known)
+        read = replace(read, x=self._solve(read, STEPS)[0])
+        x, cov, _ = self.posterior(read)
+        learnt = replace(self.arm, mean=x[..., PAYLOAD:], cov=cov[..., PAYLOAD:, PAYLOAD:])
+        return type(self)(learnt.carried(self.arm), self.settings)
 
     def with_mount_force(
         self, belief: PayloadBelief, force: Numbers, specific_force: Numbers, sigma: float
@@ -166,13 +180,14 @@ class PayloadCore:
         """Equation (1) from sums of w z z^T."""
         weight = np.maximum(sums[..., -1, -1], 1e-300)[..., None, None]
         mean = sums[..., :-2, -1:] * sums[..., None, -1, :-1] / weight
-        # What joints tell at rest does not become better by waiting: it counts as one reading.
-        share = np.ones(sums.shape[:-2])
+        # The mean of a pose does not become better than the friction law by waiting.
+        unknown = self.settings.law * np.abs(sums[..., -2, -1]) / weight[..., 0, 0]
+        share = (1.0 / (1.0 + weight[..., 0, 0] * unknown**2))[..., None, None]
+        whole = share * mean + self.settings.within * (sums[..., :-2, :-1] - mean)
+        # What joints tell at rest counts as one reading.
         single = 1.0 / self.sigma**2
         for kind in (REST_UP, REST_DOWN):
-            share[..., kind] = single / np.maximum(sums[..., kind, -1, -1], single)
-        whole = mean + self.settings.within * (sums[..., :-2, :-1] - mean)
-        whole = whole * share[..., None, None]
+            whole[..., kind, :, :] *= (single / np.maximum(sums[..., kind, -1, -1], single))[..., None, None]
         return whole[..., :-1], whole[..., -1]
 
     def posterior(self, belief: PayloadBelief) -> tuple[Numbers, Numbers, Numbers]:

@@ -8,6 +8,9 @@ its kind k of motion, and one that is stuck anything between giving way and lift
 A surprise beyond `ALARM` in two blocks of a tenth of a second, or twice as much in one, is a change: more load than
 fits means gripped, less means released. The readings are then forgotten and the payload is measured anew. What stays
 within the friction of a joint at rest is found by the next measuring motion only.
+
+Before the first grip the arm is taken to hold what it began with, if the readings agree: they weigh the arm itself, in
+the air of its rotors, with the servos as they are now, and the payload is what came after (a tare).
 """
 
 from dataclasses import dataclass
@@ -30,6 +33,8 @@ BLIND = 0.4
 """s after a change in which no further one is looked for: the weight settles."""
 BLOCKS_BEFORE = 10
 """Blocks that a change may have gone unnoticed: the mass before it is that of so many blocks ago."""
+AGREES = 3.0
+"""Deviations within which a weighing agrees with what is thought to hang."""
 STATIC = 0.06
 """By how much starting friction and presliding may exceed that of sliding, relative."""
 
@@ -60,15 +65,21 @@ class PayloadHistory:
     """What was seen in the reports of one run.
 
     Attributes:
+        filter: the estimator, with what the arm showed before the first grip.
         events: changes of what the arm holds, in their order.
-        belief: all that was read since the last.
+        tare: s until which the readings count that `filter` has learnt from; 0 where there are none.
+        since: s from which the readings count that `belief` has.
+        belief: all that was read since the last change.
         time: (K,) s from the first report, ends of the blocks.
         mass: (K,) kg; NaN where it is not observable.
         sigma: (K,) its standard deviation, kg.
         stale: (K,) whether it rests on earlier readings only.
     """
 
+    filter: PayloadCore
     events: tuple[PayloadEvent, ...]
+    tare: float
+    since: float
     belief: PayloadBelief
     time: Numbers
     mass: Numbers
@@ -86,7 +97,7 @@ def detect_changes(
     events: list[PayloadEvent] = []
     earlier: list[PayloadBelief] = []
     course: list[tuple[float, float, float, bool]] = []
-    known, excess, quiet, known_sigma = mass, 0.0, 0.0, 0.0
+    known, excess, quiet, known_sigma, since, tare = mass, 0.0, 0.0, 0.0, 0.0, 0.0
     for first in range(step, record.samples - step, step):
         now = first / record.rate
         said = surprise(filter_, known, known_sigma, signals, first, first + step) if now >= quiet else 0.0
@@ -94,11 +105,14 @@ def detect_changes(
         if abs(said) > (ALARM if twice else 2.0 * ALARM):
             kind = "gripped" if said > 0.0 else "released"
             sure = float(norm.cdf(min(abs(said), abs(excess)) if twice else 0.5 * abs(said)))
-            events = _closed(filter_, events, earlier[0] if earlier else belief)
+            before = earlier[0] if earlier else belief
+            events = _closed(filter_, events, before)
+            if not events and kind == "gripped" and _agrees(filter_, before, mass):
+                filter_, tare = filter_.tared(before, mass), now - BLOCK * (len(earlier) - 1)
             earlier = []
             events.append(PayloadEvent(now - BLOCK, kind, sure, known, None, None))
             belief, quiet = filter_.clear(belief), now + BLIND
-            excess = 0.0
+            since, excess = quiet, 0.0
             known_sigma = np.inf
         else:
             excess = said
@@ -111,7 +125,14 @@ def detect_changes(
         told = float(estimate.mass) if estimate.observable else np.nan
         course.append((now + BLOCK, told, float(estimate.sigma), bool(estimate.stale)))
     time, masses, sigma, stale = np.asarray(course).reshape(-1, 4).T
-    return PayloadHistory(tuple(_closed(filter_, events, belief)), belief, time, masses, sigma, stale > 0.0)
+    events = _closed(filter_, events, belief)
+    return PayloadHistory(filter_, tuple(events), tare, since, belief, time, masses, sigma, stale > 0.0)
+
+
+def _agrees(filter_: PayloadCore, belief: PayloadBelief, mass: float) -> bool:
+    """Whether the readings show the mass, kg, that is thought to hang."""
+    found = filter_.estimate(belief)
+    return bool(found.observable) and abs(float(found.mass) - mass) < AGREES * float(found.sigma)
 
 
 def _closed(filter_: PayloadCore, events: list[PayloadEvent], belief: PayloadBelief) -> list[PayloadEvent]:

@@ -3,13 +3,16 @@
 While joint j slides under a load torque t with direction s = +-1, its reading y (stall torque times reported share) is,
 from `haltere.airframe.airframe`, linear in features phi with coefficients beta that depend on the unknown x:
 
-    V y = g t + c s + k T q' / w_0 + j J q'',   t = Y_n pi(m, c, i) + sum_l kappa_l Y_l pi_l                    (1)
-    g = 1 + a_up (lifting),  1 - a_down (giving way),  and e closer to 1 at rest after either                   (2)
-    y = phi . beta(x),  phi = (Y_n, Y_l pi_l, s, T q' / w_0, J q''),  beta = (g pi, g kappa, c, k, j) / V        (3)
+    V y = g t + f c s + k T q' / w_0 + j J q'',   t = Y_n pi(m, c, i) + sum_l kappa_l Y_l pi_l                  (1)
+    g = 1 + f a_up (lifting),  1 - f a_down (giving way);  at rest after either f = 1, and g is e closer to 1    (2)
+    y = phi . beta(x),  phi = (Y_n, Y_l pi_l, s, T q' / w_0, J q''),  beta = (g pi, g kappa, f c, k, j) / V      (3)
 
 pi(m, c, i) are the inertial parameters of a payload of mass m, centre of mass at the gripper plus c, and own inertia i,
 in the frame of the link that holds it; kappa scales the links' own; J is the inertia of the servo's rotor and gears,
-which the load does not carry. x stacks (m, c, i), six numbers for each joint (a_up, a_down, c, k, e, j), kappa and V.
+which the load does not carry. f is the friction of this motion over that of the calibration's: how much friction a
+stroke shows depends on its length and speed, by laws that differ from servo to servo (presliding, Stribeck), but alike
+lifting and giving way, so the mean of the two directions does not depend on it. x stacks (m, c, i), seven numbers for
+each joint (a_up, a_down, c, k, e, j, f), kappa and V.
 """
 
 from dataclasses import dataclass, replace
@@ -27,8 +30,8 @@ UP, DOWN, REST_UP, REST_DOWN = range(4)
 CLASSES = 4
 PAYLOAD = 5
 """Entries of x that describe the payload: mass, centre of mass (3), own inertia."""
-PER_JOINT = ("loss_up", "loss_down", "coulomb", "back_emf", "rest", "inertia")
-EDGE = PER_JOINT.index("rest")
+PER_JOINT = ("loss_up", "loss_down", "coulomb", "back_emf", "rest", "inertia", "sliding")
+DRY, EDGE, SLIDING = (PER_JOINT.index(name) for name in ("coulomb", "rest", "sliding"))
 LOSSES = np.asarray([0, 1, 0, 1])
 """Which loss counts in each kind of motion."""
 DRIVE = np.asarray([PER_JOINT.index(name) for name in ("coulomb", "back_emf", "inertia")])
@@ -42,9 +45,21 @@ class DriftBudget:
     """How much servo constants may have changed since they were calibrated: relative standard deviations."""
 
     friction: float = 0.03
+    sliding: float = 0.15
+    """Of the friction of another motion than that of the calibration, f, in both directions alike."""
     voltage: float = 0.01
     ripple: float = 0.005
     """What is left of the ripple over the angle after averaging over a sweep, relative to the losses."""
+    air: float = 0.0
+    """What the air does to the links in flight, over their weight."""
+
+
+AIR = 0.1
+"""Of `DriftBudget.air`: rotors of a multirotor of 2 kg blow on links of 60 g beside their wakes with 0.05 to 0.1 N."""
+OTHER_LOAD, OTHER_POSE, AIR_CHANGE = 0.05, 0.01, 0.7
+"""Of friction, of the weight of links whose centre is not where the file says, and of what the air does."""
+FRESH = DriftBudget(friction=0.01, voltage=0.003)
+"""Where the servos were calibrated just before, on the same supply and at the same temperature."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,10 @@ class ServoUncertainty:
     """Absolute, of e in equation (2)."""
     at_rest_mean: float = 0.02
     """How far from the edge of the friction a joint stops, e in equation (2), by its momentum."""
+
+
+EXACT = 1e-9
+"""Variance of what defines a scale: the friction and the voltage of the calibration."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +118,11 @@ class ArmBelief:
         for j in range(joints):
             up, down, dry = (float(x[j]) for x in (servos.loss_up, servos.loss_down, servos.coulomb))
             least_dry = known.least_dry * float(servos.stall_torque[j])
-            mean += [up, down, dry, 1.0, known.at_rest_mean, 1.0]
+            mean += [up, down, dry, 1.0, known.at_rest_mean, 1.0, 1.0]
             spread = np.hypot(known.friction, drift.ripple)
             sigma += [max(spread * loss, known.least_loss) for loss in (up, down)]
             sigma += [max(known.friction * dry, least_dry), known.back_emf, known.at_rest, known.inertia]
+            sigma += [drift.sliding]
         mean += [1.0] * joints + [1.0]
         sigma += [known.arm] * joints + [drift.voltage]
         gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]
@@ -142,6 +162,19 @@ class ArmBelief:
         """The belief of one arm out of many."""
         return replace(self, mean=self.mean[run], cov=self.cov[run])
 
+    def carried(self, before: Self) -> Self:
+        """What is still believed in another pose and with another load, by what was believed before a tare.
+
+        Friction is that of another load, and where rotors blow on the arm, they blow otherwise on it there: by a share
+        of what the tare found, the rms over the links.
+        """
+        joints = slice(-1 - self.joints, -1)
+        blown = np.square(self.mean[..., joints] - before.mean[..., joints]).mean(axis=-1, keepdims=True)
+        more = np.zeros(self.mean.shape)
+        more[..., [len(PER_JOINT) * j + SLIDING for j in range(self.joints)]] = OTHER_LOAD**2
+        more[..., joints] = OTHER_POSE**2 + AIR_CHANGE**2 * blown
+        return replace(self, cov=self.cov + more[..., None] * np.eye(more.shape[-1]))
+
     def drifted(self, drift: DriftBudget) -> Self:
         """What is still believed some time after calibration."""
         more = np.zeros(self.mean.shape)
@@ -150,6 +183,8 @@ class ArmBelief:
             at = slice(first, first + 3)
             spread = np.asarray([np.hypot(drift.friction, drift.ripple)] * 2 + [drift.friction])
             more[..., at] = (spread * self.mean[..., at]) ** 2
+            more[..., first + SLIDING] = drift.sliding**2
+        more[..., -1 - self.joints : -1] = drift.air**2
         more[..., -1] = drift.voltage**2
         return replace(self, cov=self.cov + more[..., None] * np.eye(more.shape[-1]))
 
@@ -199,6 +234,8 @@ SIGN = np.asarray([1.0, -1.0, 1.0, -1.0])
 """Of the loss in g of equation (2), by kind of motion: UP, DOWN, REST_UP, REST_DOWN."""
 NEARER = np.asarray([0.0, 0.0, -1.0, 1.0])
 """Of e in g."""
+MOVING = np.asarray([1.0, 1.0, 0.0, 0.0])
+"""Whether f counts."""
 
 
 def coefficients(belief: ArmBelief, x: Numbers) -> tuple[Numbers, Numbers]:
@@ -209,10 +246,12 @@ def coefficients(belief: ArmBelief, x: Numbers) -> tuple[Numbers, Numbers]:
     carried = np.concatenate([pi, kappa], axis=-1)
     count = carried.shape[-1]
     own = x[..., PAYLOAD : PAYLOAD + each * joints].reshape(*x.shape[:-1], joints, each)
-    gain = 1.0 + SIGN * own[..., LOSSES] + NEARER * own[..., EDGE, None]
+    level = 1.0 + MOVING * (own[..., SLIDING, None] - 1.0)
+    gain = 1.0 + level * SIGN * own[..., LOSSES] + NEARER * own[..., EDGE, None]
     beta = np.empty((*x.shape[:-1], joints, CLASSES, count + len(DRIVE)))
     beta[..., :count] = gain[..., None] * carried[..., None, None, :]
     beta[..., count:] = own[..., None, DRIVE]
+    beta[..., DIRECTION] *= level
     beta /= volt
     derived = np.zeros((*beta.shape, size))
     derived[..., :10, :PAYLOAD] = gain[..., None, None] * slope[..., None, None, :, :]
@@ -221,9 +260,15 @@ def coefficients(belief: ArmBelief, x: Numbers) -> tuple[Numbers, Numbers]:
     for j in range(joints):
         at = PAYLOAD + each * j
         for kind in range(CLASSES):
-            derived[..., j, kind, :count, at + LOSSES[kind]] = SIGN[kind] * carried
+            lost = SIGN[kind] * own[..., j, None, LOSSES[kind]]
+            derived[..., j, kind, :count, at + LOSSES[kind]] = (
+                SIGN[kind] * level[..., j, None, kind] * carried
+            )
             derived[..., j, kind, :count, at + EDGE] = NEARER[kind] * carried
+            derived[..., j, kind, :count, at + SLIDING] = MOVING[kind] * lost * carried
         derived[..., j, :, count + np.arange(len(DRIVE)), at + DRIVE] = 1.0
+        derived[..., j, :, DIRECTION, at + DRY] = level[..., j, :]
+        derived[..., j, :, DIRECTION, at + SLIDING] = MOVING * own[..., j, None, DRY]
     derived /= volt[..., None]
     derived[..., -1] = -beta / volt
     return beta, derived

@@ -25,6 +25,7 @@ class ArmRecord:
         force: (..., T, 3) specific force of the body origin, body axes, m/s2; (0, 0, 9.81) on a bench.
         gyro: (..., T, 3) rad/s, body axes.
         goal: (..., T, J) rad, or None where the log has none.
+        missing: (..., T) whether nothing was reported then, or None where nothing is missing.
     """
 
     rate: float
@@ -33,6 +34,7 @@ class ArmRecord:
     force: Numbers
     gyro: Numbers
     goal: Numbers | None = None
+    missing: Numbers | None = None
 
     def __post_init__(self) -> None:
         shape = self.angle.shape
@@ -73,6 +75,7 @@ class ArmRecord:
         a, b = (round(t * self.rate) for t in (first, last))
         cut = (..., slice(a, b), slice(None))
         goal = None if self.goal is None else self.goal[cut]
+        missing = None if self.missing is None else self.missing[..., a:b]
         return replace(
             self,
             angle=self.angle[cut],
@@ -80,4 +83,5 @@ class ArmRecord:
             force=self.force[cut],
             gyro=self.gyro[cut],
             goal=goal,
+            missing=missing,
         )

@@ -28,6 +28,8 @@ from haltere.foundation.numbers import Numbers
 
 CHUNK = 4096
 """Motions of one call: one compiled function for records of all lengths."""
+RECOVERY = 0.2
+"""s after a gap in which readings are not used."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,9 @@ class SignalSettings:
     """s, one of three equal lags."""
     travel: float = 1.5
     """A joint slides after twice its presliding and so many encoder steps."""
+    onset: float = 0.04
+    """rad from the last turning point after which friction is that of sliding: real gears give way further than their
+    data say, the more the heavier the load."""
     window: float = 0.12
     """s without a further encoder step after which a joint is not sliding."""
     settle: float = 0.10
@@ -61,7 +66,7 @@ class ArmSignals:
         rows: (..., T, J, L, 10) joint torque over the inertial parameters of body and links.
         slides: (..., T, J) +1, -1 or 0: the direction of sliding.
         rests: (..., T, J) +1, -1 or 0: the direction of the slide after which the joint came to rest.
-        shaken: (..., T) whether the base shakes too much.
+        shaken: (..., T) whether the base shakes too much, or reports were missing.
     """
 
     rate: float
@@ -104,6 +109,8 @@ def conditioned(
     )
     rows = arm_rows(arm, motion)
     shaken = _shaken(record.force, record.rate, settings)
+    if record.missing is not None:
+        shaken = shaken | _after_gaps(record.missing, record.rate)
     slides, rests = _slides(record, servos, settings, shaken)
     return ArmSignals(
         record.rate,
@@ -172,12 +179,18 @@ def _shaken(force: Numbers, rate: float, settings: SignalSettings) -> Numbers:
     return np.asarray(np.sqrt(spread.sum(-1)) > settings.shaken)
 
 
+def _after_gaps(missing: Numbers, rate: float) -> Numbers:
+    """(..., T) where nothing was reported, and for as long after it as the filters remember."""
+    window = np.ones(1 + round(RECOVERY * rate))
+    return np.asarray(signal.lfilter(window, [1.0], missing.astype(float), axis=-1) > 0.5)
+
+
 def _slides(
     record: ArmRecord, servos: Servos, settings: SignalSettings, shaken: Numbers
 ) -> tuple[Numbers, Numbers]:
     """Directions (..., T, J) of sliding and of the slide before a rest."""
     angle, step = record.angle, np.asarray(servos.resolution)
-    need = 2.0 * np.asarray(servos.presliding) + settings.travel * step
+    need = np.maximum(2.0 * np.asarray(servos.presliding) + settings.travel * step, settings.onset)
     pulled = _goal_directions(record)
     slides, rests = np.zeros(angle.shape), np.zeros(angle.shape)
     turn = far = angle[..., 0, :]

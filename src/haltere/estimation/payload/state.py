@@ -22,6 +22,8 @@ class PayloadSettings:
     """Deviation of a filtered reading beside the encoder's steps, share of the stall torque."""
     within: float = 0.01
     """Weight of changes within a sweep beside its mean, e of equation (1) of `haltere.estimation.payload.core`."""
+    law: float = 0.005
+    """Share of the mean reading in a pose by which the friction law may be wrong there, however long it is read."""
     pose_change: float = 0.35
     """rad by which a joint must have moved for a new pose."""
     weak_lever: float = 0.25
@@ -39,7 +41,9 @@ BESIDE = PayloadSettings(position_sigma=0.035)
 """Where the weight may hang beside the gripper."""
 WHILE_SHAKEN = PayloadSettings(use_resting_joints=False, signals=SignalSettings(shaken=float("inf")))
 """Where the joints sweep while the base shakes: measured all the same, not held."""
-ROTATING_BASE = PayloadSettings(own_inertia=4e-4, within=0.1, pose_change=1.2)
+ROTATING_BASE = PayloadSettings(
+    own_inertia=4e-4, within=0.1, pose_change=1.2, signals=SignalSettings(onset=0.0)
+)
 """Where the base rotates to and fro while the joints sweep widely: it shows the own inertia, unlike any ripple."""
 
 

@@ -3,8 +3,8 @@
 The arm sweeps with nothing and with a few known weights at its gripper. Each record gives the sums of
 `haltere.estimation.payload.core`, equation (1); with the payload known, all of them together are a least-squares
 problem in the servos' constants, with the airframe file's numbers and their doubt as prior. Its covariance goes on
-into the mass. The voltage at calibration defines voltage scale 1: what differs from the rated one is part of the
-losses found.
+into the mass. Voltage and friction of the calibration's motion define their scales, 1: what differs from the rated
+voltage is part of the losses found.
 """
 
 import json
@@ -17,7 +17,15 @@ from typing import Any
 import numpy as np
 
 from haltere.estimation.payload.core import PayloadCore
-from haltere.estimation.payload.model import DIRECTION, PAYLOAD, ArmBelief, coefficients
+from haltere.estimation.payload.model import (
+    DIRECTION,
+    EXACT,
+    PAYLOAD,
+    PER_JOINT,
+    SLIDING,
+    ArmBelief,
+    coefficients,
+)
 from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.state import PayloadSettings
 from haltere.foundation.arrays import double_precision
@@ -26,10 +34,8 @@ from haltere.foundation.numbers import Numbers
 from haltere.foundation.verdict import LEARNT, NORMAL, Verdict, judge, limits
 from haltere.identification.parameters import Parameter
 
-EXACT = 1e-9
-"""Variance of the voltage scale at calibration."""
 STEPS = 6
-FORMAT = "haltere-servos-1"
+FORMAT = "haltere-servos-2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +85,9 @@ def calibrate(
     size = belief.mean.shape[-1]
     lead = records[0].angle.shape[:-2]
     prior_cov = np.broadcast_to(belief.cov, (*lead, size, size)).copy()
-    prior_cov[..., -1, :], prior_cov[..., :, -1] = 0.0, 0.0
-    prior_cov[..., -1, -1] = EXACT
+    for i in (*(len(PER_JOINT) * j + SLIDING for j in range(belief.joints)), size - 1):
+        prior_cov[..., i, :], prior_cov[..., :, i] = 0.0, 0.0
+        prior_cov[..., i, i] = EXACT
     precision = np.linalg.inv(prior_cov)
     start = np.broadcast_to(belief.mean, (*lead, size))
     constants = start.copy()
@@ -158,7 +165,7 @@ def list_parameters(calibration: ServoCalibration) -> list[Parameter]:
     rows = []
     for i, name in enumerate(calibration.belief.names):
         last = name.rsplit(".", 1)[-1]
-        if last in {"voltage_scale", "rest"}:
+        if last in {"voltage_scale", "rest", "sliding"}:
             continue
         value, told = float(calibration.belief.mean[i]), bool(sigma[i] < LEARNT * before[i])
         half = NORMAL * float(sigma[i])

@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -18,9 +19,10 @@ from haltere.doctor.payload import check_payload
 from haltere.dynamics.servo import Servos
 from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.events import PayloadHistory, detect_changes
-from haltere.estimation.payload.model import ArmBelief, DriftBudget
+from haltere.estimation.payload.model import AIR, FRESH, ArmBelief, DriftBudget, ServoUncertainty
 from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.signals import ArmSignals
+from haltere.estimation.payload.spread import Stretch, doubted, levelled, widened
 from haltere.estimation.payload.state import BESIDE, ROTATING_BASE, PayloadEstimate, PayloadSettings
 from haltere.flight import Channel, Flight
 from haltere.flight.resampling import interpolate_columns
@@ -45,6 +47,10 @@ RECALIBRATE = (
     "check the signs and the unit of the loads and the masses of the arm in its airframe, and calibrate the servos "
     "again (haltere calibrate servo)"
 )
+ANY_SERVO = ServoUncertainty(friction=0.5)
+"""Before a calibration: gears of one type differ in friction by factors from maker's data and from each other."""
+GAP = 2.5
+"""Reports that must be missing in a row for a gap."""
 FEWEST = 10
 """Reports."""
 SLOWEST = 20.0
@@ -111,7 +117,9 @@ def arm_log(flight: Flight, airframe: Airframe, effort: Effort = "torque") -> Ar
     if "payload.mass" in flight:
         given = flight["payload.mass"]
         mass = _latest(given, given.values.reshape(len(given), -1), clock)[:, 0]
-    record = ArmRecord(rate, _latest(angle_channel, angle, clock), load, force, gyro, goal)
+    age = clock - time[np.maximum(np.searchsorted(time, clock, side="right") - 1, 0)]
+    missing = age * 1e-9 * rate > GAP
+    record = ArmRecord(rate, _latest(angle_channel, angle, clock), load, force, gyro, goal, missing)
     return ArmLog(record, int(clock[0]), mass, tuple(notes))
 
 
@@ -179,8 +187,8 @@ def _base(
     if "imu.accel" not in flight:
         notes.append("no imu.accel: the base is taken to be level and at rest")
         return still + np.asarray([0.0, 0.0, STANDARD_GRAVITY]), still
-    force = _interpolated(flight["imu.accel"], clock)
-    gyro = _interpolated(flight["imu.gyro"], clock) if "imu.gyro" in flight else still
+    force = _averaged(flight["imu.accel"], clock, rate)
+    gyro = _averaged(flight["imu.gyro"], clock, rate) if "imu.gyro" in flight else still
     if airframe.imu:
         turn = np.asarray(so3.from_wxyz(jnp.asarray(airframe.imu[0].wxyz)))
         lever = np.asarray(airframe.imu[0].position)
@@ -191,9 +199,20 @@ def _base(
     return force, gyro
 
 
-def _interpolated(channel: Channel, clock: Numbers) -> Numbers:
+def _averaged(channel: Channel, clock: Numbers, rate: float) -> Numbers:
+    """(T, 3) means over the period of the clock: vibration above it does not alias into the base's motion."""
     good = channel.finite
-    return interpolate_columns(clock, channel.time[good], channel.values[good, :3])
+    time, values = channel.time[good], channel.values[good, :3]
+    if len(time) < 2:
+        return interpolate_columns(clock, time, values)
+    passed = np.diff(time)[:, None] * 1e-9 * 0.5 * (values[1:] + values[:-1])
+    whole = np.concatenate([np.zeros((1, 3)), np.cumsum(passed, axis=0)])
+    half = round(0.5e9 / rate)
+    ends = np.clip(np.stack([clock - half, clock + half]), time[0], time[-1])
+    span = np.diff(ends, axis=0)[0] * 1e-9
+    first, last = (interpolate_columns(end, time, whole) for end in ends)
+    now = interpolate_columns(clock, time, values)
+    return np.where(span[:, None] > 0.0, (last - first) / np.maximum(span, 1e-12)[:, None], now)
 
 
 def weighings(log: ArmLog) -> tuple[list[ArmRecord], list[float]]:
@@ -219,7 +238,8 @@ class PayloadReading:
 
     Attributes:
         log: the servos' reports on one clock.
-        filter: the estimator with what is known of the arm.
+        filter: the estimator with what is known of the arm before the log.
+        lean: rad by which the direction of the specific force may be wrong; 0 where no IMU was logged.
         signals: regression rows of the reports.
         history: what was held when.
         findings: what is wrong with the reports.
@@ -227,14 +247,20 @@ class PayloadReading:
 
     log: ArmLog
     filter: PayloadCore
+    lean: float
     signals: ArmSignals
     history: PayloadHistory
     findings: tuple[Finding, ...]
 
-    @property
+    @cached_property
     def estimate(self) -> PayloadEstimate:
-        """At the end."""
-        return self.filter.estimate(self.history.belief)
+        """At the end, as unsure as it varies over the strokes since the last change."""
+        record, history = self.log.record, self.history
+        tare, first = (round(t * record.rate) for t in (history.tare, history.since))
+        found = widened(history.filter, history.belief, self.signals, first, record.samples)
+        if self.lean == 0.0:
+            return found
+        return doubted(found, self.filter, record, Stretch(tare, first, record.samples), self.lean)
 
     @property
     def trusted(self) -> bool:
@@ -263,6 +289,7 @@ def estimate_payload(
     airframe: Airframe | str | PathLike[str] = "quad-arm",
     *,
     calibration: str | PathLike[str] | None = None,
+    fresh: bool = False,
     beside_gripper: bool = False,
     rotating_base: bool = False,
     effort: Effort = "torque",
@@ -273,6 +300,7 @@ def estimate_payload(
         flight: with the channels of `arm_log`.
         airframe: the vehicle with its arm, its file or its name in the catalogue.
         calibration: a file of `save_calibration`; the airframe's servos and their usual tolerances if None.
+        fresh: whether the servos were calibrated just before the flight, on the same supply.
         beside_gripper: whether the weight may hang beside the gripper.
         rotating_base: whether the base rotated to and fro while the joints swept, so that the payload's own inertia
             can be estimated.
@@ -280,23 +308,30 @@ def estimate_payload(
     """
     vehicle = load_airframe(airframe)
     belief = ArmBelief.from_airframe(vehicle)
+    air = DriftBudget(0.0, 0.0, 0.0, 0.0, AIR if "imu.accel" in flight else 0.0)
     if calibration is not None:
-        belief = load_calibration(calibration, belief).drifted(DriftBudget())
+        belief = load_calibration(calibration, belief).drifted(FRESH if fresh else DriftBudget())
+    belief = belief.drifted(air)
     log = arm_log(flight, vehicle, effort)
     settings = ROTATING_BASE if rotating_base else PayloadSettings()
     filter_ = PayloadCore(
         belief, replace(settings, position_sigma=BESIDE.position_sigma) if beside_gripper else settings
     )
+    lean = 0.0
+    if "imu.accel" in flight:
+        record, lean = levelled(log.record)
+        log = replace(log, record=record)
     signals = filter_.signals(log.record)
     history = detect_changes(filter_, log.record, signals)
     findings = payload_faults(belief, log.record)
-    estimate = filter_.estimate(history.belief)
+    reading = PayloadReading(log, filter_, lean, signals, history, findings)
+    estimate = reading.estimate
     if bool(estimate.observable):
         negative = check_payload(
             float(estimate.mass), float(estimate.sigma), RECALIBRATE, ("joints.load", "joints.angle")
         )
-        findings = findings if negative is None else (*findings, negative)
-    return PayloadReading(log, filter_, signals, history, findings)
+        reading = replace(reading, findings=findings if negative is None else (*findings, negative))
+    return reading
 
 
 def estimate_to_dict(estimate: PayloadEstimate, trusted: bool = True) -> dict[str, Any]:
@@ -362,5 +397,5 @@ def calibrate_servos(flight: Flight, airframe: Airframe | str | PathLike[str] = 
     vehicle = load_airframe(airframe)
     log = arm_log(flight, vehicle)
     records, masses = weighings(log)
-    servos = calibrate(ArmBelief.from_airframe(vehicle), records, masses)
+    servos = calibrate(ArmBelief.from_airframe(vehicle, ANY_SERVO), records, masses)
     return ArmCalibration(vehicle.name, servos, tuple(masses), log.notes)
