@@ -45,7 +45,7 @@ class DriftBudget:
     """How much servo constants may have changed since they were calibrated: relative standard deviations."""
 
     friction: float = 0.03
-    sliding: float = 0.15
+    sliding: float = 0.05
     """Of the friction of another motion than that of the calibration, f, in both directions alike."""
     voltage: float = 0.01
     ripple: float = 0.005
@@ -166,13 +166,15 @@ class ArmBelief:
         """What is still believed in another pose and with another load, by what was believed before a tare.
 
         Friction is that of another load, and where rotors blow on the arm, they blow otherwise on it there: by a share
-        of what the tare found, the rms over the links.
+        of what the tare found, the rms over the links, and of what was thought possible.
         """
+        i = np.arange(before.mean.shape[-1] - 1 - self.joints, before.mean.shape[-1] - 1)
+        possible = before.cov[..., i, i]
         joints = slice(-1 - self.joints, -1)
         blown = np.square(self.mean[..., joints] - before.mean[..., joints]).mean(axis=-1, keepdims=True)
         more = np.zeros(self.mean.shape)
         more[..., [len(PER_JOINT) * j + SLIDING for j in range(self.joints)]] = OTHER_LOAD**2
-        more[..., joints] = OTHER_POSE**2 + AIR_CHANGE**2 * blown
+        more[..., joints] = OTHER_POSE**2 + AIR_CHANGE**2 * (blown + 0.5 * possible)
         return replace(self, cov=self.cov + more[..., None] * np.eye(more.shape[-1]))
 
     def drifted(self, drift: DriftBudget) -> Self:
