@@ -190,7 +190,8 @@ def _slides(
 ) -> tuple[Numbers, Numbers]:
     """Directions (..., T, J) of sliding and of the slide before a rest."""
     angle, step = record.angle, np.asarray(servos.resolution)
-    need = np.maximum(2.0 * np.asarray(servos.presliding) + settings.travel * step, settings.onset)
+    need = 2.0 * np.asarray(servos.presliding) + settings.travel * step
+    fully = np.maximum(need, settings.onset)
     pulled = _goal_directions(record)
     slides, rests = np.zeros(angle.shape), np.zeros(angle.shape)
     turn = far = angle[..., 0, :]
@@ -206,7 +207,7 @@ def _slides(
         far = np.where(ahead, here, far)
         still = np.where(ahead, 0.0, still + period)
         goes = (way * (far - turn) >= need) & (still <= settings.window) & (pull * way >= 0.0)
-        since = np.where(goes, since + period, 0.0)
+        since = np.where(goes & (way * (far - turn) >= fully), since + period, 0.0)
         slides[..., t, :] = np.where(since >= settings.settle, way, 0.0)
         unsure = (pull != 0.0) | (ahead & (way != last)) | shaken[..., t, None]
         last = np.where(goes & ~shaken[..., t, None], way, np.where(unsure, 0.0, last))
