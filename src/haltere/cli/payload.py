@@ -53,6 +53,12 @@ def payload(
             "--calibration", help="With FLIGHT: a file of `haltere calibrate servo --out`.", metavar="FILE"
         ),
     ] = None,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh", help="With FLIGHT: the servos were calibrated just before, on the same supply."
+        ),
+    ] = False,
     beside_gripper: Annotated[
         bool,
         typer.Option(
@@ -112,6 +118,7 @@ def payload(
                 read(flight, mapping=mapping),
                 airframe,
                 calibration=calibration,
+                fresh=fresh,
                 beside_gripper=beside_gripper,
                 rotating_base=inertia,
                 effort=effort.value,

@@ -6,10 +6,11 @@ filter's own derivatives, without a difference quotient:
 
     x_f = F x,  x_f' = s F x,  x_f'' = s^2 F x,   F = 1 / (1 + filter s)^3                                    (1)
 
-A joint slides once it has gone from its last turning point further than the gears give way twice over, is still going,
-and no goal pulls it the other way. While it slides in one direction the friction is known from the servo model; while
-it is stuck the reading may be anything within the friction and says nothing. A joint that came to rest after a
-slide stands at the edge of its friction, which is a poor measurement, marked `rest`.
+A joint slides once it has gone from its last turning point further than the gears give way twice over (to read it,
+further than any gears do: `onset`), is still going, and no goal pulls it the other way. While it slides in one
+direction the friction is known from the servo model; while it is stuck the reading may be anything within the friction
+and says nothing. A joint that came to rest after a slide stands at the edge of its friction, which is a poor
+measurement, marked `rest`.
 """
 
 from dataclasses import dataclass
