@@ -137,13 +137,13 @@ def assert_refused(capsys, said, *words):
         ({"mean": None}, "incomplete or impossible"),
         ({"mean": ["a"]}, "incomplete or impossible"),
         ({"cov": [[1.0, 2.0], [3.0]]}, "incomplete or impossible"),
-        ({"cov": np.zeros((15, 15)).tolist()}, "incomplete or impossible"),
-        ({"mean": [float("nan")] * 15}, "incomplete or impossible"),
+        ({"cov": np.zeros((17, 17)).tolist()}, "incomplete or impossible"),
+        ({"mean": [float("nan")] * 17}, "incomplete or impossible"),
     ],
 )
 def test_a_wrong_calibration_is_one_clear_line(capsys, tmp_path, change, said):
     belief = ArmBelief.from_airframe(from_catalogue("quad-arm"))
-    assert belief.mean.shape == (15,)
+    assert belief.mean.shape == (17,)
     log, servos = tmp_path / "log.csv", tmp_path / "servos.json"
     with log.open("w", newline="") as stream:
         csv.writer(stream).writerows([NAMES, *SOUND])

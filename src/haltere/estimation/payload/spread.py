@@ -11,9 +11,14 @@ horizontal axis, from the tare on,
 
     cov_2 = sum (x' - x) (x' - x)^T                                                                            (2)
 
-The covariance is the model's plus (2), or (1) where that is larger. A mean specific force that is not 1 g, though a
-flight begins and ends with small velocities, is an error of the accelerometer: forces are divided by it
-(`levelled`), and its size tells, beside what is usual, how wrong the other axes may be (`lean`).
+Rotors blow on the arm otherwise in one pose than in another, which looks like a payload of mass m beside its place:
+
+    sigma_3 = a m_links r / m,   r: largest lever of the payload                                               (3)
+
+The covariance is the model's, or (1) where that is larger, plus (2), and for the place plus (3) squared. A mean
+specific force that is not 1 g, though a flight begins and ends with small velocities, is an error of the accelerometer:
+forces are divided by it (`levelled`), and its size tells, beside what is usual, how wrong the other axes may be
+(`lean`).
 """
 
 from dataclasses import dataclass, replace
@@ -34,6 +39,8 @@ STEP = 2.0
 """s that are read at a time where all are read."""
 LEAN = 0.013
 """rad: bias of 0.1 m/s2 and misalignment of 8 mrad of an accelerometer that was calibrated in the factory."""
+BLOWN = 0.05
+"""What differs of the air's push on the links from pose to pose, over their weight, a in equation (3)."""
 LONG = 8.0
 """s after which the mean specific force of a flight is 1 g within 1 %: its mean velocity changes by less than 1 m/s."""
 LIMIT = 0.1
@@ -83,18 +90,25 @@ def widened(
 
 
 def doubted(
-    estimate: PayloadEstimate, filter_: PayloadCore, record: ArmRecord, stretch: Stretch, lean: float
+    estimate: PayloadEstimate,
+    filter_: PayloadCore,
+    record: ArmRecord,
+    stretch: Stretch,
+    lean: float,
+    lever: float,
 ) -> PayloadEstimate:
-    """The estimate with equation (2), for a filter before its tare."""
+    """The estimate with equations (2) and (3), for a filter before its tare and a largest `lever`, N m/kg."""
     if not bool(estimate.observable):
         return estimate
     straight = _measured(filter_, record, stretch)
     away = np.stack([_measured(filter_, _leaning(record, axis, lean), stretch) - straight for axis in (0, 1)])
     more = away.T @ away
+    mass = max(abs(float(estimate.mass)), float(estimate.sigma))
+    blown = BLOWN * float(filter_.arm.own[:, 0].sum()) * lever / GRAVITY / mass
     return replace(
         estimate,
         sigma=np.sqrt(estimate.sigma**2 + more[0, 0]),
-        center_cov=estimate.center_cov + more[1:4, 1:4],
+        center_cov=estimate.center_cov + more[1:4, 1:4] + blown**2 * np.eye(3),
         inertia_sigma=np.sqrt(estimate.inertia_sigma**2 + more[4, 4]),
     )
 

@@ -260,7 +260,8 @@ class PayloadReading:
         found = widened(history.filter, history.belief, self.signals, first, record.samples)
         if self.lean == 0.0:
             return found
-        return doubted(found, self.filter, record, Stretch(tare, first, record.samples), self.lean)
+        lever = float(history.belief.lever.max())
+        return doubted(found, self.filter, record, Stretch(tare, first, record.samples), self.lean, lever)
 
     @property
     def trusted(self) -> bool:
