@@ -1,6 +1,7 @@
 """The result of a log with rotor speeds: effectiveness, motors, what is absolute, and what was not identified."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
@@ -34,6 +35,9 @@ from haltere.identification.regression import force_law
 from haltere.identification.regression.motors import MotorFit, another_top
 from haltere.identification.result import Covariance, Prediction
 
+if TYPE_CHECKING:
+    from haltere.identification.regression.nominal_rows import NominalRotors
+
 SETTINGS = EffectivenessSettings()
 LOGGED_AFTER = (0.4, 0.35)
 """Time since a command took effect when it is logged, mean and deviation, periods."""
@@ -54,6 +58,10 @@ LARGEST = 1.0
 where another rotor's is correlated with it by `ALIKE`."""
 ALIKE = 0.4
 ONE_BY_ONE = "excite the rotors one against another: they were driven alike, only sums of them are known"
+CONTRADICTS = (
+    "the airframe file contradicts the log: its rotors are elsewhere, in another order, or they spin the other way; "
+    "nothing of it is used for the rows of effectiveness"
+)
 UNITS = ("m/s2/(rad/s)2",) * 3 + ("rad/s2/(rad/s)2",) * 3
 
 
@@ -64,6 +72,7 @@ def identify_effectiveness(
     exact_force: bool,
     *,
     predict: bool = True,
+    join: bool = False,
 ) -> MethodResult:
     """Identify a vehicle from a log with rotor speeds.
 
@@ -73,6 +82,7 @@ def identify_effectiveness(
         known: Numbers that were measured otherwise.
         exact_force: Whether the specific force was computed from gravity and a pose, so that its scale is right.
         predict: Whether the end of the flight is predicted from what comes before it, too.
+        join: Whether rows are joined with those of the airframe.
     """
     result = MethodResult()
     drawn = RigidAirframe.from_airframe(airframe) if airframe is not None else None
@@ -83,7 +93,12 @@ def identify_effectiveness(
         else None,
         arm=(arm_length(drawn.positions) or 0.0) if drawn is not None else 0.0,
         leaning=drawn is not None and _lean(drawn.forces),
+        nominal=_nominal_rotors(drawn, window)
+        if join and airframe is not None and not airframe.links
+        else None,
     )
+    if rows.agreement is not None and rows.agreement.probability <= SETTINGS.agreeing:
+        result.notes.append(CONTRADICTS)
     result.parameters += effectiveness_parameters(window, rows)
     result.parameters += motor_parameters(window, rows.motors)
     result.parameters += imu_position_parameters(rows)
@@ -104,6 +119,15 @@ def identify_effectiveness(
         ],
     )
     return result
+
+
+def _nominal_rotors(airframe: RigidAirframe | None, window: FlightWindow) -> "NominalRotors | None":
+    """The rotors of the airframe in the order of the log; None if they are others."""
+    if airframe is None or airframe.names != window.rotor_names:
+        return None
+    from haltere.identification.regression.nominal_rows import NominalRotors  # noqa: PLC0415 - as few logs need it
+
+    return NominalRotors.of(airframe)
 
 
 def _lean(forces: Floats) -> bool:
@@ -307,7 +331,7 @@ def _needs(data: MethodInput) -> str:
 
 def _run(data: MethodInput) -> MethodResult:
     exact_force = "pose.acceleration" in data.flight
-    result = identify_effectiveness(data.body_window(), data.airframe, data.known, exact_force)
+    result = identify_effectiveness(data.body_window(), data.airframe, data.known, exact_force, join=True)
     return with_airframe(result, data)
 
 

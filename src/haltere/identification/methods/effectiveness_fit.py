@@ -6,8 +6,10 @@ the deviation, and so is a floor for what the laws leave out (inflow, blades tha
 """
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import linalg
 
 from haltere.flight.filters import apply_lag, fill_gaps, wiener_mix
 from haltere.flight.window import FlightWindow
@@ -22,6 +24,9 @@ from haltere.identification.regression.torque_law import (
     torque_rows,
     unexplained_fraction,
 )
+
+if TYPE_CHECKING:
+    from haltere.identification.regression.nominal_rows import Agreement, NominalRotors
 
 
 @dataclass(frozen=True)
@@ -53,12 +58,15 @@ class EffectivenessSettings:
     explain: vibration and gusts are among it, which rotors answer."""
     left_across: float = 0.15
     """The same of the rows fx and fy, relative to the largest fz, over that share of roll and pitch."""
-    misalignment: float = 0.01
-    """Deviation of the axes of gyro and body about each other, rad; yaw then has a part of roll and pitch."""
+    misalignment: float = 0.012
+    """Deviation of the axes of gyro and body about each other, rad, and what flow across the rotors adds: yaw then has
+    a part of roll and pitch."""
     nominal_position_sigma: float = 0.005
     """Deviation of an IMU from its position in the airframe file, m: boards are placed by hand."""
     nominal_com_sigma: float = 0.05
     """Deviation of the centre of mass from that of the airframe file, over the arm: positions count from there."""
+    agreeing: float = 1e-3
+    """Probability below which a log and a drawing contradict each other."""
     smallest_r_squared: float = 0.5
     """R2 about an axis below which its row is not identified: the rest is the air's, and rotors answer it."""
     largest_position_sigma: float = 0.02
@@ -114,6 +122,7 @@ class EffectivenessFit:
         signals: As fitted.
         motors: Of every rotor, or empty.
         across: (2,) H of the rows p and q, 1/s.
+        agreement: With the drawing, if one was joined.
     """
 
     force: Floats
@@ -134,6 +143,7 @@ class EffectivenessFit:
     signals: LowPassed
     motors: tuple[MotorFit, ...]
     across: Floats = field(default_factory=lambda: np.zeros(2))
+    agreement: "Agreement | None" = None
 
 
 def fit_effectiveness(
@@ -142,6 +152,7 @@ def fit_effectiveness(
     nominal_imu_position: Floats | None = None,
     arm: float = 0.0,
     leaning: bool = False,
+    nominal: "NominalRotors | None" = None,
 ) -> EffectivenessFit:
     """The rows of a window with rotor speeds.
 
@@ -151,6 +162,7 @@ def fit_effectiveness(
         nominal_imu_position: (3,) of the IMU as drawn, m, if that is known.
         arm: Largest distance of a rotor from the middle of all as drawn, m.
         leaning: Whether rotors are drawn that lean.
+        nominal: Rotors as drawn, in the order of the log.
     """
     assert window.rotor_speeds is not None
     speeds = fill_gaps(window.rotor_speeds)
@@ -214,9 +226,8 @@ def fit_effectiveness(
     # What rotors do against gusts looks like less authority. Forward regression gives R2 of what backward regression
     # gives, and the truth lies between, anywhere: seen from the end where the row is, 1/sqrt 3 of the distance.
     largest = np.max(np.abs(table[3:6]), axis=1)
-    sigma[3:6] = np.hypot(
-        sigma[3:6], (largest * unexplained_fraction(window, turns, cutoff) / np.sqrt(3.0))[:, None]
-    )
+    weaker = unexplained_fraction(window, turns, cutoff) / np.sqrt(3.0)
+    sigma[3:6] = np.hypot(sigma[3:6], (largest * weaker)[:, None])
     unexplained = np.clip(1.0 - np.array([row.explained for row in without[3:]]), 0.0, 1.0)
     size = np.max(np.abs(np.nan_to_num(table)), axis=1)
     doubt = np.zeros(9)
@@ -230,7 +241,7 @@ def fit_effectiveness(
     for k, (a, b) in enumerate(((1, 2), (2, 0), (0, 1))):
         taken = (table[3 + a] * place_sigma[b]) ** 2 + (table[3 + b] * place_sigma[a]) ** 2
         sigma[k] = np.sqrt(sigma[k] ** 2 + taken)
-    return EffectivenessFit(
+    fit = EffectivenessFit(
         force=table[:3],
         torque=table[3:6],
         reaction=table[6:],
@@ -257,6 +268,58 @@ def fit_effectiveness(
         signals=signals,
         motors=fits,
         across=np.array([row.value[-3] for row in rows[3:5]]),
+    )
+    if nominal is None or full_fit is not None or fit.r_squared[3:5].min() < SETTINGS.smallest_r_squared:
+        return fit
+    weaker = np.hypot(weaker, SETTINGS.left_over[0] * unexplained)
+    common = [
+        *((moved - moved.mean(axis=0)) / np.sqrt(len(moved)))[:, 2:6],
+        moved_by[2:6],
+        0.5 * (other - table)[2:6],
+        *(np.where(np.arange(4)[:, None] == 1 + k, weaker[k] * table[2:6], 0.0) for k in range(3)),
+        # What an IMU off its place feels, f_z = p y - q x.
+        np.eye(4)[0][:, None] * table[3] * place_sigma[1],
+        np.eye(4)[0][:, None] * table[4] * place_sigma[0],
+    ]
+    return _with_nominal(fit, nominal, _evidence(rows, m, np.array(common), _floor(table)[2:6]))
+
+
+def _evidence(rows: list[Regression], m: int, common: Floats, floor: Floats) -> Floats:
+    """(4 m, 4 m) covariance of the rows fz, p, q, r.
+
+    Args:
+        rows: As fitted.
+        m: How many rotors there are.
+        common: (D, 4, m) deviations that one cause each makes in all of them.
+        floor: (4, m) deviations, half of whose variance all rotors of a row have in common.
+    """
+    cov = linalg.block_diag(*(row.even_cov(m) for row in rows[2:6]))
+    every = common.reshape(len(common), -1)
+    signs = np.concatenate([np.sign(row.value[:m]) for row in rows[2:6]]) * floor.ravel()
+    row = np.repeat(np.arange(4), m)
+    same = np.where(row[:, None] == row, np.outer(signs, signs), 0.0)
+    return np.asarray(cov + every.T @ every + 0.5 * same + 0.5 * np.diag(floor.ravel() ** 2))
+
+
+def _with_nominal(fit: EffectivenessFit, nominal: "NominalRotors", cov: Floats) -> EffectivenessFit:
+    """The rows joined with the drawing, where the two agree."""
+    from haltere.identification.regression.nominal_rows import agree  # noqa: PLC0415 - few logs come with a drawing
+
+    m = fit.force.shape[1]
+    joined = agree(nominal, np.concatenate([fit.force[2:], fit.torque]), cov)
+    fit = replace(fit, agreement=joined)
+    if not joined.probability > SETTINGS.agreeing:
+        return fit
+    blocks = [joined.cov[m * k : m * (k + 1), m * k : m * (k + 1)] for k in range(4)]
+    sigma = fit.sigma.copy()
+    sigma[2:6] = [np.sqrt(np.diagonal(block)) for block in blocks]
+    return replace(
+        fit,
+        force=np.concatenate([fit.force[:2], joined.rows[:1]]),
+        torque=joined.rows[1:],
+        sigma=sigma,
+        force_cov=blocks[0],
+        torque_cov=np.stack(blocks[1:]),
     )
 
 

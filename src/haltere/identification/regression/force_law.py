@@ -173,10 +173,15 @@ def force_row(signals: LowPassed, X: Floats, y: Floats, Z: Floats | None) -> Reg
 
 def with_mean(row: Regression, x: Floats, y: float) -> Regression:
     """A row that gives the mean y for the mean x (k,), too, which noise made white says little of, to `MEAN_SIGMA`."""
-    gain = row.cov @ x / (x @ row.cov @ x + (MEAN_SIGMA * y) ** 2)
-    rest = np.eye(len(x)) - np.outer(gain, x)
-    cov = rest @ row.cov @ rest.T + (MEAN_SIGMA * y) ** 2 * np.outer(gain, gain)
-    return replace(row, value=row.value + gain * (y - x @ row.value), cov=cov)
+
+    def joined(cov: Floats) -> tuple[Floats, Floats]:
+        gain = cov @ x / (x @ cov @ x + (MEAN_SIGMA * y) ** 2)
+        rest = np.eye(len(x)) - np.outer(gain, x)
+        return gain, rest @ cov @ rest.T + (MEAN_SIGMA * y) ** 2 * np.outer(gain, gain)
+
+    gain, cov = joined(row.cov)
+    formula = None if row.formula is None else joined(row.even_cov(len(x)))[1]
+    return replace(row, value=row.value + gain * (y - x @ row.value), cov=cov, formula=formula)
 
 
 def force_rows(

@@ -51,17 +51,29 @@ class Regression:
         cov: (k, k) from the blocks.
         explained: Share of the variance of y that X theta explains, weighted as fitted.
         rms: Of what is left, as fitted (differences for torque rows).
+        formula: (k, k) the covariance that white noise leaves, or None.
     """
 
     value: Floats
     cov: Floats
     explained: float
     rms: float
+    formula: Floats | None = None
 
     @property
     def sigma(self) -> Floats:
         """(k,) deviations."""
         return np.sqrt(np.maximum(np.diagonal(self.cov), 0.0))
+
+    def even_cov(self, m: int) -> Floats:
+        """(m, m) of the first numbers, as white noise leaves it and of the size that blocks say.
+
+        That of a few blocks knows only a few directions, and says too little of the others.
+        """
+        if self.formula is None:
+            return self.cov[:m, :m]
+        own = np.diagonal(self.cov)[:m] / np.maximum(np.diagonal(self.formula)[:m], 1e-300)
+        return np.asarray(self.formula[:m, :m] * max(float(np.median(own)), 1.0))
 
 
 def regress(
@@ -115,11 +127,14 @@ def regress(
     without = np.stack([_solved(total - M, right - v) for M, v in normal])
     apart = without - without.mean(axis=0)
     cov = (len(parts) - 1) / len(parts) * apart.T @ apart * STUDENT_FACTOR**2
+    formula = None
     if alike <= 1.0:  # Ten blocks may agree by chance: white noise alone makes them differ by so much.
         H = ((1.0 - few) * G @ C + few * A) * weight[:, None]
         gain = np.linalg.pinv(total) @ H.T
         noise = float(np.sum(weight * (y - A @ theta) ** 2)) / max(float(np.sum(weight)) - k, 1.0)
-        least = np.sqrt(noise * np.sum(gain**2, axis=1) / np.maximum(np.diagonal(cov), 1e-300))
+        formula = noise * gain @ gain.T
+        least = np.sqrt(np.diagonal(formula) / np.maximum(np.diagonal(cov), 1e-300))
+        formula = formula / np.outer(scale, scale)
         cov = cov * np.outer(np.maximum(least, 1.0), np.maximum(least, 1.0))
     if Z is not None:
         M, v = _normal(gram, C, 0.25 * few)
@@ -132,9 +147,8 @@ def regress(
     residual = y - A @ theta
     power = float(np.sum(weight * _remainder(A[:, k - beside :], y, weight) ** 2))
     explained = 1.0 - float(np.sum(weight * residual**2)) / power if power > 0.0 else 0.0
-    return Regression(
-        theta / scale, cov / np.outer(scale, scale), explained, float(np.sqrt(np.mean(residual**2)))
-    )
+    rms = float(np.sqrt(np.mean(residual**2)))
+    return Regression(theta / scale, cov / np.outer(scale, scale), explained, rms, formula)
 
 
 def _projection(gram: Floats, k: int) -> Floats:

@@ -122,7 +122,10 @@ def torque_row(
         white = whitening(left, valid)
     row = fitted(white)
     rate = signals.rate / step
-    return TorqueRow(row.value[:own], row.cov[:own, :own], row.explained, row.rms, white, rate, belief)
+    formula = None if row.formula is None else row.formula[:own, :own]
+    return TorqueRow(
+        row.value[:own], row.cov[:own, :own], row.explained, row.rms, formula, white, rate, belief
+    )
 
 
 def torque_rows(signals: LowPassed, with_rotor_acceleration: bool, leaning: bool = False) -> list[TorqueRow]:
