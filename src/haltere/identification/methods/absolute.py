@@ -28,7 +28,6 @@ from haltere.identification.methods.base import MethodResult
 from haltere.identification.methods.effectiveness_fit import EffectivenessFit, EffectivenessSettings
 from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law
-from haltere.identification.regression.motors import another_top
 
 SETTINGS = EffectivenessSettings()
 EXCITE = "fly roll, pitch and yaw livelier: a chirp of 1 to 8 Hz on each stick"
@@ -330,8 +329,7 @@ def thrust_to_weight(rows: EffectivenessFit) -> Parameter:
     tops = np.array([fit.top for fit in rows.motors])
     gain, scatter, misfit = force_law.thrust_gain(rows.signals, np.ones(len(tops)))
     top = float(np.mean([fit.sigma[0] / max(fit.top, 1.0) for fit in rows.motors]))
-    law = max(another_top(rows.motors, fit) / fit.top for fit in rows.motors)
     air = (SETTINGS.one_sided_misfit * misfit) ** 2 + SETTINGS.mass_floor**2
-    relative = float(np.sqrt(scatter**2 + air + 4.0 * (top**2 + law**2)))
+    relative = float(np.sqrt(scatter**2 + air + 4.0 * top**2))
     value = float(gain * np.sum(tops**2) / STANDARD_GRAVITY)
     return Parameter.measured(name, value, relative * value, "1", fix, True)

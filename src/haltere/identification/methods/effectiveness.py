@@ -32,7 +32,7 @@ from haltere.identification.methods.effectiveness_fit import (
 )
 from haltere.identification.parameters import Parameter
 from haltere.identification.regression import force_law
-from haltere.identification.regression.motors import MotorFit, another_top
+from haltere.identification.regression.motors import MotorFit
 from haltere.identification.result import Covariance, Prediction
 
 if TYPE_CHECKING:
@@ -45,13 +45,15 @@ LAG_SIGMA = 0.005
 """Relative deviation of a motor's time constant, at least."""
 UNLOGGED = 0.3
 """Deviation of a time constant, samples: commands may change between two that are logged."""
+UNLOGGED_LEAVES = 3.0
+"""The same, at most, over the change of the lag that would make as much as is unexplained."""
 BIASED = 0.75
 """Relative deviation of a time constant over the square of the share of the speed that is not explained."""
 LIKE_DELAY = 1.5
 """How much of what a motor does otherwise than the model looks like another dead time."""
-TOP_SIGMA = 0.002
+TOP_SIGMA = 0.0003
 """Relative deviation of a motor's top speed, at least."""
-LEAST_SHAPE = 0.001
+LEAST_SHAPE = 0.0005
 """Deviation of the shape of a motor's curve, at least."""
 LARGEST = 1.0
 """Deviation of a rotor's effectiveness about an axis over what is usual in its row, from which only sums are known,
@@ -93,6 +95,7 @@ def identify_effectiveness(
         else None,
         arm=(arm_length(drawn.positions) or 0.0) if drawn is not None else 0.0,
         leaning=drawn is not None and _lean(drawn.forces),
+        stated_law=_stated_law(airframe),
         nominal=_nominal_rotors(drawn, window)
         if join and airframe is not None and not airframe.links
         else None,
@@ -101,6 +104,7 @@ def identify_effectiveness(
         result.notes.append(CONTRADICTS)
     result.parameters += effectiveness_parameters(window, rows)
     result.parameters += motor_parameters(window, rows.motors)
+    result.curves = {n: fit.law.kind for n, fit in zip(window.rotor_names, rows.motors, strict=False)}
     result.parameters += imu_position_parameters(rows)
     result.parameters += [*inertia_ratios(rows), thrust_to_weight(rows)]
     absolute_parameters(result, window, rows, airframe, known, exact_force)
@@ -119,6 +123,16 @@ def identify_effectiveness(
         ],
     )
     return result
+
+
+def _stated_law(airframe: Airframe | None) -> str:
+    """The kind of curve that all rotors of an airframe have, or none."""
+    kinds = (
+        {rotor.curve.kind if rotor.curve is not None else "" for rotor in airframe.rotors}
+        if airframe
+        else {""}
+    )
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _nominal_rotors(airframe: RigidAirframe | None, window: FlightWindow) -> "NominalRotors | None":
@@ -249,11 +263,13 @@ def motor_parameters(window: FlightWindow, motors: tuple[MotorFit, ...]) -> list
                     )
                 )
             continue
-        top = float(np.sqrt(fit.sigma[0] ** 2 + another_top(motors, fit) ** 2 + (TOP_SIGMA * fit.top) ** 2))
+        top = float(np.hypot(fit.sigma[0], TOP_SIGMA * fit.top))
         idle = float(np.hypot(fit.sigma[1], (0.02 + 0.3 * fit.reach[0]) * fit.top))
         # What is not explained biases a lag as noise does a slope: by the square of its share.
         lag = float(np.hypot(LAG_SIGMA * fit.time_constant, BIASED * like_lag**2 / fit.time_constant))
-        tau = float(np.sqrt(fit.sigma[3] ** 2 + lag**2 + (UNLOGGED / window.rate) ** 2))
+        # Commands between those that are logged leave something unexplained.
+        unlogged = min(UNLOGGED / window.rate, UNLOGGED_LEAVES * fit.like_lag)
+        tau = float(np.sqrt(fit.sigma[3] ** 2 + lag**2 + unlogged**2))
         # Commands that change faster than they are logged are noise, which a longer lag with less dead time follows.
         aliased = LIKE_DELAY * fit.like_delay
         dead = float(np.sqrt(fit.sigma[4] ** 2 + unknown**2 + aliased**2 + 5e-4**2))

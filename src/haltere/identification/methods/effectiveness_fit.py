@@ -153,6 +153,7 @@ def fit_effectiveness(
     arm: float = 0.0,
     leaning: bool = False,
     nominal: "NominalRotors | None" = None,
+    stated_law: str = "",
 ) -> EffectivenessFit:
     """The rows of a window with rotor speeds.
 
@@ -163,6 +164,7 @@ def fit_effectiveness(
         arm: Largest distance of a rotor from the middle of all as drawn, m.
         leaning: Whether rotors are drawn that lean.
         nominal: Rotors as drawn, in the order of the log.
+        stated_law: Kind of the motors' curve as stated, or none.
     """
     assert window.rotor_speeds is not None
     speeds = fill_gaps(window.rotor_speeds)
@@ -172,7 +174,7 @@ def fit_effectiveness(
     if full_fit is not None:
         fits = full_fit.motors
     elif window.commands is not None:
-        fits = tuple(fit_motors(window, speeds))
+        fits = tuple(fit_motors(window, speeds, stated_law))
     speed_from_command = _speed_from_command(fits)
     if speed_from_command is not None:
         speeds = wiener_mix(speeds, speed_from_command, window.rate)

@@ -6,7 +6,7 @@ from scipy import signal
 from tests.unit.identification.made_vehicle import draw, record
 
 from haltere.flight.window import FlightWindow, IdentifyError
-from haltere.identification.methods.effectiveness import LEAST_SHAPE
+from haltere.identification.methods.effectiveness import LEAST_SHAPE, TOP_SIGMA
 from haltere.identification.regression.force_law import MEAN_SIGMA, Regression, regress, with_mean
 from haltere.identification.regression.motors import fit_motors
 
@@ -86,6 +86,42 @@ def test_the_shape_of_a_curve_is_as_sure_as_its_law_fits():
     assert np.median([fit.sigma[2] for fit in found["bent"]]) > 3.0 * np.median(
         [fit.sigma[2] for fit in found["straight"]]
     )
+
+
+@pytest.mark.parametrize("kind", ["kappa", "quadratic"])
+def test_motors_follow_the_law_that_leaves_less(kind):
+    """Motors of either law, with little noise: the law is found, and top speed and shape are within their deviations."""
+    ratios = []
+    for seed in (1, 2, 3):
+        rng = np.random.default_rng(seed)
+        truth = draw(rng)
+        window = FlightWindow.from_flight(record(rng, truth, 8.0))
+        command = np.clip(window.commands, 0.0, 1.0)
+        shape = rng.uniform(0.3, 0.7)
+        squared = np.sqrt(shape * command**2 + (1.0 - shape) * command)
+        fraction = shape * command + (1.0 - shape) * np.sqrt(command) if kind == "kappa" else squared
+        target = truth.idle + (truth.top - truth.idle) * fraction
+        keep = np.exp(-1.0 / (window.rate * 0.02))
+        held = np.concatenate([target[:1], target[:-1]])
+        speed = signal.lfilter([1.0 - keep], [1.0, -keep], held, axis=0, zi=keep * target[:1])[0]
+        for fit in fit_motors(window, speed + rng.normal(0.0, 1.0, speed.shape)):
+            assert fit.law.kind == kind
+            ratios.append((fit.top - truth.top) / np.hypot(fit.sigma[0], TOP_SIGMA * truth.top))
+            ratios.append((fit.curve_shape - shape) / np.hypot(fit.sigma[2], LEAST_SHAPE))
+            assert fit.sigma[0] < 0.02 * truth.top
+    assert np.max(np.abs(ratios)) < 4.0
+    assert np.mean(np.abs(ratios) < 2.0) > 0.8
+
+
+def test_a_law_that_a_log_cannot_tell_from_another_is_not_sure():
+    """Commands that hardly change: top speeds by both laws are in the interval."""
+    rng = np.random.default_rng(4)
+    truth = draw(rng)
+    window = FlightWindow.from_flight(record(rng, truth, 8.0))
+    quiet = FlightWindow(**{**vars(window), "commands": 0.4 + 0.1 * (window.commands - 0.4)})
+    for fit in fit_motors(quiet, window.rotor_speeds + rng.normal(0.0, 20.0, window.rotor_speeds.shape)):
+        tops = [law.top for law in fit.laws]
+        assert np.ptp(tops) < 2.0 * 1.96 * fit.sigma[0]
 
 
 def test_what_is_too_short_is_refused():
