@@ -150,6 +150,7 @@ def _authority(
     unexplained = SETTINGS.left_over * np.clip(1.0 - r_squared[1:], 0.0, 1.0)
     relative = np.sqrt(SETTINGS.floor**2 + curve**2 + unexplained**2)[:, None]
     turns_sigma = np.hypot(turns_sigma, relative * np.max(np.abs(turns), axis=1, keepdims=True))
+    turns_sigma = np.hypot(turns_sigma, _mean(forms, lambda f: f.noise))
     top = of_rotors(known, window.rotor_names, "max_speed")
     for i, rotor in enumerate(window.rotor_names):
         numbers = {"fz": (lift[i], lift_sigma[i], r_squared[0], "m/s2")}

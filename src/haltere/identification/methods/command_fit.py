@@ -104,6 +104,7 @@ class Form:
         sag: b.
         thrust_per_command: (m,) F_i, m/s2.
         acceleration_per_command: (3, m) T_i, rad/s2.
+        noise: (3, m) deviations of T_i that what is left makes, rad/s2.
         damped: Whether D is in it.
         r_squared: (4,) R2 of f_z (about its mean) and the three torque rows.
         remainder: (3, 3) Q, e and D of the rows.
@@ -119,6 +120,7 @@ class Form:
     damped: bool
     thrust_per_command: Floats
     acceleration_per_command: Floats
+    noise: Floats
     r_squared: Floats
     remainder: Floats
     gain: float
@@ -338,7 +340,7 @@ def _fit_form(
     thrust_per_command, drift = gain + apart[:m], apart[m:]
     variance = max(float(np.average((force - np.average(force, weights=w)) ** 2, weights=w)), 1e-12)
     lifted = 1.0 - float(np.average((residual - G @ apart) ** 2, weights=w)) / variance
-    rows: list[list[tuple[Floats, float]]] = [[], []]
+    rows: list[list[tuple[Floats, float, Floats]]] = [[], []]
     for k in range(3):
         X = np.concatenate([u, more[k], angular_acceleration[:, [k]]], axis=1)
         M = X.T @ (X * weights[k][:, None])
@@ -348,14 +350,17 @@ def _fit_form(
             n = m + (3 if damped else 2)
             scale = np.sqrt(np.maximum(np.diagonal(M)[:n], 1e-300))
             A = M[:n, :n] / np.outer(scale, scale) + 1e-9 * np.eye(n)
-            theta = np.linalg.solve(A, M[:n, -1] / scale) / scale
+            inverse = np.linalg.inv(A)
+            theta = inverse @ (M[:n, -1] / scale) / scale
             rest = M[-1, -1] - 2.0 * theta @ M[:n, -1] + theta @ M[:n, :n] @ theta
             share = float(np.clip(1.0 - rest / power, 0.0, 1.0))
-            rows[damped].append((np.append(theta, np.zeros(m + 3 - n)), share))
+            noise = np.sqrt(SETTINGS.correlated_samples * max(rest, 0.0) / count * np.diagonal(inverse))
+            rows[damped].append((np.append(theta, np.zeros(m + 3 - n)), share, (noise / scale)[:m]))
     fits = []
     for damped in (False, True):
-        told = np.array([lifted, *(share for _, share in rows[damped])])
-        turns = np.array([theta[:m] / np.sqrt(max(share, 0.05)) for theta, share in rows[damped]])
-        rest_ = np.array([theta[m:] for theta, _ in rows[damped]])
-        fits.append(Form(*node, damped, thrust_per_command, turns, told, rest_, gain, drift))
+        told = np.array([lifted, *(share for _, share, _ in rows[damped])])
+        turns = np.array([theta[:m] / np.sqrt(max(share, 0.05)) for theta, share, _ in rows[damped]])
+        rest_ = np.array([theta[m:] for theta, _, _ in rows[damped]])
+        noise = np.array([sigma for _, _, sigma in rows[damped]])
+        fits.append(Form(*node, damped, thrust_per_command, turns, noise, told, rest_, gain, drift))
     return fits
