@@ -56,9 +56,10 @@ def absolute_parameters(
     names = window.rotor_names
     coefficients = of_rotors(known, names, "thrust_coefficient")
     mass = known.get("mass")
-    floor = SETTINGS.mass_floor_from_pose if exact_force else SETTINGS.mass_floor
+    floor = SETTINGS.mass_floor_from_pose if exact_force else _mass_floor(rows)
     k: Floats | None = None
     scale = 0.0
+    weight = None if mass is None else mass.value
     upright = _upright(names, airframe)
     paths = tuple(f"rotors.{r}.thrust_coefficient" for r in names)
     if coefficients is not None:
@@ -68,7 +69,7 @@ def absolute_parameters(
         relative = float(
             np.sqrt(scatter**2 + (SETTINGS.one_sided_misfit * misfit) ** 2 + floor**2 + given**2)
         )
-        value = 1.0 / gain
+        value = weight = 1.0 / gain
         scale = float(np.hypot(given, floor))
         flown = Parameter.measured("mass", value, relative * value, "kg", "", True)
         for path, c in zip(paths, coefficients, strict=True):
@@ -115,6 +116,8 @@ def absolute_parameters(
         parameters.append(Parameter.combination("mass", "kg", paths, fix))
         parameters += [Parameter.combination(path, K_UNIT, ("mass",), fix) for path in paths]
     moment = None if k is None else partial(_moment, rows, k, scale)
+    if weight is not None and rows.joined and not any(name.startswith("rotors.") for name in known):
+        moment = partial(_joined_moment, rows, weight, scale)
     fixes = tuple(EXCITE if x < SETTINGS.smallest_r_squared else "" for x in rows.r_squared[3:6])
     if result.findings:
         fixes = (CONTRADICTION,) * 3
@@ -238,6 +241,20 @@ def _moment(rows: EffectivenessFit, k: Floats, scale: float, axis: int, arms: Fl
     return value, value * float(np.sqrt(relative**2 + scale**2 + drawing**2 + 0.03**2 + attenuation**2))
 
 
+def _joined_moment(
+    rows: EffectivenessFit, mass: float, scale: float, axis: int, _: Floats
+) -> tuple[float, float]:
+    """Moment of inertia and its deviation of the vehicle that agrees with log and drawing."""
+    assert rows.agreement is not None
+    value = mass * float(rows.agreement.moments[axis])
+    return value, value * float(np.hypot(rows.agreement.moments_sigma[axis], scale))
+
+
+def _mass_floor(rows: EffectivenessFit) -> float:
+    """Relative deviation of a mass: sensors, and the thrust law in moving air."""
+    return float(np.hypot(SETTINGS.sensor_floor, rows.air * SETTINGS.mass_floor))
+
+
 def enforce_triangle(
     moments: dict[str, tuple[float, float]], notes: list[str]
 ) -> dict[str, tuple[float, float]]:
@@ -329,7 +346,7 @@ def thrust_to_weight(rows: EffectivenessFit) -> Parameter:
     tops = np.array([fit.top for fit in rows.motors])
     gain, scatter, misfit = force_law.thrust_gain(rows.signals, np.ones(len(tops)))
     top = float(np.mean([fit.sigma[0] / max(fit.top, 1.0) for fit in rows.motors]))
-    air = (SETTINGS.one_sided_misfit * misfit) ** 2 + SETTINGS.mass_floor**2
+    air = (SETTINGS.one_sided_misfit * misfit) ** 2 + _mass_floor(rows) ** 2
     relative = float(np.sqrt(scatter**2 + air + 4.0 * top**2))
     value = float(gain * np.sum(tops**2) / STANDARD_GRAVITY)
     return Parameter.measured(name, value, relative * value, "1", fix, True)

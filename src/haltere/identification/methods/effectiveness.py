@@ -45,8 +45,6 @@ LAG_SIGMA = 0.005
 """Relative deviation of a motor's time constant, at least."""
 UNLOGGED = 0.3
 """Deviation of a time constant, samples: commands may change between two that are logged."""
-UNLOGGED_LEAVES = 3.0
-"""The same, at most, over the change of the lag that would make as much as is unexplained."""
 BIASED = 0.75
 """Relative deviation of a time constant over the square of the share of the speed that is not explained."""
 LIKE_DELAY = 1.5
@@ -100,8 +98,9 @@ def identify_effectiveness(
         if join and airframe is not None and not airframe.links
         else None,
     )
-    if rows.agreement is not None and rows.agreement.probability <= SETTINGS.agreeing:
-        result.notes.append(CONTRADICTS)
+    if rows.agreement is not None:
+        result.fit["airframe_agreement"] = rows.agreement.probability
+        result.notes += [] if rows.joined else [CONTRADICTS]
     result.parameters += effectiveness_parameters(window, rows)
     result.parameters += motor_parameters(window, rows.motors)
     result.curves = {n: fit.law.kind for n, fit in zip(window.rotor_names, rows.motors, strict=False)}
@@ -116,6 +115,7 @@ def identify_effectiveness(
         rotor_speed_delay_sigma=rows.delay[1],
         accelerometer_lag=rows.lag,
         explained={name: float(np.clip(x, 0.0, 1.0)) for name, x in zip(ROWS, rows.r_squared, strict=True)},
+        damping={name: float(x) for name, x in zip(("p", "q", "r"), rows.damping, strict=True)},
         both_ways_sigma={name: float(x) for name, x in zip(ROWS, rows.both_ways, strict=True)},
         motors=[
             {"name": n, "rms": f.residual, "explained": f.explained}
@@ -267,9 +267,7 @@ def motor_parameters(window: FlightWindow, motors: tuple[MotorFit, ...]) -> list
         idle = float(np.hypot(fit.sigma[1], (0.02 + 0.3 * fit.reach[0]) * fit.top))
         # What is not explained biases a lag as noise does a slope: by the square of its share.
         lag = float(np.hypot(LAG_SIGMA * fit.time_constant, BIASED * like_lag**2 / fit.time_constant))
-        # Commands between those that are logged leave something unexplained.
-        unlogged = min(UNLOGGED / window.rate, UNLOGGED_LEAVES * fit.like_lag)
-        tau = float(np.sqrt(fit.sigma[3] ** 2 + lag**2 + unlogged**2))
+        tau = float(np.sqrt(fit.sigma[3] ** 2 + lag**2 + (UNLOGGED / window.rate) ** 2))
         # Commands that change faster than they are logged are noise, which a longer lag with less dead time follows.
         aliased = LIKE_DELAY * fit.like_delay
         dead = float(np.sqrt(fit.sigma[4] ** 2 + unknown**2 + aliased**2 + 5e-4**2))
@@ -326,7 +324,7 @@ def _predictions(window: FlightWindow, full_fit: EffectivenessFit) -> list[Predi
     )
     rotors = found.torque_signals
     turn = rotors.squared_speeds @ rows.torque.T + rotors.rotor_accelerations @ np.nan_to_num(rows.reaction).T
-    turn = turn + _rate_products(found.rates) * rows.inertia_coupling[0]
+    turn = turn + _rate_products(found.rates) * rows.inertia_coupling[0] - found.rates * rows.damping
     turn[:, :2] += found.rates[:, 1::-1] * rows.across
     return predict_accelerations(
         HeldOut(found.time, found.valid, found.rate),

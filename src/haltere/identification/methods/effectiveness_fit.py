@@ -49,9 +49,13 @@ class EffectivenessSettings:
     """R2 of the motor model above which commands are instruments: a worse one is correlated with nothing."""
     force_floor: float = 0.02
     """Floor of force rows, relative to the largest number of the row fz: inflow and scale of the accelerometer."""
-    torque_floor: tuple[float, float, float] = (0.03, 0.03, 0.05)
+    moving_air: float = 0.02
+    """What rotors leave of the force along z, over its mean, from which on floors count fully; else in proportion."""
+    still_air: float = 0.2
+    """Fraction of the floors that counts at least: scale of the sensors."""
+    torque_floor: tuple[float, float, float] = (0.013, 0.013, 0.03)
     """Floor of torque rows, relative to the largest number of the row: inflow changes torque more than thrust."""
-    reaction_floor: float = 0.03
+    reaction_floor: float = 0.04
     """The same of what rotor accelerations do."""
     left_over: tuple[float, float] = (0.4, 0.6)
     """Relative deviation of rows of torque, and of what rotor accelerations do, over the share that they do not
@@ -71,11 +75,13 @@ class EffectivenessSettings:
     """R2 about an axis below which its row is not identified: the rest is the air's, and rotors answer it."""
     largest_position_sigma: float = 0.02
     """Deviation of the IMU position above which it is not identified, m: the size of the board."""
+    sensor_floor: float = 0.008
+    """Relative floor of a mass in still air: bias and scale of an accelerometer."""
     mass_floor: float = 0.02
     """Relative floor of a mass: scale of an accelerometer, and the thrust law in moving air."""
     mass_floor_from_pose: float = 0.002
     """The same where the specific force was computed from gravity and pose, whose scale is right."""
-    one_sided_misfit: float = 0.5
+    one_sided_misfit: float = 0.35
     """Fraction of the thrust law's residual that may act in one direction and so be mistaken for mass."""
     rotor_position_sigma: float = 0.002
     """Deviation of a rotor from its position in the airframe file, m."""
@@ -122,7 +128,9 @@ class EffectivenessFit:
         signals: As fitted.
         motors: Of every rotor, or empty.
         across: (2,) H of the rows p and q, 1/s.
+        damping: (3,) D of the rows, 1/s.
         agreement: With the drawing, if one was joined.
+        air: Fraction of the floors for moving air that counts.
     """
 
     force: Floats
@@ -143,7 +151,14 @@ class EffectivenessFit:
     signals: LowPassed
     motors: tuple[MotorFit, ...]
     across: Floats = field(default_factory=lambda: np.zeros(2))
+    damping: Floats = field(default_factory=lambda: np.zeros(3))
     agreement: "Agreement | None" = None
+    air: float = 1.0
+
+    @property
+    def joined(self) -> bool:
+        """Whether the rows are joined with a drawing."""
+        return self.agreement is not None and self.agreement.probability > SETTINGS.agreeing
 
 
 def fit_effectiveness(
@@ -209,18 +224,22 @@ def fit_effectiveness(
     moved = np.array([_table(each[1], m, with_rotor_acceleration) for each in regressions])
     places = np.std([each[3] for each in regressions], axis=0)
     place_sigma = np.sqrt(place_sigma**2 + places**2 + 5e-4**2)
+    air = _moving_air(signals, rows[2].value[:m], place)
     other = _table(without, m, with_rotor_acceleration)
     moved_by = np.nan_to_num(_table(later, m, with_rotor_acceleration) - table)
     if full_fit is None:
         moved_by[:3] *= late_by.force_sigma / late_by.torque_sigma
     sigma = np.sqrt(
         np.array(
-            [row.sigma[:m] for row in rows]
+            [row.sigma[:m] for row in rows[:2]]
+            # Blocks that agree by chance are too sure of single rotors' lift.
+            + [np.maximum(rows[2].sigma[:m], np.sqrt(np.diagonal(rows[2].even_cov(m))))]
+            + [row.sigma[:m] for row in rows[3:]]
             + [_of_rotor_acceleration(row.sigma, m, with_rotor_acceleration) for row in rows[3:]]
         )
         ** 2
         + np.std(moved, axis=0) ** 2
-        + _floor(table) ** 2
+        + (np.where(np.arange(9)[:, None] < 6, air, 1.0) * _floor(table)) ** 2
         # Speeds that come later than assumed: T w^2 is then seen with a share of its slope, 2 T w w', and so is B w'.
         + moved_by**2
     )
@@ -270,6 +289,8 @@ def fit_effectiveness(
         signals=signals,
         motors=fits,
         across=np.array([row.value[-3] for row in rows[3:5]]),
+        damping=-np.array([rows[3].value[-4], rows[4].value[-4], rows[5].value[-3]]),
+        air=air,
     )
     if nominal is None or full_fit is not None or fit.r_squared[3:5].min() < SETTINGS.smallest_r_squared:
         return fit
@@ -283,7 +304,7 @@ def fit_effectiveness(
         np.eye(4)[0][:, None] * table[3] * place_sigma[1],
         np.eye(4)[0][:, None] * table[4] * place_sigma[0],
     ]
-    return _with_nominal(fit, nominal, _evidence(rows, m, np.array(common), _floor(table)[2:6]))
+    return _with_nominal(fit, nominal, _evidence(rows, m, np.array(common), air * _floor(table)[2:6]))
 
 
 def _evidence(rows: list[Regression], m: int, common: Floats, floor: Floats) -> Floats:
@@ -310,7 +331,7 @@ def _with_nominal(fit: EffectivenessFit, nominal: "NominalRotors", cov: Floats) 
     m = fit.force.shape[1]
     joined = agree(nominal, np.concatenate([fit.force[2:], fit.torque]), cov)
     fit = replace(fit, agreement=joined)
-    if not joined.probability > SETTINGS.agreeing:
+    if not fit.joined:
         return fit
     blocks = [joined.cov[m * k : m * (k + 1), m * k : m * (k + 1)] for k in range(4)]
     sigma = fit.sigma.copy()
@@ -323,6 +344,14 @@ def _with_nominal(fit: EffectivenessFit, nominal: "NominalRotors", cov: Floats) 
         force_cov=blocks[0],
         torque_cov=np.stack(blocks[1:]),
     )
+
+
+def _moving_air(signals: LowPassed, row: Floats, imu_position: Floats) -> float:
+    """What rotors and the IMU's position leave of the force along z, over what moving air leaves; 1 at most."""
+    valid = signals.valid
+    force = (signals.force - signals.lever_matrices @ imu_position)[valid, 2]
+    remainder = np.std(force - signals.squared_speeds[valid] @ row) / max(abs(float(force.mean())), 1e-9)
+    return float(np.clip(remainder / SETTINGS.moving_air, SETTINGS.still_air, 1.0))
 
 
 def _table(rows: list[Regression], m: int, with_rotor_acceleration: bool) -> Floats:

@@ -2,10 +2,11 @@
 
 With squared rotor speeds u = w^2, rotor accelerations w', body rate W, IMU at r from the centre of mass,
 
-    f = F u + X(W, W') r + c,       W' = T u + B w' + Q (W W) + H W + e                                     (1)
+    f = F u + X(W, W') r + c,       W' = T u + B w' - D W + Q (W W) + H W + e                               (1)
 
 f = specific force; F, T, B (3, m) = effectiveness; Q = what the products of the rates do (one product for each row);
-H = what the momentum of rotors that do not cancel does (pitch rate to roll and the other way); c = bias across, none
+D = damping by the air about each axis, which hides part of yaw if it is left out; H = what the momentum of rotors
+that do not cancel does (pitch rate to roll and the other way); c = bias across, none
 along the thrust because an intercept there would stand for mass; e slow torques of the air. The torque law is in
 `haltere.identification.regression.torque_law`. Across the thrust the air pushes slowly and strongly: what is left
 there is made white by its own past, `haltere.identification.regression.regression`.

@@ -25,6 +25,8 @@ from haltere.airframe.rigid import RigidAirframe
 from haltere.foundation.numbers import Floats
 
 STEPS = 6
+MOMENTS = slice(-9, -6)
+"""Where the moments of inertia are among all differences and the rotation of the gyro."""
 LITTLE = 1e-6
 """Of a difference that gives a slope, deviations."""
 
@@ -39,6 +41,8 @@ class NominalSigmas:
     """Of one rotor beside the others."""
     torque_ratio: float = 0.3
     rotor_torque_ratio: float = 0.06
+    arms: float = 0.06
+    """Of all arms together, relative: drawings are scaled, and frames come in sizes."""
     position: float = 0.0028
     axis: float = 0.009
     com: float = 0.055
@@ -91,20 +95,20 @@ class NominalRotors:
         m, s = len(self.ratio), SIGMAS
         parts = [
             (1, s.thrust), (m, s.rotor_thrust), (1, s.torque_ratio), (m, s.rotor_torque_ratio),
-            (3 * m, s.position), (3 * m, s.axis), (3, s.com * self.reach), (3, s.inertia), (3, s.product),
+            (1, s.arms), (3 * m, s.position), (3 * m, s.axis), (3, s.com * self.reach), (3, s.inertia), (3, s.product),
         ]  # fmt: skip
         return np.concatenate([np.full(count, sigma) for count, sigma in parts])
 
     def rows(self, differences: Floats) -> Floats:
         """(4, m) fz, p, q, r by equations (1) and (2) of a vehicle with these differences (D,)."""
         m = len(self.ratio)
-        counts = np.cumsum([1, m, 1, m, 3 * m, 3 * m, 3, 3])
-        all_thrust, thrust, all_ratio, ratio, place, lean, com, moment, product = np.split(
+        counts = np.cumsum([1, m, 1, m, 1, 3 * m, 3 * m, 3, 3])
+        all_thrust, thrust, all_ratio, ratio, scale, place, lean, com, moment, product = np.split(
             differences, counts
         )
         axis = self.axis + np.cross(lean.reshape(m, 3), self.axis)
         size = np.linalg.norm(self.force, axis=1) * np.exp(all_thrust + thrust)
-        arms = self.arms + place.reshape(m, 3) - com
+        arms = self.arms * np.exp(scale) + place.reshape(m, 3) - com
         moments = np.diagonal(self.inertia) * np.exp(moment)
         roots = np.sqrt(np.outer(moments, moments))
         own = np.sqrt(np.outer(*2 * [np.diagonal(self.inertia)]))
@@ -124,11 +128,15 @@ class Agreement:
         rows: (4, m) fz, p, q, r in body axes.
         cov: (4 m, 4 m) of them, row by row.
         probability: Of a log that agrees with the drawing no better than this one, if the vehicle is near it.
+        moments: (3,) of inertia per mass, m2.
+        moments_sigma: (3,) relative.
     """
 
     rows: Floats
     cov: Floats
     probability: float
+    moments: Floats
+    moments_sigma: Floats
 
 
 def agree(nominal: NominalRotors, rows: Floats, cov: Floats) -> Agreement:
@@ -161,6 +169,8 @@ def agree(nominal: NominalRotors, rows: Floats, cov: Floats) -> Agreement:
         (true_rows(z) * scale).reshape(4, m),
         (T @ posterior @ T.T) * np.outer(scale, scale),
         float(special.chdtrc(4 * m, cost)),
+        np.diagonal(nominal.inertia) * np.exp((z * sigmas)[MOMENTS]),
+        sigmas[MOMENTS] * np.sqrt(np.diagonal(posterior)[MOMENTS]),
     )
 
 

@@ -2,7 +2,7 @@
 
 Integrated over time, equation (1) of `haltere.identification.regression.force_law` is
 
-    W = T int u + B w + Q int (W W) + H int W + e t + b                                                     (1)
+    W = T int u + B w - D int W + Q int (W W) + H int W + e t + b                                           (1)
 
 b = one number for each stretch without a gap. Nothing is differentiated in it. What is left is gyro noise, which is
 white, and torques of the air and errors of the rotor speeds, integrated:
@@ -49,7 +49,7 @@ FLAT = 2.0
 
 @dataclass(frozen=True)
 class TorqueRow(Regression):
-    """One row: T (m), B (m) if rotor accelerations are in it, a delay if asked for, H for roll and pitch, Q and e.
+    """One row: T (m), B (m) if rotor accelerations are in it, a delay if asked for, -D, H (roll, pitch), Q and e.
 
     Attributes:
         whitening: As found.
@@ -156,10 +156,10 @@ def unexplained_fraction(window: FlightWindow, rows: list[TorqueRow], cutoff: fl
 
 
 def motion_terms(rates: Floats, axis: int) -> Floats:
-    """(n, 2 or 3) what multiplies H, Q and e in row `axis`, of rates (n, 3)."""
+    """(n, 3 or 4) what multiplies D, H, Q and e in row `axis`, of rates (n, 3)."""
     i, j = ((1, 2), (0, 2), (0, 1))[axis]
     across = [rates[:, 1 - axis]] if axis < 2 else []
-    return np.stack([*across, rates[:, i] * rates[:, j], np.ones(len(rates))], axis=1)
+    return np.stack([rates[:, axis], *across, rates[:, i] * rates[:, j], np.ones(len(rates))], axis=1)
 
 
 PREWHITENING = 0.9

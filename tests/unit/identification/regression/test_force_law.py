@@ -7,8 +7,9 @@ from tests.unit.identification.made_vehicle import draw, record
 
 from haltere.flight.window import FlightWindow, IdentifyError
 from haltere.identification.methods.effectiveness import LEAST_SHAPE, TOP_SIGMA
-from haltere.identification.regression.force_law import MEAN_SIGMA, Regression, regress, with_mean
+from haltere.identification.regression.force_law import MEAN_SIGMA, Regression, low_passed, regress, with_mean
 from haltere.identification.regression.motors import fit_motors
+from haltere.identification.regression.torque_law import torque_rows
 
 
 def test_instruments_take_away_attenuation():
@@ -90,7 +91,7 @@ def test_the_shape_of_a_curve_is_as_sure_as_its_law_fits():
 
 @pytest.mark.parametrize("kind", ["kappa", "quadratic"])
 def test_motors_follow_the_law_that_leaves_less(kind):
-    """Motors of either law, with little noise: the law is found, and top speed and shape are within their deviations."""
+    """Of either law, with little noise: the law is found, and top speed and shape are within their deviations."""
     ratios = []
     for seed in (1, 2, 3):
         rng = np.random.default_rng(seed)
@@ -111,6 +112,23 @@ def test_motors_follow_the_law_that_leaves_less(kind):
             assert fit.sigma[0] < 0.02 * truth.top
     assert np.max(np.abs(ratios)) < 4.0
     assert np.mean(np.abs(ratios) < 2.0) > 0.8
+
+
+def test_damping_is_no_part_of_the_rows():
+    """A gyro integrated from W' = T u - D W with D of half a second each: rows within 2 %, D within 10 %."""
+    rng = np.random.default_rng(6)
+    truth = draw(rng)
+    window = FlightWindow.from_flight(record(rng, truth, 12.0))
+    step = 1.0 / window.rate
+    drive = (window.rotor_speeds**2 - np.mean(window.rotor_speeds**2, axis=0)) @ truth.torque.T
+    keep = np.exp(-2.0 * step)
+    rates = signal.lfilter([0.25 * (1.0 - keep)] * 2, [1.0, -keep], drive, axis=0)
+    made = FlightWindow(**{**vars(window), "gyro": rates + rng.normal(0.0, 0.002, rates.shape)})
+    signals = low_passed(made, made.rotor_speeds, None, 25.0, 0.0, 0.0)
+    for axis, row in enumerate(torque_rows(signals, with_rotor_acceleration=True)):
+        size = np.max(np.abs(truth.torque[axis]))
+        np.testing.assert_allclose(row.value[:4], truth.torque[axis], atol=0.02 * size)
+        assert -row.value[8] == pytest.approx(2.0, rel=0.1)
 
 
 def test_a_law_that_a_log_cannot_tell_from_another_is_not_sure():
