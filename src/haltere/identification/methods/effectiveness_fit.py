@@ -55,8 +55,8 @@ class EffectivenessSettings:
     """Fraction of the floors that counts at least: scale of the sensors."""
     torque_floor: tuple[float, float, float] = (0.013, 0.013, 0.03)
     """Floor of torque rows, relative to the largest number of the row: inflow changes torque more than thrust."""
-    reaction_floor: float = 0.04
-    """The same of what rotor accelerations do."""
+    reaction_floor: float = 0.055
+    """The same of what rotor accelerations do: a delay and a damping that are not quite right change it most."""
     left_over: tuple[float, float] = (0.4, 0.6)
     """Relative deviation of rows of torque, and of what rotor accelerations do, over the share that they do not
     explain: vibration and gusts are among it, which rotors answer."""

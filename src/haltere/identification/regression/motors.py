@@ -300,6 +300,7 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
     noise = float(white_noise(slow_w[good])) * min(2.0 * cutoff / rate, 1.0) ** 0.5
     unexplained = float(np.sqrt(max(left - noise**2, 0.0)))
 
+    loosely = _formula(B[good], curve, left / (INDEPENDENT * window.flight_seconds * cutoff))
     alike = np.array([UNEXPLAINED * unexplained, 0.0, 0.0])
 
     def like(later: Floats, by: float) -> float:
@@ -326,7 +327,7 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         (kappa, quadratic(float(k))),
         tau,
         dead,
-        np.concatenate([np.sqrt(jack**2 + bent**2 + alike**2), times]),
+        np.concatenate([np.sqrt(np.maximum(jack, loosely) ** 2 + bent**2 + alike**2), times]),
         float(np.sqrt(left)),
         like(response(1.05 * tau, dead), 0.05 * tau),
         like(response(tau, dead + LITTLE), LITTLE),
@@ -336,6 +337,22 @@ def _motor(window: FlightWindow, d: Floats, w: Floats) -> MotorFit:
         _with_sag(motor_response(_powers(d), tau, dead, window.rate), np.linspace(-1.0, 1.0, len(d)))
         @ numbers[:5],
     )
+
+
+def _formula(B: Floats, curve: Floats, noise: float) -> Floats:
+    """(3,) deviations of top speed, idle speed and k of a curve (3,) without bounds, for responses B (N, k).
+
+    Parts of a flight that all meet a bound agree however little they know. `noise` is the variance of what is left, for
+    one independent sample.
+    """
+    gram = B.T @ B / len(B)
+    cov = noise * np.linalg.pinv(gram, hermitian=True)[:3, :3]
+    both = max(float(curve[1] + curve[2]), 1e-9)
+    slopes = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0], [0.0, curve[2] / both**2, -curve[1] / both**2]])
+    # At a bound k changes by both of its terms.
+    slopes[2] = np.where(np.arange(3) > 0, np.maximum(np.abs(slopes[2]), 0.25 / both) * [0.0, 1.0, -1.0], 0.0)
+    sigma = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slopes, cov, slopes), 0.0))
+    return np.asarray(np.minimum(sigma, [np.inf, np.inf, 1.0]))
 
 
 def _another_law(

@@ -132,7 +132,7 @@ def test_damping_is_no_part_of_the_rows():
 
 
 def test_a_law_that_a_log_cannot_tell_from_another_is_not_sure():
-    """Commands that hardly change: top speeds by both laws are in the interval."""
+    """Commands that hardly change: top speeds by both laws are in the interval, and shapes at a bound are not sure."""
     rng = np.random.default_rng(4)
     truth = draw(rng)
     window = FlightWindow.from_flight(record(rng, truth, 8.0))
@@ -140,6 +140,7 @@ def test_a_law_that_a_log_cannot_tell_from_another_is_not_sure():
     for fit in fit_motors(quiet, window.rotor_speeds + rng.normal(0.0, 20.0, window.rotor_speeds.shape)):
         tops = [law.top for law in fit.laws]
         assert np.ptp(tops) < 2.0 * 1.96 * fit.sigma[0]
+        assert fit.sigma[2] > 0.2
 
 
 def test_what_is_too_short_is_refused():
