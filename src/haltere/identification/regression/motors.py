@@ -114,7 +114,7 @@ class MotorFit:
         sigma: (5,) of the top speed, the idle speed, k, tau and T.
         residual: rms, rad/s.
         like_lag, like_delay: Deviation of what neither (1) nor noise explains, as a change of lag or dead time, s.
-        beyond: (2,) top speed and k by a law with one more term, beyond those of (1): rad/s, 1.
+        extra_term: (2,) top speed and k by a law with one more term, beyond those of (1): rad/s, 1.
         explained: Share of the speed's variance.
         reach: (2,) lowest and highest command of the flight.
         speed_from_command: (N,) speeds that the commands make, rad/s.
@@ -128,7 +128,7 @@ class MotorFit:
     residual: float
     like_lag: float
     like_delay: float
-    beyond: Floats
+    extra_term: Floats
     explained: float
     reach: tuple[float, float]
     speed_from_command: Floats
@@ -168,7 +168,7 @@ def fit_motors(window: FlightWindow, speeds: Floats, stated: str = "") -> list[M
     probability = {kind: np.exp(odds - highest) for kind, odds in log_odds.items()}
     total = sum(probability.values())
     best = max(LAWS, key=probability.__getitem__)
-    beyond = np.array([[fit.beyond[0] / max(fit.top, 1.0), fit.beyond[1]] for fit in fits])
+    beyond = np.array([[fit.extra_term[0] / max(fit.top, 1.0), fit.extra_term[1]] for fit in fits])
     scatter = np.std(beyond, axis=0, ddof=1) / np.sqrt(len(fits)) if len(fits) > 2 else 0.0
     bent = np.sqrt(np.maximum(beyond.mean(axis=0) ** 2 - (CHANCE * scatter) ** 2, 0.0))
     return [_follow_law(fit, best, 1.0 - probability[best] / total, bent) for fit in fits]
