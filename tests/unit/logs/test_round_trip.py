@@ -66,6 +66,46 @@ def test_dataflash(flown, tmp_path):
     near(found, flown, "battery.voltage", 20 * SINGLE)
 
 
+@pytest.mark.parametrize("outputs", ["Chan", "Ch"])
+def test_dataflash_of_ten_years_ago(flown, tmp_path, outputs):
+    path = tmp_path / "2014-06-01.bin"
+    writers.dataflash_2014(flown, path, outputs)
+    found = read(path)
+    near(found, flown, "imu.accel", 15 * SINGLE)
+    near(found, flown, "imu.gyro", 2 * SINGLE)
+    near(found, flown, "rotors.command", 6e-4)
+    assert found["rotors.command"].values.shape[1] == 4  # and not the gimbal on outputs 5 and 6
+    near(found, flown, "rotors.speed", 1.05)  # tens of rpm
+    near(found, flown, "battery.voltage", 0.006)
+    gps = found["gps.position"]
+    assert np.max(np.abs(gps.values)) < 1e-6  # without the rows before the fix
+    assert np.all(
+        np.abs(gps.seconds(found.start)) <= found.duration
+    )  # and not on the clock of the satellites
+
+
+def test_dataflash_takes_the_range_of_the_stick_where_no_other_is_set(flown, tmp_path):
+    path = tmp_path / "flight.bin"
+    ranges = {
+        "MOT_PWM_MIN": 0.0,
+        "MOT_PWM_MAX": 0.0,
+        "RCMAP_THROTTLE": 2.0,
+        "RC2_MIN": 1100.0,
+        "RC2_MAX": 1900.0,
+    }
+    writers.dataflash_2014(flown, path, parameters=ranges)
+    wanted = np.clip((1000.0 * flown["rotors.command"].values - 100.0) / 800.0, 0.0, 1.0)
+    assert np.allclose(read(path)["rotors.command"].values, wanted, atol=7e-4)
+
+
+def test_a_tricopter_has_three_rotors(flown, tmp_path):
+    path = tmp_path / "flight.bin"
+    writers.dataflash_2014(flown, path, frame="TRI")
+    found = read(path)
+    assert found["rotors.command"].values.shape[1] == 3
+    assert any("outputs [1, 2, 4] (frame TRI)" in note for note in found.notes)
+
+
 def test_dataflash_is_what_pymavlink_reads(flown, tmp_path):
     reader = pytest.importorskip("pymavlink.DFReader")
     path = tmp_path / "log.bin"

@@ -141,32 +141,44 @@ def usd(flight, path, version=2):
 # ---------------------------------------------------------------- ArduPilot DataFlash
 
 
-def dataflash(flight, path):
-    out = bytearray()
-    kinds = {
-        "PARM": (64, "QNf", "TimeUS,Name,Value", "<Q16sf"),
-        "IMU": (65, "QBffffff", "TimeUS,I,GyrX,GyrY,GyrZ,AccX,AccY,AccZ", "<QBffffff"),
-        "RCOU": (66, "QHHHH", "TimeUS,C1,C2,C3,C4", "<QHHHH"),
-        "ESC": (67, "QBf", "TimeUS,Instance,RPM", "<QBf"),
-        "XKQ": (68, "QBffff", "TimeUS,C,Q1,Q2,Q3,Q4", "<QBffff"),
-        "BAT": (69, "QBf", "TimeUS,Instance,Volt", "<QBf"),
-    }
+class _DataFlash:
+    """Messages of a DataFlash log: name to (number, letters, columns, struct form of the body)."""
 
-    def describe(number, name, letters, columns, size):
+    def __init__(self, kinds):
+        self.kinds, self.out = kinds, bytearray()
+        self._describe(0x80, "FMT", "BBnNZ", "Type,Length,Name,Format,Columns", 89)
+        for name, (number, letters, columns, form) in kinds.items():
+            self._describe(number, name, letters, columns, 3 + struct.calcsize(form))
+
+    def _describe(self, number, name, letters, columns, size):
         body = struct.pack("<BB4s16s64s", number, size, name.encode(), letters.encode(), columns.encode())
-        out.extend(b"\xa3\x95\x80" + body)
+        self.out.extend(b"\xa3\x95\x80" + body)
 
-    describe(0x80, "FMT", "BBnNZ", "Type,Length,Name,Format,Columns", 89)
-    for name, (number, letters, columns, form) in kinds.items():
-        describe(number, name, letters, columns, 3 + struct.calcsize(form))
-
-    def message(name, *values):
-        number, _, _, form = kinds[name]
+    def message(self, name, *values):
+        number, _, _, form = self.kinds[name]
         return b"\xa3\x95" + bytes([number]) + struct.pack(form, *values)
 
+    def write(self, rows, path):
+        for _, row in sorted(rows, key=lambda r: r[0]):
+            self.out += row
+        path.write_bytes(bytes(self.out))
+
+
+def dataflash(flight, path):
+    log = _DataFlash(
+        {
+            "PARM": (64, "QNf", "TimeUS,Name,Value", "<Q16sf"),
+            "IMU": (65, "QBffffff", "TimeUS,I,GyrX,GyrY,GyrZ,AccX,AccY,AccZ", "<QBffffff"),
+            "RCOU": (66, "QHHHH", "TimeUS,C1,C2,C3,C4", "<QHHHH"),
+            "ESC": (67, "QBf", "TimeUS,Instance,RPM", "<QBf"),
+            "XKQ": (68, "QBffff", "TimeUS,C,Q1,Q2,Q3,Q4", "<QBffff"),
+            "BAT": (69, "QBf", "TimeUS,Instance,Volt", "<QBf"),
+        }
+    )
+    message = log.message
     for n in range(1, 5):
-        out += message("PARM", 1, f"SERVO{n}_FUNCTION".encode(), 32.0 + n)
-    out += message("PARM", 1, b"MOT_PWM_MIN", 1000.0) + message("PARM", 1, b"MOT_PWM_MAX", 2000.0)
+        log.out += message("PARM", 1, f"SERVO{n}_FUNCTION".encode(), 32.0 + n)
+    log.out += message("PARM", 1, b"MOT_PWM_MIN", 1000.0) + message("PARM", 1, b"MOT_PWM_MAX", 2000.0)
     rows = []
     gyro, accel = flight["imu.gyro"], flight["imu.accel"]
     for t, w, f in zip(us(gyro), frd(gyro.values), frd(accel.values), strict=True):
@@ -182,9 +194,63 @@ def dataflash(flight, path):
     battery = flight["battery.voltage"]
     for t, v in zip(us(battery), battery.values, strict=True):
         rows.append((t, message("BAT", t, 0, v)))
-    for _, row in sorted(rows, key=lambda r: r[0]):
-        out += row
-    path.write_bytes(bytes(out))
+    log.write(rows, path)
+
+
+def dataflash_2014(flight, path, outputs="Chan", frame="QUAD", parameters=None):
+    """As Copter 3.2 logged: stamps in ms, sensors numbered by name, ESCs in tens of rpm, volts in hundredths."""
+    names = ",".join(f"{outputs}{n}" for n in range(1, 9))
+    gps = (
+        "Status",
+        "TimeMS",
+        "Week",
+        "NSats",
+        "HDop",
+        "Lat",
+        "Lng",
+        "RelAlt",
+        "Alt",
+        "Spd",
+        "GCrs",
+        "VZ",
+        "T",
+    )
+    log = _DataFlash(
+        {
+            "PARM": (64, "Nf", "Name,Value", "<16sf"),
+            "MSG": (65, "Z", "Message", "<64s"),
+            "IMU": (66, "Iffffff", "TimeMS,GyrX,GyrY,GyrZ,AccX,AccY,AccZ", "<Iffffff"),
+            "IMU2": (67, "Iffffff", "TimeMS,GyrX,GyrY,GyrZ,AccX,AccY,AccZ", "<Iffffff"),
+            "RCOU": (68, "Ihhhhhhhh", "TimeMS," + names, "<I8h"),
+            "CURR": (69, "Ihhhhf", "TimeMS,ThrOut,Volt,Curr,Vcc,CurrTot", "<Ihhhhf"),
+            "GPS": (70, "BIHBcLLeeEefI", ",".join(gps), "<BIHBhiiiiIifI"),
+            **{f"ESC{n}": (70 + n, "Icccc", "TimeMS,RPM,Volt,Curr,Temp", "<Ihhhh") for n in range(1, 5)},
+        }
+    )
+    message = log.message
+    for name, value in (parameters or {"MOT_PWM_MIN": 1000.0, "MOT_PWM_MAX": 2000.0}).items():
+        log.out += message("PARM", name.encode(), value)
+    log.out += message("MSG", b"APM:Copter V3.2 (0)") + message("MSG", f"Frame: {frame}".encode())
+    rows = []
+    gyro, accel = flight["imu.gyro"], flight["imu.accel"]
+    for t, w, f in zip(us(gyro), frd(gyro.values), frd(accel.values), strict=True):
+        rows.append((t, message("IMU", t // 1000, *w, *f)))
+        rows.append((t, message("IMU2", t // 1000, *(2 * w), *f)))
+    for k, (t, u) in enumerate(
+        zip(us(flight["rotors.command"]), flight["rotors.command"].values, strict=True)
+    ):
+        servos = [1500 + k % 200, 1400 + k % 300, 1000, 1000]  # a gimbal moves outputs 5 and 6
+        rows.append((t, message("RCOU", t // 1000, *np.rint(1000 + 1000 * u).astype(int), *servos)))
+    for t, n in zip(us(flight["rotors.speed"]), flight["rotors.speed"].values * 30 / np.pi, strict=True):
+        rows += [(t, message(f"ESC{i + 1}", t // 1000, int(x) // 10, 0, 0, 0)) for i, x in enumerate(n)]
+    for k, (t, v) in enumerate(
+        zip(us(flight["battery.voltage"]), flight["battery.voltage"].values, strict=True)
+    ):
+        rows.append((t, message("CURR", t // 1000, 0, round(100 * v), 0, 0, 0.0)))
+        ms, fix = t // 1000, 3 if k > 5 else 1
+        spot = (523000000, 45000000, 0, 1000) if fix == 3 else (0, 0, 0, 99999)
+        rows.append((t, message("GPS", fix, 86_400_000 + ms, 2000, 9, 90, *spot, 0, 0, 0.0, ms)))
+    log.write(rows, path)
 
 
 # ---------------------------------------------------------------- Blackbox

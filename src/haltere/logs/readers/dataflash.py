@@ -1,20 +1,14 @@
 """ArduPilot logs (DataFlash .bin): NED and FRD brought to ENU and FLU, pulse widths to 0..1, rpm to rad/s.
 
-    A3 95 | type u8 | body; type 0x80 (FMT) describes another: type u8, length u8, name 4, format 16, columns 64
-
-The letters of a format are those of pymavlink. Bytes that belong to no message are skipped and counted;
-messages of one kind are decoded all at once. Motors are the outputs whose SERVOn_FUNCTION is 33 to 40 (motor
-1 to 8) and 82 to 85 (9 to 12).
+Names and stamps of all generations since Copter 3.1 are known: stamps in microseconds (`TimeUS`) or in milliseconds
+(`TimeMS`; `T` of a GPS), sensors numbered by a column or by their name. Motors are the outputs whose SERVOn_FUNCTION is
+33 to 40 (motor 1 to 8) or 82 to 85 (9 to 12), of these as many as the frame that the log states has; a log that
+does not state functions has its motors on the first outputs.
 """
 
-import mmap
-from array import array
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from pymavlink.DFReader import FORMAT_TO_STRUCT
 
 from haltere.flight import Flight
 from haltere.flight.rotations import (
@@ -26,52 +20,64 @@ from haltere.flight.rotations import (
 )
 from haltere.foundation.constants import DEGREE, RPM
 from haltere.foundation.numbers import Bools, Floats, Times
-from haltere.logs.builder import GAUSS, Builder, LogError, local, reading, rotor_names
+from haltere.logs.builder import GAUSS, Builder, LogError, local, reading, rotor_names, unwrapped
+from haltere.logs.readers.dataflash_messages import MessageTable, load_messages
 
-_HEAD, _FMT = b"\xa3\x95", 0x80
-_WANTED = {"IMU", "ACC", "GYR", "RCOU", "ESC", "ATT", "XKQ", "NKQ", "XKF1", "NKF1", "BAT", "BARO", "MAG", "GPS",
-           "PARM"}  # fmt: skip
+_ESCS = tuple(f"ESC{n}" for n in range(1, 9))
+_OUTPUTS = ("C", "Ch", "Chan")
+"""Of the columns of RCOU, before their number: now, in Copter 3.3, and before."""
+_WANTED = {"IMU", "ACC", "GYR", "ACC1", "GYR1", "RCOU", "ESC", "CESC", *_ESCS, "ATT", "XKQ", "NKQ", "XKQ1", "NKQ1",
+           "XKF1", "NKF1", "EKF1", "BAT", "CURR", "BARO", "MAG", "GPS", "PARM", "MSG"}  # fmt: skip
 _COLUMNS = {
-    "TimeUS", "SampleUS", "I", "Instance", "C", "GyrX", "GyrY", "GyrZ", "AccX", "AccY", "AccZ", "RPM", "Q1", "Q2",
-    "Q3", "Q4", "Roll", "Pitch", "Yaw", "PN", "PE", "PD", "VN", "VE", "VD", "Volt", "Alt", "MagX", "MagY", "MagZ",
-    "Lat", "Lng", "Name", "Value", *(f"C{n}" for n in range(1, 17)),
+    "TimeUS", "TimeMS", "T", "SampleUS", "I", "Instance", "C", "Id", "GyrX", "GyrY", "GyrZ", "AccX", "AccY", "AccZ",
+    "RPM", "Q1", "Q2", "Q3", "Q4", "Roll", "Pitch", "Yaw", "PN", "PE", "PD", "VN", "VE", "VD", "Volt", "Alt",
+    "MagX", "MagY", "MagZ", "Lat", "Lng", "Status", "Name", "Value", "Message",
+    *(f"{c}{n}" for c in _OUTPUTS for n in range(1, 17)),
 }  # fmt: skip
-_BLOCK = 1 << 12
-_FORGET = 1 << 22
-"""Bytes after which the memory of what was read is given back."""
 _MOTOR_FUNCTIONS = {**{32 + n: n for n in range(1, 9)}, **{73 + n: n for n in range(9, 13)}}
+_FRAMES = {
+    "QUAD": (1, range(1, 5)),
+    "HEXA": (2, range(1, 7)),
+    "OCTA": (3, range(1, 9)),
+    "OCTA_QUAD": (4, range(1, 9)),
+    "Y6": (5, range(1, 7)),
+    "TRI": (7, (1, 2, 4)),
+    "DODECA_HEXA": (12, range(1, 13)),
+    "DECA": (14, range(1, 11)),
+}
+"""Frames by the name that is logged: the number in FRAME_CLASS, and which of its motors drive a propeller."""
+_DSHOT = range(4, 8)
+"""Of MOT_PWM_TYPE: digital protocols, whose range is always 1000 to 2000."""
+
+_FIX_3D = 3
+"""Of the column Status of a GPS, from here on."""
 
 SPEED_HINT = (
     "settings: the log has no rotor speed (ESC messages); set SERVO_BLH_TRATE, or "
     "SERVO_DSHOT_ESC and bidirectional DShot (SERVO_BLH_BDMASK)"
 )
 RATE_HINT = "settings: the IMU was logged at {:.0f} Hz; set LOG_BITMASK bit 19 (raw IMU) or INS_RAW_LOG_OPT"
+NO_STAMPS = "its IMU has no time stamps, as in logs of Copter 3.0 and before; fly with newer firmware"
 
-
-@dataclass
-class _Messages:
-    """One kind of message: its layout, and where its messages start."""
-
-    name: str
-    record: np.dtype[np.void]
-    scales: dict[str, float]
-    length: int
-    offsets: "array[int]" = field(default_factory=lambda: array("q"))
+Tables = dict[str, MessageTable]
 
 
 def read_dataflash(file: Path) -> Flight:
     """Return the flight in a DataFlash log."""
     with reading(file, "ArduPilot DataFlash log"):
-        tables, skipped = _load(file)
-    count = sum(len(table["rows"]) for table in tables.values())
+        tables, skipped = load_messages(file, _WANTED, _COLUMNS)
+    count = sum(table.count for table in tables.values())
     builder = Builder(file, f"ArduPilot DataFlash log, {count} messages of {len(tables)} kinds used")
     if skipped > 528:  # pages of block-based logs end in up to 249 unused bytes
         builder.note(f"broken: {skipped} bytes belong to no message and were skipped")
     with reading(file, "ArduPilot DataFlash log"):
         parameters = _parameters(tables)
+        stampless = "IMU" in tables and not tables["IMU"].having("TimeUS") | tables["IMU"].having("TimeMS")
         _imu(builder, tables)
         _motors(builder, tables, parameters)
         _other_channels(builder, tables)
+    if stampless and "imu.gyro" not in builder.channels:
+        raise LogError(f"{file}: {NO_STAMPS}")
     if not builder.channels:
         raise LogError(
             f"{file}: holds no signal that is known here; set LOG_BITMASK and LOG_DISARMED, and fly again"
@@ -79,174 +85,73 @@ def read_dataflash(file: Path) -> Flight:
     return builder.flight("set LOG_BITMASK")
 
 
-def _load(file: Path) -> tuple["Tables", int]:
-    """Return the columns of all messages that are wanted, and how many bytes belong to none."""
-    with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        kinds, skipped = _scan(data)
-        tables = {}
-        for name in list(kinds):
-            kind = kinds.pop(name)
-            if len(kind.offsets):
-                tables[name] = _decode(data, kind)
-        return tables, skipped
-
-
-def _scan(data: mmap.mmap) -> tuple[dict[str, _Messages], int]:
-    """Return the messages of the kinds that are wanted, and how many bytes belong to none."""
-    wanted: dict[str, _Messages] = {}
-    kinds: dict[int, _Messages | None] = {}
-    lengths = {_FMT: 89}
-    offset, total, skipped, seen = 0, len(data), 0, 0
-    while offset + 3 <= total:
-        if offset > seen + _FORGET:
-            seen = offset
-            _forget(data, offset)
-        if data[offset : offset + 2] == _HEAD and (length := lengths.get(data[offset + 2], 0)):
-            if offset + length > total:
-                break
-            kind = data[offset + 2]
-            if kind == _FMT:
-                described = _describe(data[offset + 3 : offset + length])
-                if described is not None:
-                    number, messages = described
-                    lengths[number] = messages.length
-                    keep = messages.name in _WANTED and messages.name not in wanted
-                    kinds[number] = messages if keep else kinds.get(number)
-                    if keep:
-                        wanted[messages.name] = messages
-            elif (found := kinds.get(kind)) is not None:
-                found.offsets.append(offset)
-            offset += length
-        else:
-            following = data.find(_HEAD, offset + 1)
-            following = following if following > 0 else total
-            skipped += following - offset
-            offset = following
-    return wanted, skipped + max(total - offset, 0)
-
-
-def _describe(body: bytes) -> tuple[int, _Messages] | None:
-    """Return the type and layout that an FMT message describes; None if it makes no sense."""
-    name, letters, columns = (
-        body[a:b].split(b"\0")[0].decode("ascii", "replace") for a, b in ((2, 6), (6, 22), (22, 86))
-    )
-    names = [word for word in columns.split(",") if word]
-    if (
-        body[0] == _FMT
-        or any(letter not in FORMAT_TO_STRUCT for letter in letters)
-        or len(names) != len(letters)
-    ):
-        return None
-    kinds = []
-    for letter in letters:
-        code = FORMAT_TO_STRUCT[letter][0]
-        kinds.append(f"S{code[:-1]}" if code.endswith("s") else f"<{code}".replace("<e", "<f2"))
-    if len(set(names)) != len(names):
-        return None
-    record = np.dtype(
-        [
-            ("head", "S3"),
-            *((n, np.dtype(k) if k[0] == "S" else _number(k)) for n, k in zip(names, kinds, strict=True)),
-        ]
-    )
-    if record.itemsize != body[1]:
-        return None
-    scales = {n: float(FORMAT_TO_STRUCT[c][1] or 1.0) for n, c in zip(names, letters, strict=True)}
-    return body[0], _Messages(name, record, scales, record.itemsize)
-
-
-_NUMBERS = {"b": "i1", "B": "u1", "h": "<i2", "H": "<u2", "i": "<i4", "I": "<u4", "f": "<f4",
-            "d": "<f8", "q": "<i8", "Q": "<u8"}  # fmt: skip
-
-
-def _number(code: str) -> np.dtype[np.generic]:
-    return np.dtype(_NUMBERS.get(code[1:], code))
-
-
-def _decode(data: mmap.mmap, kind: _Messages) -> dict[str, NDArray[np.generic]]:
-    """Return the columns that are used of all messages of one kind; `rows` only counts them."""
-    starts = np.frombuffer(kind.offsets, np.int64)
-    table: dict[str, NDArray[np.generic]] = {"rows": np.ones(len(starts), bool)}
-    for name, scale in kind.scales.items():
-        if name in _COLUMNS:
-            whole = kind.record[name].kind == "S" or scale == 1.0
-            table[name] = np.empty(len(starts), kind.record[name] if whole else np.float64)
-    buffer = np.frombuffer(data, np.uint8)
-    for low in range(0, len(starts), _BLOCK):
-        part = starts[low : low + _BLOCK]
-        rows = buffer[part[:, None] + np.arange(kind.length)].view(kind.record)[:, 0]
-        for name in table.keys() - {"rows"}:
-            scale, column = kind.scales[name], rows[name]
-            whole = column.dtype.kind == "S" or scale == 1.0
-            table[name][low : low + len(part)] = column if whole else column.astype(np.float64) * scale
-        _forget(data, int(part[-1]))
-    del buffer
-    return table
-
-
-def _forget(data: mmap.mmap, offset: int) -> None:
-    """Give back the memory of what was read of a file before an offset, where the system can."""
-    whole = offset - offset % mmap.ALLOCATIONGRANULARITY
-    if whole and hasattr(mmap, "MADV_DONTNEED"):
-        data.madvise(mmap.MADV_DONTNEED, 0, whole)
-
-
-Tables = dict[str, dict[str, NDArray[np.generic]]]
-
-
 def _parameters(tables: Tables) -> dict[str, float]:
-    table = tables.get("PARM", {})
-    if not {"Name", "Value"} <= set(table):
+    table = tables.get("PARM")
+    if table is None or not table.having("Name", "Value"):
         return {}
-    names = [bytes(name).decode("ascii", "replace") for name in table["Name"]]
-    return dict(zip(names, table["Value"].astype(np.float64).tolist(), strict=True))
+    names = [bytes(name).decode("ascii", "replace") for name in table.columns["Name"]]
+    return dict(zip(names, table.columns["Value"].astype(np.float64).tolist(), strict=True))
 
 
-def _first(table: dict[str, NDArray[np.generic]]) -> Bools:
+def _first(table: MessageTable) -> Bools:
     """Where the messages are of the first instance of a sensor."""
     for name in ("I", "Instance", "C"):
-        if name in table:
-            return np.asarray(table[name] == np.min(table[name]))
-    return np.ones(len(table["rows"]), bool)
+        if table.having(name):
+            return np.asarray(table.columns[name] == np.min(table.columns[name]))
+    return np.ones(table.count, bool)
 
 
-def _keep_first(table: dict[str, NDArray[np.generic]]) -> None:
-    """Leave in a table the messages of the first instance of a sensor only."""
-    if table and not (mine := _first(table)).all():
-        for name in table:
-            table[name] = table[name][mine]
+def _time(table: MessageTable, *names: str) -> Times | None:
+    """Stamps (T,), ns, of the first of these columns that is there, else of those in micro- or milliseconds."""
+    for name in (*names, "TimeUS", "TimeMS"):
+        if table.having(name):
+            stamps, unit = table.columns[name], 1_000 if name.endswith("US") else 1_000_000
+            limited = np.minimum(stamps.astype(np.uint64), np.uint64(2**62 // unit)).astype(np.int64) * unit
+            narrow = stamps.dtype.itemsize == 4 and unit == 1_000  # these run over after 71 minutes
+            return unwrapped(limited, 2**32 * unit) if narrow else limited
+    return None
 
 
-def _time(table: dict[str, NDArray[np.generic]], stamp: str = "TimeUS") -> Times:
-    limited = np.minimum(table[stamp].astype(np.uint64), np.uint64(2**62 // 1000)).astype(np.int64)
-    limited *= 1000
-    return limited
-
-
-def _stack(table: dict[str, NDArray[np.generic]], *names: str) -> Floats | None:
-    if not {"TimeUS", *names} <= set(table):
+def _samples(table: MessageTable | None, names: tuple[str, ...], *stamps: str) -> tuple[Times, Floats] | None:
+    """Times (T,), ns, and columns (T, k) of the first instance of a sensor; None if any of them is not there."""
+    if table is None or not table.having(*names) or (time := _time(table, *stamps)) is None:
         return None
-    found = np.empty((len(table["rows"]), len(names)))
+    mine = _first(table)
+    values = np.empty((int(mine.sum()), len(names)))
     for offset, name in enumerate(names):
-        found[:, offset] = table[name]
-    return found
+        values[:, offset] = table.columns[name][mine]
+    return time[mine], values
 
 
 def _imu(builder: Builder, tables: Tables) -> None:
-    for channel, names, si, raw in (
-        ("imu.gyro", ("GyrX", "GyrY", "GyrZ"), "rad/s", "GYR"),
-        ("imu.accel", ("AccX", "AccY", "AccZ"), "m/s2", "ACC"),
+    for channel, names, si, sources in (
+        ("imu.gyro", ("GyrX", "GyrY", "GyrZ"), "rad/s", ("GYR", "GYR1", "IMU")),
+        ("imu.accel", ("AccX", "AccY", "AccZ"), "m/s2", ("ACC", "ACC1", "IMU")),
     ):
-        for source in (raw, "IMU"):
-            table = tables.pop(raw, {}) if source == raw else tables.get(source, {})
-            _keep_first(table)
-            values = _stack(table, *names)
-            if values is not None:
-                time = _time(table, "SampleUS" if "SampleUS" in table else "TimeUS")
-                builder.add(channel, time, flu_from_frd(values, values), si, "imu")
-                values = None
+        for source in sources:
+            table = tables.get(source) if source == "IMU" else tables.pop(source, None)
+            found = _samples(table, names, "SampleUS")
+            table = None
+            if found is not None:
+                builder.add(channel, found[0], flu_from_frd(found[1], found[1]), si, "imu")
+            found = None
     if "imu.gyro" in builder.channels and 0.0 < builder.channels["imu.gyro"].rate < 150.0:
         builder.note(RATE_HINT.format(builder.channels["imu.gyro"].rate))
+
+
+def _frame(tables: Tables, parameters: dict[str, float]) -> tuple[str, tuple[int, ...]]:
+    """Name of the frame that the log states and the numbers of its motors; nothing if it states none."""
+    number = int(parameters.get("FRAME_CLASS", 0.0))
+    for name, (own, motors) in _FRAMES.items():
+        if number == own:
+            return name, tuple(motors)
+    if "MSG" in tables and tables["MSG"].having("Message"):
+        for message in tables["MSG"].columns["Message"]:
+            text = bytes(message).decode("ascii", "replace")
+            name = text.removeprefix("Frame: ").split("/")[0].strip()
+            if text.startswith("Frame: ") and name in _FRAMES:
+                return name, tuple(_FRAMES[name][1])
+    return "", ()
 
 
 def _motors(builder: Builder, tables: Tables, parameters: dict[str, float]) -> None:
@@ -255,78 +160,106 @@ def _motors(builder: Builder, tables: Tables, parameters: dict[str, float]) -> N
         motor = _MOTOR_FUNCTIONS.get(int(parameters.get(f"SERVO{channel}_FUNCTION", 0.0)))
         if motor is not None:
             outputs[motor] = channel
-    table = tables.get("RCOU", {})
-    chosen = [outputs[motor] for motor in sorted(outputs)] or [
-        n for n in range(1, 9) if f"C{n}" in table and np.ptp(table[f"C{n}"].astype(np.float64)) > 0.0
-    ]
-    width = _stack(table, *(f"C{n}" for n in chosen)) if chosen else None
-    if width is not None:
-        low = float(parameters.get("MOT_PWM_MIN", 0.0)) or 1000.0
-        high = float(parameters.get("MOT_PWM_MAX", 0.0)) or 2000.0
-        builder.note(f"scale: motor commands are outputs {chosen}, 0 at {low:g} us and 1 at {high:g} us")
-        command = np.clip((width - low) / max(high - low, 1.0), 0.0, 1.0)
-        builder.add("rotors.command", _time(table), command, "1", "", rotor_names(len(chosen)))
-    _speeds(builder, tables.get("ESC", {}), chosen)
+    frame, motors = _frame(tables, parameters)
+    table = tables.get("RCOU")
+    prefix = next((p for p in _OUTPUTS if table is not None and table.having(f"{p}1")), _OUTPUTS[0])
+    if outputs:
+        chosen = [outputs[n] for n in sorted(outputs) if not motors or n in motors]
+    elif table is None:
+        chosen = []
+    else:
+        there = [n for n in motors or range(1, 9) if table.having(f"{prefix}{n}")]
+        moving = [n for n in there if np.ptp(table.columns[f"{prefix}{n}"].astype(np.float64)) > 0.0]
+        chosen = there if motors and moving else moving
+    found = _samples(table, tuple(f"{prefix}{n}" for n in chosen)) if chosen else None
+    if found is not None:
+        low, high = _pulse_widths(parameters)
+        of = f" (frame {frame})" if frame else ""
+        builder.note(f"scale: motor commands are outputs {chosen}{of}, 0 at {low:g} us and 1 at {high:g} us")
+        command = np.clip((found[1] - low) / max(high - low, 1.0), 0.0, 1.0)
+        builder.add("rotors.command", found[0], command, "1", "", rotor_names(len(chosen)))
+    _speeds(builder, tables, chosen)
 
 
-def _speeds(builder: Builder, table: dict[str, NDArray[np.generic]], outputs: list[int]) -> None:
+def _pulse_widths(parameters: dict[str, float]) -> tuple[float, float]:
+    """Pulse widths of no and full throttle, us: where no range is set it is that of the throttle's stick."""
+    throttle = f"RC{int(parameters.get('RCMAP_THROTTLE', 3.0))}"
+    if int(parameters.get("MOT_PWM_TYPE", 0.0)) in _DSHOT:
+        return 1000.0, 2000.0
+    low = parameters.get("MOT_PWM_MIN", 0.0) or parameters.get(f"{throttle}_MIN", 0.0) or 1000.0
+    high = parameters.get("MOT_PWM_MAX", 0.0) or parameters.get(f"{throttle}_MAX", 0.0) or 2000.0
+    return low, high
+
+
+def _speeds(builder: Builder, tables: Tables, outputs: list[int]) -> None:
     """Add rotor speeds: each ESC reports on its own, so all are put on the clock of the first."""
-    rpm = _stack(table, "RPM")
-    if rpm is None or "Instance" not in table:
+    reports = _reports(tables)
+    if not reports:
         builder.note(SPEED_HINT)
         return
-    time, instance = _time(table), table["Instance"].astype(np.int64)
-    present = np.unique(instance)
-    order = (
-        [n - 1 for n in outputs] if outputs and set(present) >= {n - 1 for n in outputs} else present.tolist()
-    )
-    clock = np.unique(time[instance == order[0]])
-    columns = []
-    for number in order:
-        mine = instance == number
-        columns.append(np.interp(clock, time[mine], rpm[mine, 0]))
+    wanted = [n - 1 for n in outputs]
+    order = wanted if wanted and set(reports) >= set(wanted) else sorted(reports)
+    clock = np.unique(reports[order[0]][0])
+    columns = [np.interp(clock, *reports[number]) for number in order]
     builder.note(
         "rotor speeds: each ESC reports on its own; they were interpolated to the clock of the first"
     )
     builder.add("rotors.speed", clock, np.stack(columns, axis=1) * RPM, "rad/s", "", rotor_names(len(order)))
 
 
+def _reports(tables: Tables) -> dict[int, tuple[Times, Floats]]:
+    """Stamps (T,), ns, and rpm (T,) of each ESC, by its number from 0."""
+    reports: dict[int, tuple[Times, Floats]] = {}
+    for name, instance in (("ESC", "Instance"), ("CESC", "Id")):
+        table = tables.get(name)
+        time = None if table is None else _time(table)
+        if not reports and table is not None and time is not None and table.having("RPM", instance):
+            for number in np.unique(table.columns[instance]).tolist():
+                mine = table.columns[instance] == number
+                reports[int(number)] = (time[mine], table.columns["RPM"][mine].astype(np.float64))
+    for number, name in enumerate(_ESCS if not reports else ()):
+        found = _samples(tables.get(name), ("RPM",))
+        if found is not None:
+            tens = (
+                1000.0 if tables[name].letters["RPM"] == "c" else 1.0
+            )  # logged as rpm / 10, before Copter 3.6
+            reports[number] = (found[0], found[1][:, 0] * tens)
+    return reports
+
+
 def _other_channels(builder: Builder, tables: Tables) -> None:
-    for source in ("XKQ", "NKQ"):
-        table = tables.get(source, {})
-        wxyz = _stack(table, "Q1", "Q2", "Q3", "Q4")
-        if wxyz is not None:
-            mine = _first(table)
-            turned = enu_flu_from_ned_frd(normalize(wxyz[mine]))
-            builder.add("estimate.wxyz", _time(table)[mine], turned, "1", "world")
-    table = tables.get("ATT", {})
-    angles = _stack(table, "Roll", "Pitch", "Yaw")
-    if angles is not None:
-        turned = enu_flu_from_ned_frd(wxyz_from_euler(angles * DEGREE))
-        builder.add("estimate.wxyz", _time(table), turned, "1", "world")
-    for source in ("XKF1", "NKF1"):
-        table = tables.get(source, {})
-        offset, speed = _stack(table, "PN", "PE", "PD"), _stack(table, "VN", "VE", "VD")
-        mine = _first(table) if table else np.zeros(0, bool)
-        if offset is not None:
-            builder.add("estimate.position", _time(table)[mine], enu_from_ned(offset[mine]), "m", "world")
-        if speed is not None:
-            builder.add("estimate.velocity", _time(table)[mine], enu_from_ned(speed[mine]), "m/s", "world")
-    for source, columns, channel, factor, si in (
-        ("BAT", ("Volt",), "battery.voltage", 1.0, "V"),
-        ("BARO", ("Alt",), "baro.altitude", 1.0, "m"),
-        ("MAG", ("MagX", "MagY", "MagZ"), "mag.field", 1e-3 * GAUSS, "T"),
+    for source in ("XKQ", "NKQ", "XKQ1", "NKQ1"):
+        found = _samples(tables.get(source), ("Q1", "Q2", "Q3", "Q4"))
+        if found is not None:
+            builder.add("estimate.wxyz", found[0], enu_flu_from_ned_frd(normalize(found[1])), "1", "world")
+    found = _samples(tables.get("ATT"), ("Roll", "Pitch", "Yaw"))
+    if found is not None:
+        turned = enu_flu_from_ned_frd(wxyz_from_euler(found[1] * DEGREE))
+        builder.add("estimate.wxyz", found[0], turned, "1", "world")
+    for source in ("XKF1", "NKF1", "EKF1"):
+        for channel, names, si in (
+            ("estimate.position", ("PN", "PE", "PD"), "m"),
+            ("estimate.velocity", ("VN", "VE", "VD"), "m/s"),
+        ):
+            found = _samples(tables.get(source), names)
+            if found is not None:
+                builder.add(channel, found[0], enu_from_ned(found[1]), si, "world")
+    for source, channel, si in (
+        ("BAT", "battery.voltage", "V"),
+        ("CURR", "battery.voltage", "V"),
+        ("BARO", "baro.altitude", "m"),
     ):
-        table = tables.get(source, {})
-        values = _stack(table, *columns)
-        if values is not None:
-            mine = _first(table)
-            shown = flu_from_frd(values[mine]) if len(columns) == 3 else values[mine, 0]
-            frame = {"m": "world", "T": "mag"}.get(si, "")
-            builder.add(channel, _time(table)[mine], shown * factor, si, frame)
-    table = tables.get("GPS", {})
-    fix = _stack(table, "Lat", "Lng", "Alt")
+        name = "Volt" if si == "V" else "Alt"
+        found = _samples(tables.get(source), (name,))
+        if found is not None:
+            hundredths = 0.01 if tables[source].letters[name] in "hH" else 1.0  # of CURR, before Copter 3.4
+            builder.add(channel, found[0], found[1][:, 0] * hundredths, si, "world" if si == "m" else "")
+    found = _samples(tables.get("MAG"), ("MagX", "MagY", "MagZ"))
+    if found is not None:
+        builder.add("mag.field", found[0], flu_from_frd(found[1]) * 1e-3 * GAUSS, "T", "mag")
+    fix = _samples(tables.get("GPS"), ("Lat", "Lng", "Alt", "Status"), "TimeUS", "T")
     if fix is not None:
-        mine = _first(table)
-        lat, lon, alt = fix[mine].T
-        builder.add("gps.position", _time(table)[mine], local(lat * DEGREE, lon * DEGREE, alt), "m", "world")
+        valid = fix[1][:, 3] >= _FIX_3D
+        lat, lon, alt, _ = fix[1][valid].T
+        if valid.any():
+            builder.add("gps.position", fix[0][valid], local(lat * DEGREE, lon * DEGREE, alt), "m", "world")
