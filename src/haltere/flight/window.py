@@ -1,8 +1,8 @@
 """The flying part of a log on one regular clock: what the laws are fitted to.
 
 Every signal is put on the clock of the gyro (at most `FASTEST`, low-passed before that where it was faster); gaps are
-marked, not filled. Flying is where the rotors carry: squared speeds, or commands, above a fraction of their usual sum,
-some time after they came there and before they leave it.
+marked, not filled. Flying is from some time after the vehicle took off until some time before it landed
+(`haltere.flight.airborne`).
 """
 
 from dataclasses import dataclass, replace
@@ -12,6 +12,7 @@ import numpy as np
 from scipy import signal
 
 from haltere.flight import Channel, Flight
+from haltere.flight.airborne import airborne
 from haltere.flight.filters import low_pass, white_noise
 from haltere.flight.resampling import interpolate_columns, runs_of_true
 from haltere.foundation import HaltereError
@@ -19,8 +20,6 @@ from haltere.foundation.numbers import Bools, Floats
 
 FASTEST = 1000.0
 """Rate of the clock at most, Hz."""
-CARRYING = 0.4
-"""Fraction of the usual sum of squared speeds or commands below which the vehicle stands or falls."""
 MARGIN = 0.3
 """s, left out at both ends of a flying stretch."""
 SPIKE = 5.0
@@ -97,7 +96,7 @@ class FlightWindow:
         gyro = signals["imu.gyro"]
         assert driving is not None
         assert gyro is not None
-        valid &= _flying(np.nan_to_num(driving), rate)
+        valid &= _flying(driving, gyro, signals["imu.accel"], rate)
         if valid.sum() < SHORTEST * rate:
             raise IdentifyError(
                 f"the log holds {valid.sum() / rate:.2g} s of flight with all signals; at least {SHORTEST:g} s are "
@@ -243,17 +242,10 @@ def _despiked(values: Floats) -> Floats:
     return np.where(np.abs(values - middle) > SPIKE * white_noise(values), middle, values)
 
 
-def _flying(driving: Floats, rate: float) -> Bools:
-    """(N,) where the rotors carry the vehicle, from their speeds or commands (N, m)."""
-    total = np.sum(np.clip(driving, 0.0, None) ** 2, axis=1)
-    width = max(int(0.1 * rate) | 1, 3)
-    smooth = signal.fftconvolve(total, np.ones(width) / width, mode="same")
-    usual = np.percentile(smooth[smooth > 0.1 * smooth.max()], 60) if smooth.max() > 0.0 else 0.0
-    carrying = smooth > CARRYING * usual
-    if not carrying.any() or usual <= 0.0:
-        return np.zeros(len(total), bool)
+def _flying(driving: Floats, gyro: Floats, accel: Floats | None, rate: float) -> Bools:
+    """(N,) where the vehicle is in the air, without what may be take-off and landing."""
     edge = max(int(MARGIN * rate), 1)
-    flying = np.zeros(len(total), bool)
-    for first, last in runs_of_true(carrying, 3 * edge + 1):
+    flying = np.zeros(len(driving), bool)
+    for first, last in runs_of_true(airborne(driving, gyro, accel, rate), 3 * edge + 1):
         flying[first + edge : last - edge] = True
     return flying
