@@ -19,7 +19,11 @@ from haltere.flight import Channel, Flight
 from haltere.flight.resampling import runs_of_true
 from haltere.foundation.numbers import Bools
 
+DEAD = "dead"
+"""Kind of the finding of a sensor that never changes."""
 MISSING_FRACTION = 0.01
+LEVELS = 40
+"""Different readings of an axis that lives, at least."""
 STUCK_SECONDS = 0.5
 STUCK_SAMPLES = 25
 CLIP_COUNT = 6
@@ -44,6 +48,8 @@ def check_signals(
         if last not in SENSORS or len(channel) < STUCK_SAMPLES or channel.values.ndim != 2:
             continue
         yield from _missing(channel)
+        if last in {"accel", "gyro"}:
+            yield from _dead(flight, channel)
         if last != "speed":
             yield from _stuck(flight, channel)
         if last in {"accel", "gyro"}:
@@ -83,6 +89,31 @@ def _label(channel: Channel, column: int) -> str:
         else "xyz"[column]
         if channel.values.shape[1] == 3
         else str(column)
+    )
+
+
+def _dead(flight: Flight, channel: Channel) -> Iterator[Finding]:
+    """Yield a finding for an accelerometer or gyro of which all or single axes never change while the vehicle moves."""
+    constant = np.nan_to_num(np.nanmax(channel.values, axis=0) - np.nanmin(channel.values, axis=0)) == 0.0
+    changing = np.array([len(np.unique(line)) for line in channel.values.T]) > LEVELS
+    weightless = (
+        channel.name.endswith("accel") and constant.all() and not np.any(np.nan_to_num(channel.values))
+    )
+    if not constant.any() or not (weightless or changing.any() or _moving(flight, channel).mean() > 0.2):
+        return
+    which = (
+        ""
+        if constant.all()
+        else " and ".join(_label(channel, i) for i in np.flatnonzero(constant).tolist()) + " "
+    )
+    values = ", ".join(f"{value:g}" for value in channel.values[0, constant])
+    yield Finding(
+        DEAD,
+        f"{channel.name}: {which}reads {values} in every sample",
+        "the sensor is not used; see that it is connected, switched on in the firmware and logged, and fly again",
+        True,
+        (channel.name,),
+        lambda flight: flight.without(channel.name),
     )
 
 
@@ -135,7 +166,7 @@ def _suspect(flight: Flight, channel: Channel, column: int, run: tuple[int, int]
     line = channel.values[:, column]
     levels = np.unique(line[np.isfinite(line)])
     quantum = float(np.min(np.diff(levels), initial=np.inf))
-    return bool(len(levels) > 40 and np.all(np.ptp(others, axis=0) > 20.0 * quantum))
+    return bool(len(levels) > LEVELS and np.all(np.ptp(others, axis=0) > 20.0 * quantum))
 
 
 def _commanded(flight: Flight, channel: Channel, column: int, start: int, stop: int) -> bool:

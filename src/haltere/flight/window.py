@@ -96,7 +96,13 @@ class FlightWindow:
         gyro = signals["imu.gyro"]
         assert driving is not None
         assert gyro is not None
-        valid &= _flying(driving, gyro, signals["imu.accel"], rate)
+        flying = _flying(driving, gyro, signals["imu.accel"], rate)
+        if not flying.any():
+            raise IdentifyError(
+                "the vehicle is never in the air in this log: where its rotors run it hardly moves, or the "
+                f"accelerometer does not follow them; log a flight, at least {SHORTEST:g} s"
+            )
+        valid &= flying
         if valid.sum() < SHORTEST * rate:
             raise IdentifyError(
                 f"the log holds {valid.sum() / rate:.2g} s of flight with all signals; at least {SHORTEST:g} s are "

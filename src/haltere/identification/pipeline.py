@@ -14,6 +14,7 @@ import numpy as np
 
 from haltere.airframe import Airframe, load_airframe
 from haltere.airframe.rigid import RigidAirframe
+from haltere.doctor.channels import DEAD
 from haltere.doctor.diagnosis import diagnose
 from haltere.doctor.finding import Finding, Undecided
 from haltere.doctor.telemetry import FACTOR, TELEMETRY_KINDS
@@ -107,6 +108,7 @@ def _identify(
     diagnosis = diagnose(flight, airframe, apply=(*apply, *TELEMETRY_KINDS))
     faulty = [finding for finding in diagnosis.findings if finding.rotors]
     _refuse_without_rotors(diagnosis.mended, faulty)
+    _refuse_without_imu(diagnosis.mended, diagnosis.findings)
     rotor_names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
     window = FlightWindow.from_flight(diagnosis.mended, rotor_names)
     check_rotors(known, window.rotor_names)
@@ -159,6 +161,13 @@ def _refuse_without_rotors(flight: Flight, faulty: list[Finding]) -> None:
         raise IdentifyError(
             f"{'; '.join(finding.evidence for finding in faulty)}; {faulty[0].remedy}, or log the motor commands, too"
         )
+
+
+def _refuse_without_imu(flight: Flight, findings: Iterable[Finding]) -> None:
+    """Raise an error that says why if a sensor that every method needs was found dead."""
+    for finding in findings:
+        if finding.kind == DEAD and any(name not in flight for name in finding.channels):
+            raise IdentifyError(f"{finding.evidence}; {finding.remedy}")
 
 
 def _with_rotor_names(flight: Flight) -> tuple[Flight, list[str]]:

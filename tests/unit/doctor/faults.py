@@ -100,6 +100,14 @@ def shaken(flight, rng):
     return changed(flight, ["imu.accel"], lambda v: v + wave)
 
 
+def accel_dead(flight, rng):
+    return changed(flight, ["imu.accel"], np.zeros_like)
+
+
+def gyro_axis_dead(flight, rng):
+    return changed(flight, ["imu.gyro"], lambda v: np.where(np.arange(3) == rng.integers(3), v[0], v))
+
+
 def gyro_stuck(flight, rng):
     channel = flight["imu.gyro"]
     values = np.array(channel.values)
@@ -163,6 +171,8 @@ FAULTS = {
     speed_late: ("rotor-latency", "any"),
     accel_clipped: ("clipping", "any"),
     shaken: ("vibration", "any"),
+    accel_dead: ("dead", "any"),
+    gyro_axis_dead: ("dead", "any"),
     gyro_stuck: ("broken-channel", "any"),
     accel_lost: ("broken-channel", "any"),
     speed_dropouts: ("dropout", "any"),
