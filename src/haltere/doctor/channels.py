@@ -1,10 +1,8 @@
-"""Checks of single channels: missing values, a stuck or dead axis, dropouts, spikes, clipping, vibration, stamps.
+"""Checks of single channels: missing or impossible values, dead or stuck axes, dropouts, spikes, clipping, vibration.
 
 Vibration is the root mean square of the accelerometer above 5 Hz, median over windows of a second; ArduPilot's
 documentation calls levels below 30 m/s2 acceptable, and that is the limit here. It is a measure always and a
 finding beyond the limit.
-
-Time stamps are checked for gaps and jumps of the clock, and for samples that repeat the one before them.
 """
 
 from collections.abc import Iterator
@@ -14,14 +12,16 @@ import numpy as np
 from scipy import signal
 
 from haltere.airframe import Airframe
-from haltere.doctor.finding import Finding, Mend, Undecided
+from haltere.doctor.finding import Finding, Mend, Undecided, mapped
 from haltere.flight import Channel, Flight
 from haltere.flight.resampling import runs_of_true
-from haltere.foundation.numbers import Bools
+from haltere.foundation.numbers import Bools, Floats
 
 DEAD = "dead"
 """Kind of the finding of a sensor that never changes."""
 MISSING_FRACTION = 0.01
+IMPOSSIBLE = {"accel": (2e4, "m/s2"), "gyro": (2e4, "rad/s")}
+"""Beyond any sensor, even one that is logged in degrees."""
 LEVELS = 40
 """Different readings of an axis that lives, at least."""
 STUCK_SECONDS = 0.5
@@ -50,6 +50,7 @@ def check_signals(
         yield from _missing(channel)
         if last in {"accel", "gyro"}:
             yield from _dead(flight, channel)
+            yield from _impossible(channel)
         if last != "speed":
             yield from _stuck(flight, channel)
         if last in {"accel", "gyro"}:
@@ -77,6 +78,7 @@ def _missing(channel: Channel) -> Iterator[Finding]:
             "these samples are left out; check the sensor and its cable",
             True,
             (channel.name,),
+            None if channel.finite.any() else (lambda flight: flight.without(channel.name)),
         )
 
 
@@ -94,19 +96,18 @@ def _label(channel: Channel, column: int) -> str:
 
 def _dead(flight: Flight, channel: Channel) -> Iterator[Finding]:
     """Yield a finding for an accelerometer or gyro of which all or single axes never change while the vehicle moves."""
-    constant = np.nan_to_num(np.nanmax(channel.values, axis=0) - np.nanmin(channel.values, axis=0)) == 0.0
-    changing = np.array([len(np.unique(line)) for line in channel.values.T]) > LEVELS
-    weightless = (
-        channel.name.endswith("accel") and constant.all() and not np.any(np.nan_to_num(channel.values))
-    )
-    if not constant.any() or not (weightless or changing.any() or _moving(flight, channel).mean() > 0.2):
+    known = channel.values[channel.finite]
+    if len(known) < STUCK_SAMPLES:
         return
-    which = (
-        ""
-        if constant.all()
-        else " and ".join(_label(channel, i) for i in np.flatnonzero(constant).tolist()) + " "
-    )
-    values = ", ".join(f"{value:g}" for value in channel.values[0, constant])
+    constant = np.ptp(known, axis=0) == 0.0
+    changing = np.array([len(np.unique(line)) for line in known.T]) > LEVELS
+    if not constant.any() or not (
+        changing.any() or _lives(flight, channel) or _weightless(channel.name, known)
+    ):
+        return
+    axes = np.flatnonzero(constant).tolist()
+    which = "" if constant.all() else " and ".join(_label(channel, i) for i in axes) + " "
+    values = ", ".join(f"{value:g}" for value in known[0, constant])
     yield Finding(
         DEAD,
         f"{channel.name}: {which}reads {values} in every sample",
@@ -115,6 +116,34 @@ def _dead(flight: Flight, channel: Channel) -> Iterator[Finding]:
         (channel.name,),
         lambda flight: flight.without(channel.name),
     )
+
+
+def _weightless(name: str, values: Floats) -> bool:
+    """Whether an accelerometer reads zero in all samples (T, 3), which it does in free fall only."""
+    return name.endswith("accel") and not np.any(values)
+
+
+def _lives(flight: Flight, channel: Channel) -> bool:
+    """Whether the vehicle moves, or the other sensor of the IMU has noise, so that this one should have some."""
+    other = flight.channels.get("imu.gyro" if channel.name.endswith("accel") else "imu.accel")
+    noisy = other is not None and all(len(np.unique(line)) > LEVELS for line in other.values.T)
+    return noisy or bool(_moving(flight, channel).mean() > 0.2)
+
+
+def _impossible(channel: Channel) -> Iterator[Finding]:
+    """Yield a finding for readings that no such sensor gives."""
+    limit, unit = IMPOSSIBLE[channel.name.rsplit(".", 1)[-1]]
+    beyond = np.any(np.abs(np.nan_to_num(channel.values)) > limit, axis=1)
+    if beyond.any():
+        count = f"{int(beyond.sum())} of {len(beyond)} samples"
+        yield Finding(
+            "impossible",
+            f"{channel.name}: {count} exceed {limit:g} {unit}, which no sensor reads",
+            "these samples are left out; check the units of the log, and the sensor and its cable",
+            True,
+            (channel.name,),
+            mapped((channel.name,), lambda values: np.where(beyond[:, None], np.nan, values)),
+        )
 
 
 def _stuck(flight: Flight, channel: Channel) -> Iterator[Finding]:
@@ -195,7 +224,7 @@ def _moving(flight: Flight, channel: Channel) -> Bools:
             continue
         other = flight[name]
         values = np.nan_to_num(other.values)
-        window = max(int(0.25 * other.rate), 3)
+        window = min(max(int(0.25 * other.rate), 3), len(other))
         mean = np.apply_along_axis(np.convolve, 0, values, np.ones(window) / window, mode="same")
         lively = np.max(np.abs(values - mean), axis=1) > least
         if name == "imu.gyro":
@@ -353,91 +382,4 @@ def _vibration(channel: Channel, measures: dict[str, float]) -> Iterator[Finding
             "balance the propellers, mount the controller softer, and low-pass before identification",
             True,
             ("imu.accel",),
-        )
-
-
-GAP_SECONDS = 0.05
-"""Shortest gap worth a finding: filters and derivatives across a shorter one are still sound, s."""
-GAP_INTERVALS = 5.0
-REPEATED_FRACTION = 0.6
-"""Share of samples equal to the one before, beyond which a channel counts as held."""
-SLOW = 100.0
-"""A true rate above this, Hz, is fast enough whatever the log repeats."""
-FAST = ("imu.accel", "imu.gyro", "rotors.speed", "rotors.command")
-
-
-def check_time(
-    flight: Flight, _: Airframe | None, measures: dict[str, float]
-) -> Iterator[Finding | Undecided]:
-    """Yield what is wrong with the time stamps."""
-    gaps: dict[tuple[int, int], list[str]] = {}
-    for channel in flight.channels.values():
-        if len(channel) < 3:
-            continue
-        intervals = np.diff(channel.time)
-        usual = float(np.median(intervals))
-        measures[f"{channel.name}.rate"] = 1e9 / usual
-        long = np.flatnonzero(intervals > max(GAP_INTERVALS * usual, GAP_SECONDS * 1e9))
-        if long.size:
-            worst = int(long[np.argmax(intervals[long])])
-            gaps.setdefault((int(channel.time[worst]), int(intervals[worst])), []).append(channel.name)
-    for (at, length), names in gaps.items():
-        seconds = length * 1e-9
-        jump = seconds > 60.0
-        yield Finding(
-            "clock-jump" if jump else "gap",
-            f"{', '.join(names)}: no sample for {seconds:.3f} s at {(at - flight.start) * 1e-9:.3f} s",
-            "use one side of it only"
-            if jump
-            else "nothing is interpolated across it; log fewer topics or to a faster card",
-            True,
-            tuple(names),
-            _longer_side(at, at + length) if jump else None,
-        )
-    for name in FAST:
-        if name in flight:
-            yield from _repeated(flight[name], measures)
-    for note in flight.notes:
-        if note.startswith(("clock jump:", "order:", "truncated:", "broken:", "incomplete:")):
-            kind, said = note.split(": ", 1)
-            yield Finding(
-                kind.replace(" ", "-"), said, "the reader has dealt with it; look at what is missing", True
-            )
-
-
-def _longer_side(before: int, after: int) -> Mend:
-    """Return the remedy that keeps what lies before or after a jump of the clock, whichever is longer."""
-
-    def mend(flight: Flight) -> Flight:
-        early = before - flight.start > flight.end - after
-        first, last = (flight.start, before) if early else (after, flight.end)
-        return replace(flight, channels={n: c.between(first, last) for n, c in flight.channels.items()})
-
-    return mend
-
-
-def _repeated(channel: Channel, measures: dict[str, float]) -> Iterator[Finding]:
-    """Yield a finding if a sensor repeats the sample before where it changes quickly: it is slower than its log."""
-    values = channel.values.reshape(len(channel), -1)
-    window = max(int(0.25 * channel.rate), 10)
-    count = len(values) // window
-    if count < 8 or channel.name.endswith("command"):
-        return
-    blocks = values[: count * window].reshape(count, window, -1)
-    steps = np.abs(np.diff(blocks, axis=1))
-    quantum = np.min(np.where(steps > 0.0, steps, np.inf), axis=(0, 1))
-    lively = np.any(np.ptp(blocks, axis=1) > 50.0 * quantum, axis=1)
-    if lively.sum() < 4:
-        return
-    share = float(np.mean(np.all(steps[lively] == 0.0, axis=2)))
-    true_rate = channel.rate * (1.0 - share)
-    measures[f"{channel.name}.true_rate"] = true_rate
-    if share > REPEATED_FRACTION and true_rate < SLOW:
-        yield Finding(
-            "held",
-            f"{channel.name}: {100 * share:.0f} % of the samples repeat the one before while it changes: its true "
-            f"rate is about {true_rate:.0f} Hz, not {channel.rate:.0f} Hz",
-            "use the samples that are new only",
-            True,
-            (channel.name,),
         )

@@ -29,6 +29,8 @@ from haltere.foundation.numbers import Bools, Floats, Times
 
 RATE = 100.0
 """Of the common clock, Hz."""
+SLOWEST = 5.0
+"""Rate of an IMU, Hz, below which it does not tell how a vehicle moves."""
 OUTLIER = 8.0
 """Usual rotation between two samples of an attitude beyond which one may be an outlier."""
 CUTOFF = 12.0
@@ -65,7 +67,7 @@ def attitude_channel(flight: Flight) -> Channel | None:
 def smoothed_motion(flight: Flight, delay: float = 0.0) -> SmoothedMotion | None:
     """Return the motion of a flight that has an IMU; None if it has none or is too short."""
     imu = [flight[name] for name in ("imu.accel", "imu.gyro") if name in flight and len(flight[name]) > 20]
-    if not imu:
+    if not imu or min(channel.rate for channel in imu) < SLOWEST:
         return None
     try:
         clock = common_clock(imu, RATE)

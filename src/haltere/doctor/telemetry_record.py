@@ -295,8 +295,7 @@ def _flying(speed: Channel) -> Bools:
     if not running.any():
         return np.zeros(len(values), bool)
     share = np.median(values[:, running] / usual[running], axis=1)
-    width = max(int(0.1 * speed.rate) | 1, 3)
+    width = min(max(int(0.1 * speed.rate) | 1, 3), len(share))
     carrying = ndimage.median_filter(share, width, mode="nearest") > CARRYING
-    edge = max(int(MARGIN * speed.rate), 1)
-    padded = ndimage.binary_erosion(carrying, np.ones(2 * edge + 1), border_value=1)
-    return np.asarray(padded, bool)
+    edge = min(max(int(MARGIN * speed.rate), 1), len(share) - 1)
+    return np.asarray(ndimage.minimum_filter1d(carrying, 2 * edge + 1, mode="constant", cval=1))

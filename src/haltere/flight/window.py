@@ -22,6 +22,8 @@ FASTEST = 1000.0
 """Rate of the clock at most, Hz."""
 MARGIN = 0.3
 """s, left out at both ends of a flying stretch."""
+SLOWEST = 10.0
+"""Rate of the gyro at least, Hz."""
 SPIKE = 5.0
 """Deviations of its noise from the median of three beyond which a rotor speed is an outlier."""
 SHORTEST = 1.0
@@ -95,7 +97,8 @@ class FlightWindow:
         driving = speeds if speeds is not None else commands
         gyro = signals["imu.gyro"]
         assert driving is not None
-        assert gyro is not None
+        if gyro is None:
+            raise IdentifyError("the log has no imu.gyro with numbers in it; log a gyro in flight")
         flying = _flying(driving, gyro, signals["imu.accel"], rate)
         if not flying.any():
             raise IdentifyError(
@@ -163,6 +166,10 @@ def _clock(flight: Flight) -> tuple[Floats, float]:
         if name not in flight or len(flight[name]) < 50:
             raise IdentifyError(f"the log has no {name}; log {sensor} in flight")
     rate = _rate(flight["imu.gyro"])
+    if rate < SLOWEST:
+        raise IdentifyError(
+            f"the gyro was logged at {rate:.3g} Hz; at least {SLOWEST:g} Hz are needed, better 200 Hz"
+        )
     begin = max(flight[n].seconds(flight.start)[0] for n in ("imu.gyro", "imu.accel"))
     end = min(flight[n].seconds(flight.start)[-1] for n in ("imu.gyro", "imu.accel"))
     time = np.arange(begin, end, 1.0 / rate)

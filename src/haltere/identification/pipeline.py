@@ -34,6 +34,8 @@ ORDER = ("mass", "payload", "com", "inertia", "thrust_to_weight", "imu", "pose",
 """First words of parameter names, in the order of the result; all others come last."""
 ABSOLUTE = ("mass", "payload", "inertia")
 """First words of parameters whose scale is that of the rotor speeds."""
+NEEDED = ("imu.gyro", "imu.accel", "rotors.speed", "rotors.command")
+"""Channels that tell what a vehicle does and what drives it."""
 LONGEST = 8
 """Next steps at most."""
 Progress = Callable[[str], None]
@@ -110,7 +112,7 @@ def _identify(
     _refuse_without_rotors(diagnosis.mended, faulty)
     _refuse_without_imu(diagnosis.mended, diagnosis.findings)
     rotor_names = tuple(r.name for r in airframe.rotors) if airframe is not None else ()
-    window = FlightWindow.from_flight(diagnosis.mended, rotor_names)
+    window = _window(diagnosis.mended, rotor_names, diagnosis.findings)
     check_rotors(known, window.rotor_names)
     name, model = chosen
     data = MethodInput(
@@ -168,6 +170,15 @@ def _refuse_without_imu(flight: Flight, findings: Iterable[Finding]) -> None:
     for finding in findings:
         if finding.kind == DEAD and any(name not in flight for name in finding.channels):
             raise IdentifyError(f"{finding.evidence}; {finding.remedy}")
+
+
+def _window(flight: Flight, rotor_names: tuple[str, ...], findings: Iterable[Finding]) -> FlightWindow:
+    """The flying part; if there is none, the error says what the doctor found of sensors and rotors."""
+    try:
+        return FlightWindow.from_flight(flight, rotor_names)
+    except IdentifyError as error:
+        found = [f.evidence for f in findings if f.certain and set(f.channels) & set(NEEDED)]
+        raise IdentifyError(f"{error} ({found[0]})" if found else str(error)) from None
 
 
 def _with_rotor_names(flight: Flight) -> tuple[Flight, list[str]]:
