@@ -29,6 +29,7 @@ from haltere.identification.methods.base import MODELS, IdentifiedModel, Method,
 from haltere.identification.methods.registry import AUTO, choose_methods, method_names
 from haltere.identification.parameters import Parameter, Parameters, judge_parameters
 from haltere.identification.result import Identification
+from haltere.identification.unexplained import withdraw_unexplained
 
 ORDER = ("mass", "payload", "com", "inertia", "thrust_to_weight", "imu", "pose", "gravity")
 """First words of parameter names, in the order of the result; all others come last."""
@@ -209,6 +210,7 @@ def _run(methods: list[Method], data: MethodInput, progress: Progress) -> tuple[
                 raise
             notes.append(f"{method.title} could not be used: {error}")
             continue
+        result = withdraw_unexplained(result)
         result.notes += notes
         result.parameters = judge_parameters(result.parameters, _arm(data.airframe))
         return method, result
