@@ -33,6 +33,10 @@ BAND = (0.5, 3.0)
 """Hz in which the specific force is compared with the thrust: slower is take-off and landing, faster vibration."""
 FELT = 0.15
 """Change of the specific force over that of the thrust, below which a vehicle is held or stands."""
+CONTACT = 1.5
+"""s at the ends of a flight in which shocks are those of the ground."""
+SHOCK, SHOCK_AVERAGED = 3.0, 0.01
+"""Specific force over gravity, averaged over so many seconds, from which on it may be one."""
 CHANGE = 0.02
 """Change of the thrust, root mean square over the usual one, below which that tells nothing."""
 HELD_WINDOW = 4.0
@@ -42,8 +46,8 @@ CALM = 0.1
 DEVIATIONS = 3.0
 
 
-def airborne(driving: Floats, gyro: Floats, accel: Floats | None, rate: float) -> Bools:
-    """(N,) where the vehicle is in the air.
+def airborne(driving: Floats, gyro: Floats, accel: Floats | None, rate: float) -> tuple[Bools, Bools]:
+    """(N,) where the vehicle is in the air, and (N,) where its rotors carry it, too.
 
     Args:
         driving: (N, m) speeds of the rotors or commands.
@@ -55,7 +59,7 @@ def airborne(driving: Floats, gyro: Floats, accel: Floats | None, rate: float) -
     thrust = np.sum(np.clip(np.nan_to_num(driving), 0.0, None) ** 2, axis=1)
     total = _mean(thrust, AVERAGED * rate)
     if not total.max(initial=0.0) > 0.0:
-        return flying
+        return flying, flying
     force = None if accel is None else np.linalg.norm(np.nan_to_num(accel), axis=1) / STANDARD_GRAVITY
     motion = np.sqrt(_mean(np.sum(np.nan_to_num(_without_bias(gyro)) ** 2, axis=1), MOTION_WINDOW * rate))
     usual = _usual(total, None if force is None else _mean(force, AVERAGED * rate), motion)
@@ -64,10 +68,12 @@ def airborne(driving: Floats, gyro: Floats, accel: Floats | None, rate: float) -
     resting = motion <= min(AT_REST, 0.1 * lively)
     for first, last in _joined(carrying, resting, total / usual, force, rate):
         part = _moving(slice(first, last), resting)
+        if force is not None:
+            part = _without_contact(part, force, rate)
         flying[part] = True
         if force is not None:
             flying[part] &= ~_held(thrust[part] / usual, force[part], motion[part], rate)
-    return flying
+    return flying, flying & carrying
 
 
 def _usual(total: Floats, force: Floats | None, motion: Floats) -> float:
@@ -101,6 +107,18 @@ def _moving(part: slice, resting: Bools) -> slice:
     """Of a stretch what lies between its first and last movement; all of it if nothing in the log moves."""
     moves = np.flatnonzero(~resting[part])
     return slice(part.start + int(moves[0]), part.start + int(moves[-1]) + 1) if moves.size else slice(0, 0)
+
+
+def _without_contact(part: slice, force: Floats, rate: float) -> slice:
+    """Of a stretch what lies between the shocks of take-off and landing, specific forces far above the usual ones."""
+    end = int(CONTACT * rate)
+    if part.stop - part.start < 3 * end:
+        return part
+    felt = _mean(force[part], SHOCK_AVERAGED * rate)
+    shocks = np.flatnonzero(felt > max(SHOCK, 2.0 * float(np.percentile(felt[end:-end], 99.5))))
+    after, before = shocks[shocks < end], shocks[shocks >= len(felt) - end]
+    start = part.start + int(after[-1]) + 1 if after.size else part.start
+    return slice(start, part.start + int(before[0]) if before.size else part.stop)
 
 
 def _still_flying(

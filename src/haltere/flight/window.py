@@ -21,7 +21,7 @@ from haltere.foundation.numbers import Bools, Floats
 FASTEST = 1000.0
 """Rate of the clock at most, Hz."""
 MARGIN = 0.3
-"""s, left out at both ends of a flying stretch."""
+"""s, left out at both ends of a stretch in the air, and of one in which the rotors carry."""
 SLOWEST = 10.0
 """Rate of the gyro at least, Hz."""
 SPIKE = 5.0
@@ -48,11 +48,12 @@ class FlightWindow:
         rotor_speeds: (N, m) rad/s, or None.
         commands: (N, m) in 0..1, or None.
         voltage: (N,) V, or None.
-        valid: (N,) where all signals are known and the vehicle flies.
+        valid: (N,) where all signals are known, the vehicle flies, and its rotors carry it.
         rotor_names: (m,) in the log's order.
         command_age: Mean time since the command that holds on the clock was logged, s.
         command_period: Between logged commands, s.
         speed_period: Between logged rotor speeds, s.
+        airborne_seconds: Time in the air, s, dives with rotors that hardly turn included.
     """
 
     rate: float
@@ -67,6 +68,7 @@ class FlightWindow:
     command_age: float = 0.0
     command_period: float = 0.0
     speed_period: float = 0.0
+    airborne_seconds: float = 0.0
 
     @classmethod
     def from_flight(cls, flight: Flight, rotor_names: tuple[str, ...] = ()) -> Self:
@@ -99,13 +101,14 @@ class FlightWindow:
         assert driving is not None
         if gyro is None:
             raise IdentifyError("the log has no imu.gyro with numbers in it; log a gyro in flight")
-        flying = _flying(driving, gyro, signals["imu.accel"], rate)
+        flying, carrying = _flying(driving, gyro, signals["imu.accel"], rate)
         if not flying.any():
             raise IdentifyError(
                 "the vehicle is never in the air in this log: where its rotors run it hardly moves, or the "
                 f"accelerometer does not follow them; log a flight, at least {SHORTEST:g} s"
             )
-        valid &= flying
+        airborne_seconds = float((valid & flying).sum() / rate)
+        valid &= carrying
         if valid.sum() < SHORTEST * rate:
             raise IdentifyError(
                 f"the log holds {valid.sum() / rate:.2g} s of flight with all signals; at least {SHORTEST:g} s are "
@@ -128,6 +131,7 @@ class FlightWindow:
             age,
             period,
             between,
+            airborne_seconds,
         )
 
     @property
@@ -137,7 +141,7 @@ class FlightWindow:
 
     @property
     def flight_seconds(self) -> float:
-        """Time in flight, s."""
+        """Time that is fitted, s."""
         return float(self.valid.sum() / self.rate)
 
     def early(self) -> Self:
@@ -255,10 +259,11 @@ def _despiked(values: Floats) -> Floats:
     return np.where(np.abs(values - middle) > SPIKE * white_noise(values), middle, values)
 
 
-def _flying(driving: Floats, gyro: Floats, accel: Floats | None, rate: float) -> Bools:
-    """(N,) where the vehicle is in the air, without what may be take-off and landing."""
+def _flying(driving: Floats, gyro: Floats, accel: Floats | None, rate: float) -> tuple[Bools, Bools]:
+    """(N,) where the vehicle is in the air, and where its rotors carry it; both without first and last moments."""
     edge = max(int(MARGIN * rate), 1)
-    flying = np.zeros(len(driving), bool)
-    for first, last in runs_of_true(airborne(driving, gyro, accel, rate), 3 * edge + 1):
-        flying[first + edge : last - edge] = True
-    return flying
+    in_air, carrying = (np.zeros(len(driving), bool) for _ in range(2))
+    for inner, outer in zip((in_air, carrying), airborne(driving, gyro, accel, rate), strict=True):
+        for first, last in runs_of_true(outer, 3 * edge + 1):
+            inner[first + edge : last - edge] = True
+    return in_air, carrying & in_air

@@ -134,7 +134,7 @@ def _identify(
         covariance=result.covariance,
         nominal=airframe,
         predictions=tuple(result.predictions),
-        fit=to_jsonable({**result.fit, "flown": window.flight_seconds, "curves": result.curves}),
+        fit=to_jsonable({**result.fit, "flown": window.airborne_seconds, "curves": result.curves}),
         excitation={k: v for k, v in _excitation(window).items() if np.isfinite(v)},
         findings=tuple(f.to_dict() for f in (*diagnosis.findings, *result.findings)),
         undecided=tuple(u.to_dict() for u in diagnosis.undecided),

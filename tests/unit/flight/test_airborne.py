@@ -3,9 +3,18 @@
 import numpy as np
 import pytest
 
-from haltere.flight.airborne import airborne
+from haltere.flight import airborne as module
 
 RATE = 200.0
+
+
+def airborne(*signals):
+    """Where it flies, and a check that rotors carry nowhere else."""
+    flying, carrying = module.airborne(*signals)
+    assert not np.any(carrying & ~flying)
+    return flying
+
+
 G = 9.80665
 
 
@@ -104,3 +113,19 @@ def test_nothing_flies_where_no_rotor_turned():
     command, gyro, accel = made(seconds((0, 5)))
     assert not airborne(0.0 * command, gyro, accel, RATE).any()
     assert not airborne(np.full((50, 4), np.nan), gyro[:50], accel[:50], RATE).any()
+
+
+def test_rotors_that_the_air_drives_do_not_carry():
+    thrust = seconds((1, 4), (0.03, 1.5), (1, 4))
+    _, carrying = module.airborne(*made(wobble(thrust), spin=2.0), RATE)
+    assert share(carrying, thrust > 0.5) > 0.95
+
+
+def test_the_shock_of_a_landing_is_left_out():
+    thrust = wobble(seconds((1, 10), (0, 2)))
+    command, gyro, accel = made(thrust)
+    hit = int(9.5 * RATE)
+    accel[hit : hit + 20] *= 12.0
+    found = airborne(command, gyro, accel, RATE)
+    assert not found[hit:].any()
+    assert found[: hit - 20].mean() > 0.97
