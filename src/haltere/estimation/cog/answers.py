@@ -6,8 +6,9 @@ P_xy the axes across the thrust, all of them now,
     trim = c_0 + P_xy (d + B s + q),    com = c_0 + d,    change = d - d_mark,    mass = m_0 / (1 + u)         (1)
 
 The deviations of s are in the covariance of the state: they cancel from the trim, which is seen, and stay in d. To it
-comes what no state stands for: positions of rotors and IMU, wind that acts above the centre, and rotors that are all
-stronger than in the airframe file, which scales offset, change and mass alike.
+comes what no state stands for: positions of rotors and IMU, wind that acts above the centre, the wind's lift
+(`haltere.estimation.cog.lift`), and rotors that are all stronger than in the airframe file, which scales offset,
+change and mass alike.
 """
 
 import jax.numpy as jnp
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 from haltere.dynamics.rigid import RigidVehicle
 from haltere.estimation.cog import state as kalman
 from haltere.estimation.cog.belief import CogBelief, CogEstimate
+from haltere.estimation.cog.lift import lift_of
 from haltere.estimation.cog.rows import rotor_slopes
 from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.cog.state import (
@@ -32,15 +34,13 @@ from haltere.foundation.arrays import Array
 
 ESTIMATED_RATIO = 0.25
 """Deviation along the thrust, over the one at the beginning, below which that component has been estimated."""
-AIR_RATIO = 0.1
-"""Ratio of the variance of slow vertical air forces that stays in the mass of a whole flight."""
 
 
 def answers_of(known: RigidVehicle, settings: CogSettings, belief: CogBelief) -> CogEstimate:
     """The answers of equation (1) at the last tick, for the vehicle of the airframe file."""
     s = settings
     later = 0.5 * s.window + belief.elapsed  # a window speaks of its middle
-    now = kalman.advance(s, belief.state, known.lever, later, belief.noise.variances)
+    now = kalman.advance(s, belief.state, known.lever, later, belief.noise.levels)
     x, P = now.mean, now.cov
     n, axes = x.shape[0], belief.axes
     axis, across = axes[:, 2], axes[:, :2]
@@ -51,7 +51,7 @@ def answers_of(known: RigidVehicle, settings: CogSettings, belief: CogBelief) ->
     T = jnp.zeros((3, n)).at[:, OFFSET].set(plane).at[:, FAST].set(across).at[:, SLOW].set(across)
     T = T.at[:, STRENGTH].set(across @ rotor_slopes(known, axes, squares))
     C = jnp.zeros((3, n)).at[:, OFFSET].set(jnp.eye(3)).at[:, MARKED].set(-jnp.eye(3))
-    unexplained = (across * belief.noise.variances[0, :2]) @ across.T
+    unexplained = (across * belief.noise.levels[0, :2]) @ across.T
     change = C @ x
     offset, cov, observable = _offset(known, s, belief, x, P)
     doubt = s.placement**2 * jnp.sum(fraction**2) + _wind(known, s, axes, x)
@@ -60,8 +60,8 @@ def answers_of(known: RigidVehicle, settings: CogSettings, belief: CogBelief) ->
     by_gain, by_marked = -mass / (1.0 + x[GAIN]), before / (1.0 + x[MARKED_GAIN])
     m = jnp.zeros(n).at[GAIN].set(by_gain)
     dm = m.at[MARKED_GAIN].set(by_marked)
-    air = AIR_RATIO * belief.noise.variances[2, 4] / known.gravity**2
-    mass_var = m @ P @ m + mass**2 * (scale**2 + air)
+    lift = lift_of(s, x, axes, belief.noise.levels, known.gravity)
+    mass_var = m @ P @ m + mass**2 * (scale**2 + lift.sigma**2)
     mass_change_var = jnp.maximum(dm @ P @ dm, 0.0) + (scale * (mass - before)) ** 2
     return CogEstimate(
         trim=belief.nominal + T @ x,
@@ -77,7 +77,7 @@ def answers_of(known: RigidVehicle, settings: CogSettings, belief: CogBelief) ->
         mass_sigma=jnp.sqrt(mass_var),
         mass_change=mass - before,
         mass_change_sigma=jnp.sqrt(mass_change_var),
-        lifted_mass=mass,
+        lifted_mass=mass * lift.weight / (1.0 + lift.thrust),
         since=belief.since,
         events=belief.events,
     )
@@ -94,7 +94,7 @@ def _offset(
     axis = belief.axes[:, 2]
     along = jnp.outer(axis, axis)
     first = settings.first_offset * known.lever
-    white, *lasting = belief.noise.variances[:, 2:4].sum(axis=1)
+    white, *lasting = belief.noise.levels[:3, 2:4].sum(axis=1)
     cov = P[OFFSET, OFFSET]
     cov = cov + axis @ cov @ axis * (sum(lasting) / (white + 1e-6)) * along
     observable = axis @ cov @ axis < (ESTIMATED_RATIO * first) ** 2

@@ -103,6 +103,8 @@ class CogBelief:
     """() windows since the last mark, event or gap."""
     windows: Windows
     noise: NoiseLevels
+    admitted: Array
+    """(3,) variance of slow torques and the vertical force since the beginning that the state allows for."""
     rotors: RotorTrack
     gate: Gate
     weighing: Weighing

@@ -20,6 +20,7 @@ from haltere.airframe import Airframe
 from haltere.estimation.cog import state as kalman
 from haltere.estimation.cog.answers import answers_of
 from haltere.estimation.cog.belief import CogBelief, CogEstimate, CogReading, Gate, RotorTrack, Weighing
+from haltere.estimation.cog.lift import lift_of
 from haltere.estimation.cog.noise import NoiseLevels
 from haltere.estimation.cog.rivals import Rivals
 from haltere.estimation.cog.rows import Rows, rows_of, thrust_axes
@@ -72,10 +73,11 @@ class CogCore:
         axes, noise = thrust_axes(known.allocation[:3] @ squares), NoiseLevels.begin(s, known.lever)
         return CogBelief(
             state=state,
-            rivals=Rivals.begin(s, state, known.lever, axes[:, 2], noise.variances),
+            rivals=Rivals.begin(s, state, known.lever, axes[:, 2], noise.levels),
             quiet=jnp.zeros(()),
             windows=windows,
             noise=noise,
+            admitted=jnp.zeros(3),
             rotors=RotorTrack(turning, drift * jnp.ones(R), jnp.ones(R), jnp.zeros(R, bool), squares),
             gate=Gate(
                 jnp.full(6, jnp.nan),
@@ -142,9 +144,7 @@ class CogCore:
     def mark(self, belief: CogBelief) -> CogBelief:
         """The belief at a grip or drop that the vehicle knows of: what was is remembered, what is may be other."""
         known = self.numbers.vehicle
-        state = kalman.advance(
-            self.settings, belief.state, known.lever, belief.elapsed, belief.noise.variances
-        )
+        state = kalman.advance(self.settings, belief.state, known.lever, belief.elapsed, belief.noise.levels)
         opened = kalman.open_change(self.settings, state, known.lever, belief.axes[:, 2])
         return self._begun_anew(replace(belief, elapsed=jnp.zeros(())), opened)
 
@@ -168,7 +168,7 @@ class CogCore:
         """The later belief if it is finite, else the one before, which counts that."""
         sound = jnp.all(jnp.isfinite(later.state.mean)) & jnp.all(jnp.isfinite(later.state.cov))
         sound = sound & jnp.all(jnp.diagonal(later.state.cov) >= 0.0)
-        sound = sound & jnp.all(jnp.isfinite(later.noise.variances))
+        sound = sound & jnp.all(jnp.isfinite(later.noise.levels))
         empty = Windows.zero(self.numbers.rotors, self.settings.window)
         kept = replace(
             before, windows=empty, quiet=jnp.zeros(()), counts=later.counts.at[Reason.DIVERGED].add(1)
@@ -253,9 +253,12 @@ class CogCore:
         s, lever = self.settings, numbers.vehicle.lever
         index = jnp.argmax(jnp.where(closes, belief.windows.age, -jnp.inf))
         rows = rows_of(belief.windows, index, numbers, s, belief.rotors.squared_speeds)
-        variances = belief.noise.variances
-        ahead = kalman.advance(s, belief.state, lever, belief.elapsed, variances)
-        state, _ = kalman.correct(ahead, rows, variances)
+        levels = belief.noise.levels
+        ahead = kalman.advance(s, belief.state, lever, belief.elapsed, levels)
+        lift = lift_of(s, ahead.mean, rows.axes, levels, numbers.vehicle.gravity)
+        rows = replace(rows, value=rows.value.at[4].add(-lift.thrust * rows.pull))
+        state, _ = kalman.correct(ahead, rows, levels)
+        state, admitted = kalman.admit(state, rows, belief.admitted, levels, belief.time)
         stuck, stuck_moving = self._stuck(belief.windows, index)
         counts = belief.counts
         for reason, one in (
@@ -277,6 +280,7 @@ class CogCore:
             quiet=jnp.where(follows, belief.quiet + 1.0, 0.0),
             windows=fresh,
             noise=self._noise(belief, rows, state, lost),
+            admitted=admitted,
             rotors=replace(belief.rotors, stuck=stuck),
             elapsed=jnp.zeros(()),
             axes=jnp.where(rows.valid[0], rows.axes, belief.axes),
@@ -294,7 +298,7 @@ class CogCore:
     def _noise(self, belief: CogBelief, rows: Rows, state: Gaussian, lost: Array) -> NoiseLevels:
         """Noise levels with the residuals of the window, disturbances left in."""
         # offset and bias drop out of differences; thrust over mass has a slope that changes
-        residual = rows.value.at[4].add(-rows.thrust_gain * state.mean[GAIN])
+        residual = rows.value.at[4].add(-rows.pull * state.mean[GAIN])
         residual = jnp.where(rows.valid, residual, jnp.nan)
         levels: NoiseLevels = jax.tree.map(
             lambda a, b: jnp.where(lost, a, b), belief.noise.forgetting_residuals(), belief.noise
@@ -307,11 +311,11 @@ class CogCore:
         rivals = belief.rivals.add(s, lever, rows)
         changed, jumped, start = rivals.most_likely(s)
         looked = (later.quiet >= QUIET) & (later.time > s.settling) & jnp.all(rows.valid[:2])
-        restarted = rivals.restarted(s, later.state, lever, axis, later.noise.variances)
-        reset = Rivals.begin(s, later.state, lever, axis, later.noise.variances)
+        restarted = rivals.restarted(s, later.state, lever, axis, later.noise.levels)
+        reset = Rivals.begin(s, later.state, lever, axis, later.noise.levels)
         going = jax.tree.map(lambda a, b: jnp.where(looked, a, b), restarted, reset)
         usual = replace(later, rivals=going)
-        opened = kalman.open_found(s, start, lever, axis, belief.noise.variances)
+        opened = kalman.open_found(s, start, lever, axis, belief.noise.levels)
         event = self._begun_anew(later, opened)
         event = replace(event, events=later.events + 1)
         jump = self._begun_anew(later, kalman.open_all(s, start, lever, axis))
@@ -339,10 +343,12 @@ class CogCore:
         mean = weighing.force / jnp.maximum(weighing.time, 1e-3) / known.mass
         pull = jnp.sqrt(mean @ mean)
         across = weighing.rate @ belief.axes[:, :2]
-        variances = belief.noise.variances[1:, 4]
+        _, fast, slow, memory = belief.noise.levels[:, 4]
         sound = (across @ across < SWUNG**2) & (pull > 0.3 * known.gravity)
-        air = variances[0] + variances[1] * s.block / s.slow + 1e-4
-        state = kalman.weigh(s, belief.state, pull, jnp.maximum(weighing.time, 1e-3), known.gravity, air)
+        air = 2.0 * (fast * s.fast + slow * memory) / s.block + 1e-4
+        lift = lift_of(s, belief.state.mean, belief.axes, belief.noise.levels, known.gravity)
+        pull, weight = (1.0 + lift.thrust) * pull, lift.weight * known.gravity
+        state = kalman.weigh(s, belief.state, pull, jnp.maximum(weighing.time, 1e-3), weight, air)
         due = weighing.time >= s.block
         state = jax.tree.map(lambda a, b: jnp.where(due & sound, a, b), state, belief.state)
         fresh = jax.tree.map(lambda a, b: jnp.where(due, a, b), Weighing.zero(), weighing)

@@ -35,18 +35,18 @@ class Rivals:
     """(C, 4, n), (C, 4, n, n) with no change, a change, a gust, another bias."""
     scores: Array
     """(C, 4) logarithms of their likelihoods."""
-    variances: Array
+    levels: Array
     """(C, 3, 5) of the rows at the beginning."""
     age: Array
     """(C,) windows since the beginning, negative before it."""
 
     @classmethod
     def begin(
-        cls, settings: CogSettings, state: Gaussian, lever: Array, axis: Array, variances: Array
+        cls, settings: CogSettings, state: Gaussian, lever: Array, axis: Array, levels: Array
     ) -> "Rivals":
         """With no window yet."""
         count = len(LENGTHS)
-        opened = _opened(settings, state, lever, axis, variances)
+        opened = _opened(settings, state, lever, axis, levels)
         start, beliefs = (
             jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), each) for each in (state, opened)
         )
@@ -54,7 +54,7 @@ class Rivals:
             start,
             beliefs,
             jnp.zeros((count, 4)),
-            jnp.broadcast_to(variances, (count, *variances.shape)),
+            jnp.broadcast_to(levels, (count, *levels.shape)),
             -jnp.asarray(DELAYS, float),
         )
 
@@ -62,11 +62,11 @@ class Rivals:
         """With one window more."""
         half = jnp.asarray(0.5 * settings.window)
 
-        def one(belief: Gaussian, variances: Array) -> tuple[Gaussian, Array]:
-            return kalman.correct(kalman.advance(settings, belief, lever, half, variances), rows, variances)
+        def one(belief: Gaussian, levels: Array) -> tuple[Gaussian, Array]:
+            return kalman.correct(kalman.advance(settings, belief, lever, half, levels), rows, levels)
 
-        beliefs, scores = jax.vmap(jax.vmap(one, in_axes=(0, None)))(self.beliefs, self.variances)
-        return Rivals(self.start, beliefs, self.scores + scores, self.variances, self.age + 1.0)
+        beliefs, scores = jax.vmap(jax.vmap(one, in_axes=(0, None)))(self.beliefs, self.levels)
+        return Rivals(self.start, beliefs, self.scores + scores, self.levels, self.age + 1.0)
 
     def most_likely(self, settings: CogSettings) -> tuple[Array, Array, Gaussian]:
         """() whether the vehicle changed, () whether it did or the bias jumped, and what was believed before it did."""
@@ -79,10 +79,10 @@ class Rivals:
         return jumped & (change - bias > settings.margin)[first], jumped, start
 
     def restarted(
-        self, settings: CogSettings, state: Gaussian, lever: Array, axis: Array, variances: Array
+        self, settings: CogSettings, state: Gaussian, lever: Array, axis: Array, levels: Array
     ) -> "Rivals":
         """With the comparisons that have ended or begin now begun anew."""
-        fresh = Rivals.begin(settings, state, lever, axis, variances)
+        fresh = Rivals.begin(settings, state, lever, axis, levels)
         ended = (self.age >= jnp.asarray(LENGTHS, float)) | (self.age == 0.0)
 
         def chosen(new: Array, old: Array) -> Array:
@@ -90,13 +90,13 @@ class Rivals:
 
         merged: Rivals = jax.tree.map(chosen, fresh, self)
         return Rivals(
-            merged.start, merged.beliefs, merged.scores, merged.variances, jnp.where(ended, 0.0, self.age)
+            merged.start, merged.beliefs, merged.scores, merged.levels, jnp.where(ended, 0.0, self.age)
         )
 
 
-def _opened(settings: CogSettings, state: Gaussian, lever: Array, axis: Array, variances: Array) -> Gaussian:
+def _opened(settings: CogSettings, state: Gaussian, lever: Array, axis: Array, levels: Array) -> Gaussian:
     """(4, n), (4, n, n): the explanations before any window."""
-    gust = kalman.open_gust(settings, state, variances)
+    gust = kalman.open_gust(settings, state, levels)
     rivals = (
         state,
         kalman.open_change(settings, state, lever, axis, settings.likely),

@@ -56,8 +56,10 @@ class Rows:
     """(3, 3) columns: two axes across the thrust, and the thrust."""
     lever: Array
     """(3,) slope of the force rows by the offset along the thrust."""
-    thrust_gain: Array
-    """() |F| / m, slope of the last row by u."""
+    pull: Array
+    """() |F| / m, m/s2."""
+    weight: Array
+    """() |F| / m in a hover, slope of the last row by u: that of the thrust now would let gusts teach u."""
     rotor_slopes: Array
     """(2, R) slopes of the torque rows by the relative thrust of every rotor."""
     problems: Array
@@ -135,6 +137,7 @@ def rows_of(
         axes,
         -(axes.T @ lever @ axes[:, 2]),
         jnp.sqrt(pull @ pull),
+        jnp.asarray(known.gravity, float),
         rotor_slopes(known, axes, squares),
         jnp.stack(
             [stuck[0] & there[0], stuck[1] & there[1], there[1] & ~stuck[1] & ~fits, ~there[0], ~there[1]]

@@ -91,8 +91,12 @@ class CogSettings:
     """The same along the thrust, lever."""
     opened_mass: float = 0.3
     """The same of thrust over mass, relative."""
+    opened_air: float = 0.4
+    """The same of the air's vertical force, while the vehicle sinks or rises under another load, m/s2."""
     likely: float = 0.4
     """Share of these that a change has which nobody marked."""
+    first_air: float = 1.0
+    """Deviation of the air's vertical force at the beginning, m/s2."""
     accel_bias: float = 0.3
     """Deviation of each component of the accelerometer's bias, m/s2."""
     bias_jump: float = 2.0
@@ -109,8 +113,6 @@ class CogSettings:
     """Deviation of the height above the centre of mass at which wind acts, lever."""
     fast: float = 0.5
     """Memory of fast disturbances, s."""
-    slow: float = 12.0
-    """Memory of slow disturbances, s."""
     torque_noise: float = 0.002
     """What is believed of the torque's disturbance before it has been seen, lever."""
     force_noise: float = 0.1

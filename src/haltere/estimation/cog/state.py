@@ -4,8 +4,10 @@ A window has rows r (`haltere.estimation.cog.rows`) with
 
     torque   d across + spread slope s + fast + slow,      force   lever d_along + u pull + air_fast + air_slow + bias
 
-The slopes of the torque rows to the offset are constant and those of the force rows to the offset across the thrust
-are zero, so no loop that answers a gust can teach the filter an offset that is not there.
+The slopes of the torque rows to the offset are constant, those of the force rows to the offset across the thrust are
+zero and that to u is the thrust of a hover, so no loop that answers a gust can teach the filter an offset or a mass
+that is not there: a pilot who holds the height against a gust from below takes the thrust back, and a slope by the
+thrust of the moment would read this as weak rotors.
 
 The state is (d, d_mark, u, u_mark, fast, slow, air_fast, air_slow, bias, climb, s), 23 + R numbers:
 
@@ -59,6 +61,7 @@ def begin(settings: CogSettings, lever: Array, rotors: int, offset: Array) -> Ga
     s, n = settings, FIXED + rotors
     mean = jnp.zeros(n).at[OFFSET].set(offset).at[MARKED].set(offset)
     sigma = jnp.zeros(n).at[OFFSET].set(s.first_offset * lever).at[GAIN].set(s.mass)
+    sigma = sigma.at[AIR_SLOW.stop - 1].set(s.first_air)
     sigma = sigma.at[BIAS].set(s.accel_bias).at[CLIMB].set(s.speed_change).at[STRENGTH].set(s.rotor_spread)
     return remember(Gaussian(mean, jnp.diag(sigma**2)))
 
@@ -78,12 +81,10 @@ def open_change(
     return _opened(settings, remember(state), lever, axis, fraction)
 
 
-def open_found(
-    settings: CogSettings, state: Gaussian, lever: Array, axis: Array, variances: Array
-) -> Gaussian:
+def open_found(settings: CogSettings, state: Gaussian, lever: Array, axis: Array, levels: Array) -> Gaussian:
     """After a change that nobody marked: as after a mark, but a gust may have come with it, or have been all of it."""
     opened = open_change(settings, state, lever, axis)
-    added = jnp.zeros(state.mean.shape[0]).at[FAST].set(variances[1, :2]).at[SLOW].set(variances[2, :2])
+    added = jnp.zeros(state.mean.shape[0]).at[FAST].set(levels[1, :2]).at[SLOW].set(levels[2, :2])
     return Gaussian(opened.mean, opened.cov + jnp.diag(added))
 
 
@@ -101,14 +102,15 @@ def _opened(settings: CogSettings, state: Gaussian, lever: Array, axis: Array, f
     s, along = settings, jnp.outer(axis, axis)
     added = (fraction * lever) ** 2 * (s.opened_offset**2 * (jnp.eye(3) - along) + s.opened_along**2 * along)
     cov = state.cov.at[OFFSET, OFFSET].add(added).at[GAIN, GAIN].add((fraction * s.opened_mass) ** 2)
-    return Gaussian(state.mean, cov)
+    up = AIR_FAST.stop - 1
+    return Gaussian(state.mean, cov.at[up, up].add(s.opened_air**2))
 
 
-def open_gust(settings: CogSettings, state: Gaussian, variances: Array) -> Gaussian:
-    """After a gust: disturbances have changed by more than they do in a window, whose variances are (3, 5)."""
+def open_gust(settings: CogSettings, state: Gaussian, levels: Array) -> Gaussian:
+    """After a gust: disturbances have changed by more than they do in a window, with levels (4, 5) as learnt."""
     s = settings
-    fraction = 1.0 - jnp.exp(-2.0 * s.window / jnp.asarray([s.fast, s.slow]))
-    fast, slow = s.gust**2 * fraction[:, None] * variances[1:]
+    fast = s.gust**2 * (1.0 - jnp.exp(-2.0 * s.window / s.fast)) * levels[1]
+    slow = s.gust**2 * (1.0 - jnp.exp(-2.0 * s.window / levels[3])) * levels[2]
     added = jnp.zeros(state.mean.shape[0]).at[FAST].set(fast[:2]).at[SLOW].set(slow[:2])
     added = added.at[AIR_FAST].set(fast[2:]).at[AIR_SLOW].set(slow[2:])
     return Gaussian(state.mean, state.cov + jnp.diag(added))
@@ -120,12 +122,22 @@ def open_bias(settings: CogSettings, state: Gaussian) -> Gaussian:
     return Gaussian(state.mean, cov)
 
 
-def advance(settings: CogSettings, state: Gaussian, lever: Array, dt: Array, variances: Array) -> Gaussian:
-    """The state dt seconds later, with variances (3, 5) of the disturbances."""
+def advance(settings: CogSettings, state: Gaussian, lever: Array, dt: Array, levels: Array) -> Gaussian:
+    """The state dt seconds later, with levels (4, 5) of the disturbances as learnt."""
     s, n = settings, state.mean.shape[0]
-    fast, slow = jnp.exp(-dt / s.fast), jnp.exp(-dt / s.slow)
-    keep = jnp.ones(n).at[FAST].set(fast).at[AIR_FAST].set(fast).at[SLOW].set(slow).at[AIR_SLOW].set(slow)
-    stir_fast, stir_slow = (1.0 - fast**2) * variances[1], (1.0 - slow**2) * variances[2]
+    fast, slow = jnp.exp(-dt / s.fast), jnp.exp(-dt / levels[3])
+    keep = (
+        jnp.ones(n)
+        .at[FAST]
+        .set(fast)
+        .at[AIR_FAST]
+        .set(fast)
+        .at[SLOW]
+        .set(slow[:2])
+        .at[AIR_SLOW]
+        .set(slow[2:])
+    )
+    stir_fast, stir_slow = (1.0 - fast**2) * levels[1], (1.0 - slow**2) * levels[2]
     added = jnp.zeros(n).at[OFFSET].set(dt * (s.walk * lever) ** 2).at[GAIN].set(dt * s.mass_walk**2)
     added = added.at[FAST].set(stir_fast[:2]).at[SLOW].set(stir_slow[:2])
     added = added.at[AIR_FAST].set(stir_fast[2:]).at[AIR_SLOW].set(stir_slow[2:])
@@ -136,16 +148,18 @@ def slopes(rows: Rows, n: int) -> Array:
     """(5, n) of the rows by the state."""
     H = jnp.zeros((5, n)).at[:2, OFFSET].set(rows.axes[:, :2].T)
     H = H.at[:2, FAST].set(jnp.eye(2)).at[:2, SLOW].set(jnp.eye(2)).at[:2, STRENGTH].set(rows.rotor_slopes)
-    H = H.at[2:, OFFSET].set(jnp.outer(rows.lever, rows.axes[:, 2])).at[4, GAIN].set(rows.thrust_gain)
+    H = H.at[2:, OFFSET].set(jnp.outer(rows.lever, rows.axes[:, 2])).at[4, GAIN].set(rows.weight)
     return H.at[2:, AIR_FAST].set(jnp.eye(3)).at[2:, AIR_SLOW].set(jnp.eye(3)).at[2:, BIAS].set(rows.axes.T)
 
 
-def correct(state: Gaussian, rows: Rows, variances: Array) -> tuple[Gaussian, Array]:
+def correct(state: Gaussian, rows: Rows, levels: Array) -> tuple[Gaussian, Array]:
     """The state after a window, and the logarithm of its likelihood."""
     n, valid = state.mean.shape[0], rows.valid
     H = jnp.where(valid[:, None], slopes(rows, n), 0.0)
-    r = jnp.where(valid, rows.value, 0.0) - H @ state.mean
-    noise = jnp.where(valid, OVERLAP * variances[0] + rows.variance, 1.0)
+    explained = H @ state.mean
+    explained = explained.at[4].add(jnp.where(valid[4], (rows.pull - rows.weight) * state.mean[GAIN], 0.0))
+    r = jnp.where(valid, rows.value, 0.0) - explained
+    noise = jnp.where(valid, OVERLAP * levels[0] + rows.variance, 1.0)
     HP = H @ state.cov
     S = HP @ H.T + jnp.diag(noise)
     far = r**2 / jnp.diagonal(S)
@@ -158,6 +172,26 @@ def correct(state: Gaussian, rows: Rows, variances: Array) -> tuple[Gaussian, Ar
     K = jnp.linalg.solve(S, HP).T
     cov = state.cov - K @ HP
     return Gaussian(state.mean + K @ r, 0.5 * (cov + cov.T)), score
+
+
+def admit(state: Gaussian, rows: Rows, admitted: Array, levels: Array, time: Array) -> tuple[Gaussian, Array]:
+    """The state with slow disturbances that were larger from the beginning than had been learnt, and (3,) how large.
+
+    The mean over T of a disturbance with variance c and memory tau has the variance c 2 tau / T. Where that exceeds
+    what was `admitted` (3,) before, what has been read until now counted for too much: an error of the disturbance and
+    an opposite one of the offset, or u, make up for it. Their sum, the trim, stays as sure as it was.
+    """
+    n = state.mean.shape[0]
+    rest = jnp.asarray([0, 1, 4])
+    least = levels[2, rest] * jnp.minimum(2.0 * levels[3, rest] / jnp.maximum(time, 1e-3), 1.0)
+    more = jnp.where(rows.valid[rest], jnp.maximum(least - admitted, 0.0), 0.0)
+    across = rows.axes[:, :2].T
+    both = jnp.zeros((2, n)).at[:, OFFSET].set(-across).at[:, MARKED].set(-across).at[:, SLOW].set(jnp.eye(2))
+    up = jnp.zeros(n).at[AIR_SLOW.stop - 1].set(1.0)
+    up = up.at[GAIN].set(-1.0 / rows.weight).at[MARKED_GAIN].set(-1.0 / rows.weight)
+    directions = jnp.concatenate([both, up[None]])
+    cov = state.cov + (directions.T * more) @ directions
+    return Gaussian(state.mean, cov), admitted + more
 
 
 def _forward(L: Array, b: Array) -> Array:
@@ -175,8 +209,9 @@ def weigh(
 
         (1 + u) A + air = g + (v - v_0) / T                                                                (1)
 
-    with the air as it is now; so the speed at the end of one comparison is that at the beginning
-    of the next, and their errors cancel.
+    and the speed at the end of one comparison is that at the beginning of the next, so that their errors cancel. The
+    air is noise here, not the state of the force rows: a plain mean over the flight asks less of the noise levels than
+    one that follows the air as they were when it began.
 
     Args:
         settings: of the filter.
@@ -184,19 +219,19 @@ def weigh(
         thrust: () A, m/s2.
         time: () T, s.
         gravity: () g, m/s2.
-        air: () variance of what air adds, beside what it adds now, (m/s2)^2.
+        air: () variance of the mean of what air adds, (m/s2)^2.
     """
     s, n = settings, state.mean.shape[0]
     first, last = CLIMB.start, CLIMB.start + 1
     T = jnp.eye(n).at[first, first].set(0.0).at[first, last].set(1.0).at[last, last].set(0.0)
     mean = T @ state.mean
     cov = (T @ state.cov @ T.T).at[last, last].add(s.speed_change**2)
-    h = jnp.zeros(n).at[GAIN].set(thrust).at[AIR_FAST.stop - 1].set(1.0).at[AIR_SLOW.stop - 1].set(1.0)
+    h = jnp.zeros(n).at[GAIN].set(gravity)
     h = h.at[first].set(1.0 / time).at[last].set(-1.0 / time)
     Ph = cov @ h
     S = h @ Ph + air
     K = Ph / S
-    mean = mean + K * (gravity - thrust - h @ mean)
+    mean = mean + K * (gravity - thrust - h @ mean - (thrust - gravity) * mean[GAIN])
     rest = jnp.eye(n) - jnp.outer(K, h)
     cov = rest @ cov @ rest.T + air * jnp.outer(K, K)
     return Gaussian(mean, 0.5 * (cov + cov.T))

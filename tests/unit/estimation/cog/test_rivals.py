@@ -19,27 +19,27 @@ def rows(value):
     axes = jnp.eye(3)
     return Rows(
         jnp.asarray(value), jnp.zeros(5), jnp.ones(5, bool), axes, jnp.zeros(3), jnp.asarray(GRAVITY),
-        jnp.zeros((2, 4)), jnp.zeros(5, bool),
+        jnp.asarray(GRAVITY), jnp.zeros((2, 4)), jnp.zeros(5, bool),
     )  # fmt: skip
 
 
 @jax.jit
 def settled(values):
     """State and rivals after windows (K, 5), and after how many something was found, by kind."""
-    variances = jnp.asarray([NOISE**2, np.zeros(5), np.zeros(5)])
+    levels = jnp.asarray([NOISE**2, np.zeros(5), np.zeros(5), np.full(5, 12.0)])
     state = kalman.begin(SETTINGS, LEVER, 4, jnp.zeros(3))
     known = state.cov.at[kalman.OFFSET, kalman.OFFSET].set(1e-8 * jnp.eye(3))
     state = kalman.Gaussian(state.mean, known.at[kalman.GAIN, kalman.GAIN].set(1e-8))
-    rivals = Rivals.begin(SETTINGS, state, LEVER, AXIS, variances)
+    rivals = Rivals.begin(SETTINGS, state, LEVER, AXIS, levels)
 
     def window(carry, value):
         state, rivals = carry
         one = rows(value)
-        ahead = kalman.advance(SETTINGS, state, LEVER, jnp.asarray(0.1), variances)
-        state, _ = kalman.correct(ahead, one, variances)
+        ahead = kalman.advance(SETTINGS, state, LEVER, jnp.asarray(0.1), levels)
+        state, _ = kalman.correct(ahead, one, levels)
         rivals = rivals.add(SETTINGS, LEVER, one)
         changed, either, start = rivals.most_likely(SETTINGS)
-        rivals = rivals.restarted(SETTINGS, state, LEVER, AXIS, variances)
+        rivals = rivals.restarted(SETTINGS, state, LEVER, AXIS, levels)
         return (state, rivals), (changed, either, start.mean[kalman.OFFSET])
 
     return jax.lax.scan(window, (state, rivals), values)[1]

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from haltere.estimation.cog.noise import LAGS, NoiseLevels, fit_variances
+from haltere.estimation.cog.noise import LAGS, NoiseLevels, fit_levels
 from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.cog.windows import Extremes, WindowSums
 
@@ -58,19 +58,22 @@ def test_extremes(values, low, high):
     assert low <= float(extremes.fraction(0)[0]) <= high
 
 
-def test_noise_levels_are_those_of_the_series():
+@pytest.mark.parametrize("slow", [3.0, 12.0])
+def test_noise_levels_are_those_of_the_series(slow):
     """White noise and two Ornstein-Uhlenbeck processes in NumPy, an hour of windows."""
     rng, n, h = np.random.default_rng(5), 36_000, 0.5 * SETTINGS.window
     true = np.array([1.0, 2.0, 4.0])
     series = np.sqrt(true[0]) * rng.standard_normal(n)
-    for variance, memory in ((true[1], SETTINGS.fast), (true[2], SETTINGS.slow)):
+    for variance, memory in ((true[1], SETTINGS.fast), (true[2], slow)):
         keep, x = np.exp(-h / memory), 0.0
         for k, draw in enumerate(rng.standard_normal(n)):
             x = keep * x + np.sqrt((1 - keep**2) * variance) * draw
             series[k] += x
     changes = np.array([np.mean((series[lag:] - series[:-lag]) ** 2) for lag in LAGS])
-    found = np.asarray(fit_variances(SETTINGS, jnp.asarray(np.repeat(changes[:, None], 5, axis=1))))
-    assert found[:, 0] == pytest.approx(true, rel=0.35)
+    changes = jnp.asarray(np.repeat(changes[:, None], 5, axis=1))
+    found = np.asarray(fit_levels(SETTINGS, changes, jnp.full(changes.shape, float(n))))
+    assert found[:3, 0] == pytest.approx(true, rel=0.35)
+    assert found[3, 0] == slow
     assert found[:, 4] == pytest.approx(found[:, 0])
 
 
@@ -80,5 +83,5 @@ def test_no_variance_is_negative_and_faults_do_not_count():
     for k in range(100):
         row = 1e-3 * rng.standard_normal(5)
         levels = levels.add(SETTINGS, jnp.asarray(np.where(k % 7 == 0, np.nan, row)))
-    assert np.all(np.asarray(levels.variances) >= 0.0)
-    assert np.sqrt(float(levels.variances[0, 0])) == pytest.approx(1e-3, rel=0.4)
+    assert np.all(np.asarray(levels.levels) >= 0.0)
+    assert np.sqrt(float(levels.levels[0, 0])) == pytest.approx(1e-3, rel=0.4)
