@@ -3,9 +3,10 @@
 With offset d, disturbances q of the torque, relative thrust s of the rotors and slopes B of the torque rows by it,
 P_xy the axes across the thrust, all of them now,
 
-    trim = c_0 + P_xy (d + B s + q),    com = c_0 + d,    change = d - d_mark,    mass = m_0 / (1 + u)         (1)
+    trim = c_0 + P_xy (d + B s + q),    com = c_0 + d - h a / g,    change = d - d_mark,    mass = m_0 / (1 + u)  (1)
 
-The deviations of s are in the covariance of the state: they cancel from the trim, which is seen, and stay in d. To it
+Wind pushes at the rotors, so its steady specific force a across the thrust, at their height h above the centre, is
+taken out of com; the mixer wants it in the trim. The deviations of s are in the covariance of the state: they cancel from the trim, which is seen, and stay in d. To it
 comes what no state stands for: positions of rotors and IMU, wind that acts above the centre, the wind's lift
 (`haltere.estimation.cog.lift`), and rotors that are all stronger than in the airframe file, which scales offset,
 change and mass alike.
@@ -30,15 +31,16 @@ from haltere.estimation.cog.state import (
     SLOW,
     STRENGTH,
 )
+from haltere.estimation.cog.vehicle import CogNumbers
 from haltere.foundation.arrays import Array
 
 ESTIMATED_RATIO = 0.25
 """Deviation along the thrust, over the one at the beginning, below which that component has been estimated."""
 
 
-def answers_of(known: RigidVehicle, settings: CogSettings, belief: CogBelief) -> CogEstimate:
+def answers_of(numbers: CogNumbers, settings: CogSettings, belief: CogBelief) -> CogEstimate:
     """The answers of equation (1) at the last tick, for the vehicle of the airframe file."""
-    s = settings
+    s, known = settings, numbers.vehicle
     later = 0.5 * s.window + belief.elapsed  # a window speaks of its middle
     now = kalman.advance(s, belief.state, known.lever, later, belief.noise.levels)
     x, P = now.mean, now.cov
@@ -53,14 +55,16 @@ def answers_of(known: RigidVehicle, settings: CogSettings, belief: CogBelief) ->
     C = jnp.zeros((3, n)).at[:, OFFSET].set(jnp.eye(3)).at[:, MARKED].set(-jnp.eye(3))
     unexplained = (across * belief.noise.levels[0, :2]) @ across.T
     change = C @ x
+    lift = lift_of(s, x, axes, belief.noise.levels, known.gravity)
     offset, cov, observable = _offset(known, s, belief, x, P)
+    height = axis @ (numbers.rotor_center - known.com)
+    offset = offset - height * (across @ lift.drag) / known.gravity
     doubt = s.placement**2 * jnp.sum(fraction**2) + _wind(known, s, axes, x)
     cov = cov + doubt * plane + s.imu_position**2 * jnp.outer(axis, axis)
     mass, before = known.mass / (1.0 + x[GAIN]), known.mass / (1.0 + x[MARKED_GAIN])
     by_gain, by_marked = -mass / (1.0 + x[GAIN]), before / (1.0 + x[MARKED_GAIN])
     m = jnp.zeros(n).at[GAIN].set(by_gain)
     dm = m.at[MARKED_GAIN].set(by_marked)
-    lift = lift_of(s, x, axes, belief.noise.levels, known.gravity)
     mass_var = m @ P @ m + mass**2 * (scale**2 + lift.sigma**2)
     mass_change_var = jnp.maximum(dm @ P @ dm, 0.0) + (scale * (mass - before)) ** 2
     return CogEstimate(

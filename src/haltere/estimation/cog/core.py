@@ -157,7 +157,7 @@ class CogCore:
 
     def estimate(self, belief: CogBelief) -> CogEstimate:
         """What the belief says."""
-        return answers_of(self.numbers.vehicle, self.settings, belief)
+        return answers_of(self.numbers, self.settings, belief)
 
     def _at_angles(self, angles: Array | None) -> CogNumbers:
         if angles is not None:

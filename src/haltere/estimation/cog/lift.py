@@ -38,6 +38,8 @@ class Lift:
     """() relative thrust beyond that in still air."""
     sigma: Array
     """() its deviation."""
+    drag: Array
+    """(2,) specific force of the wind across the thrust, along `thrust_axes`, m/s2."""
     weight: Array
     """() part of the weight that the rotors lift; drag across them lifts the rest where they lean."""
 
@@ -51,4 +53,6 @@ def lift_of(settings: CogSettings, mean: Array, axes: Array, levels: Array, grav
     drag = share * jnp.sqrt(felt @ felt + 1e-12) / gravity
     beyond = jnp.maximum(drag - STRAIGHT, 0.0)
     doubt = (GAIN_SIGMA * drag + GAIN * beyond) ** 2 + (GAIN / gravity) ** 2 * share * bias
-    return Lift(GAIN * (drag - beyond), jnp.sqrt(doubt), jnp.sqrt(jnp.maximum(1.0 - drag**2, 0.25)))
+    return Lift(
+        GAIN * (drag - beyond), jnp.sqrt(doubt), share * felt, jnp.sqrt(jnp.maximum(1.0 - drag**2, 0.25))
+    )

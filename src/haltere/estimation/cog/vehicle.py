@@ -3,11 +3,12 @@
 from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
+import numpy as np
 
 from haltere.airframe import Airframe, Imu
 from haltere.dynamics import Compact, Model
 from haltere.dynamics.motors import Motors
-from haltere.dynamics.rigid import RigidVehicle
+from haltere.dynamics.rigid import RigidVehicle, at_rest
 from haltere.dynamics.sensors.noise import sample_sigma
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, ArrayLike, pytree
@@ -40,6 +41,8 @@ class CogNumbers:
     """(3,) p, body axes, m."""
     imu_rotation: Array
     """(3, 3) R_BI."""
+    rotor_center: Array
+    """(3,) mean position of the rotors, body axes, m."""
     sigma_gyro: Array
     """() of one sample, rad/s."""
     sigma_accel: Array
@@ -64,6 +67,8 @@ class CogNumbers:
         rate = sensor.rate or 200.0
         model, motors = Model.from_airframe(airframe), Motors.from_airframe(airframe)
         angles = None if joint_angles is None else jnp.asarray(joint_angles, float)
+        held = np.zeros(model.topology.joints) if angles is None else np.asarray(angles)
+        *_, positions, _ = at_rest(model, held)
         return cls(
             vehicle=RigidVehicle.from_airframe(airframe, angles),
             spin=Compact.from_model(model, angles).spin,
@@ -71,6 +76,7 @@ class CogNumbers:
             top_speed=motors.max_speed,
             imu_position=jnp.asarray(sensor.position, float),
             imu_rotation=so3.from_wxyz(jnp.asarray(sensor.wxyz, float)),
+            rotor_center=jnp.asarray(positions[model.topology.links :]).mean(axis=0),
             sigma_gyro=jnp.asarray(
                 sample_sigma(sensor.sigma_gyro, sensor.sigma_gyro_density, rate) or SIGMA_GYRO
             ),
