@@ -6,10 +6,10 @@ P_xy the axes across the thrust, all of them now,
     trim = c_0 + P_xy (d + B s + q),    com = c_0 + d - h a / g,    change = d - d_mark,    mass = m_0 / (1 + u)  (1)
 
 Wind pushes at the rotors, so its steady specific force a across the thrust, at their height h above the centre, is
-taken out of com; the mixer wants it in the trim. The deviations of s are in the covariance of the state: they cancel from the trim, which is seen, and stay in d. To it
-comes what no state stands for: positions of rotors and IMU, wind that acts above the centre, the wind's lift
-(`haltere.estimation.cog.lift`), and rotors that are all stronger than in the airframe file, which scales offset,
-change and mass alike.
+taken out of com; the mixer wants it in the trim. The deviations of s are in the covariance of the state: they cancel
+from the trim, which is seen, and stay in d. To it comes what no state stands for: positions of rotors and IMU, wind
+that acts elsewhere than at the rotors, its lift (`haltere.estimation.cog.lift`), and rotors that are all stronger than
+in the airframe file, which scales offset, change and mass alike.
 """
 
 import jax.numpy as jnp
