@@ -8,8 +8,8 @@ P_xy the axes across the thrust, all of them now,
 Wind pushes at the rotors, so its steady specific force a across the thrust, at their height h above the centre, is
 taken out of com; the mixer wants it in the trim. The deviations of s are in the covariance of the state: they cancel
 from the trim, which is seen, and stay in d. To it comes what no state stands for: positions of rotors and IMU, wind
-that acts elsewhere than at the rotors, its lift (`haltere.estimation.cog.lift`), and rotors that are all stronger than
-in the airframe file, which scales offset, change and mass alike.
+that acts elsewhere than at the rotors or makes them stronger (`haltere.estimation.cog.wind_thrust`), and rotors that
+are all stronger than in the airframe file, which scales offset, change and mass alike.
 """
 
 import jax.numpy as jnp
@@ -17,7 +17,6 @@ import jax.numpy as jnp
 from haltere.dynamics.rigid import RigidVehicle
 from haltere.estimation.cog import state as kalman
 from haltere.estimation.cog.belief import CogBelief, CogEstimate
-from haltere.estimation.cog.lift import lift_of
 from haltere.estimation.cog.rows import rotor_slopes
 from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.cog.state import (
@@ -32,6 +31,7 @@ from haltere.estimation.cog.state import (
     STRENGTH,
 )
 from haltere.estimation.cog.vehicle import CogNumbers
+from haltere.estimation.cog.wind_thrust import wind_thrust_of
 from haltere.foundation.arrays import Array
 
 ESTIMATED_RATIO = 0.25
@@ -55,17 +55,17 @@ def answers_of(numbers: CogNumbers, settings: CogSettings, belief: CogBelief) ->
     C = jnp.zeros((3, n)).at[:, OFFSET].set(jnp.eye(3)).at[:, MARKED].set(-jnp.eye(3))
     unexplained = (across * belief.noise.levels[0, :2]) @ across.T
     change = C @ x
-    lift = lift_of(s, x, axes, belief.noise.levels, known.gravity)
+    wind = wind_thrust_of(s, x, axes, belief.noise.levels, known.gravity)
     offset, cov, observable = _offset(known, s, belief, x, P)
     height = axis @ (numbers.rotor_center - known.com)
-    offset = offset - height * (across @ lift.drag) / known.gravity
+    offset = offset - height * (across @ wind.drag) / known.gravity
     doubt = s.placement**2 * jnp.sum(fraction**2) + _wind(known, s, axes, x)
     cov = cov + doubt * plane + s.imu_position**2 * jnp.outer(axis, axis)
     mass, before = known.mass / (1.0 + x[GAIN]), known.mass / (1.0 + x[MARKED_GAIN])
     by_gain, by_marked = -mass / (1.0 + x[GAIN]), before / (1.0 + x[MARKED_GAIN])
     m = jnp.zeros(n).at[GAIN].set(by_gain)
     dm = m.at[MARKED_GAIN].set(by_marked)
-    mass_var = m @ P @ m + mass**2 * (scale**2 + lift.sigma**2)
+    mass_var = m @ P @ m + mass**2 * (scale**2 + wind.sigma**2)
     mass_change_var = jnp.maximum(dm @ P @ dm, 0.0) + (scale * (mass - before)) ** 2
     return CogEstimate(
         trim=belief.nominal + T @ x,
@@ -81,7 +81,7 @@ def answers_of(numbers: CogNumbers, settings: CogSettings, belief: CogBelief) ->
         mass_sigma=jnp.sqrt(mass_var),
         mass_change=mass - before,
         mass_change_sigma=jnp.sqrt(mass_change_var),
-        lifted_mass=mass * lift.weight / (1.0 + lift.thrust),
+        lifted_mass=mass * wind.weight / (1.0 + wind.thrust),
         since=belief.since,
         events=belief.events,
     )

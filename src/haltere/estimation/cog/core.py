@@ -20,13 +20,13 @@ from haltere.airframe import Airframe
 from haltere.estimation.cog import state as kalman
 from haltere.estimation.cog.answers import answers_of
 from haltere.estimation.cog.belief import CogBelief, CogEstimate, CogReading, Gate, RotorTrack, Weighing
-from haltere.estimation.cog.lift import lift_of
 from haltere.estimation.cog.noise import NoiseLevels
 from haltere.estimation.cog.rivals import Rivals
 from haltere.estimation.cog.rows import Rows, rows_of, thrust_axes
 from haltere.estimation.cog.settings import CogSettings, Reason
 from haltere.estimation.cog.state import GAIN, Gaussian
 from haltere.estimation.cog.vehicle import CogNumbers
+from haltere.estimation.cog.wind_thrust import wind_thrust_of
 from haltere.estimation.cog.windows import Windows, add_sample
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
@@ -255,8 +255,8 @@ class CogCore:
         rows = rows_of(belief.windows, index, numbers, s, belief.rotors.squared_speeds)
         levels = belief.noise.levels
         ahead = kalman.advance(s, belief.state, lever, belief.elapsed, levels)
-        lift = lift_of(s, ahead.mean, rows.axes, levels, numbers.vehicle.gravity)
-        rows = replace(rows, value=rows.value.at[4].add(-lift.thrust * rows.pull))
+        wind = wind_thrust_of(s, ahead.mean, rows.axes, levels, numbers.vehicle.gravity)
+        rows = replace(rows, value=rows.value.at[4].add(-wind.thrust * rows.thrust_now))
         state, _ = kalman.correct(ahead, rows, levels)
         state, admitted = kalman.admit(state, rows, belief.admitted, levels, belief.time)
         stuck, stuck_moving = self._stuck(belief.windows, index)
@@ -298,7 +298,7 @@ class CogCore:
     def _noise(self, belief: CogBelief, rows: Rows, state: Gaussian, lost: Array) -> NoiseLevels:
         """Noise levels with the residuals of the window, disturbances left in."""
         # offset and bias drop out of differences; thrust over mass has a slope that changes
-        residual = rows.value.at[4].add(-rows.pull * state.mean[GAIN])
+        residual = rows.value.at[4].add(-rows.thrust_now * state.mean[GAIN])
         residual = jnp.where(rows.valid, residual, jnp.nan)
         levels: NoiseLevels = jax.tree.map(
             lambda a, b: jnp.where(lost, a, b), belief.noise.forgetting_residuals(), belief.noise
@@ -346,8 +346,8 @@ class CogCore:
         _, fast, slow, memory = belief.noise.levels[:, 4]
         sound = (across @ across < SWUNG**2) & (pull > 0.3 * known.gravity)
         air = 2.0 * (fast * s.fast + slow * memory) / s.block + 1e-4
-        lift = lift_of(s, belief.state.mean, belief.axes, belief.noise.levels, known.gravity)
-        pull, weight = (1.0 + lift.thrust) * pull, lift.weight * known.gravity
+        wind = wind_thrust_of(s, belief.state.mean, belief.axes, belief.noise.levels, known.gravity)
+        pull, weight = (1.0 + wind.thrust) * pull, wind.weight * known.gravity
         state = kalman.weigh(s, belief.state, pull, jnp.maximum(weighing.time, 1e-3), weight, air)
         due = weighing.time >= s.block
         state = jax.tree.map(lambda a, b: jnp.where(due & sound, a, b), state, belief.state)

@@ -56,7 +56,7 @@ class Rows:
     """(3, 3) columns: two axes across the thrust, and the thrust."""
     lever: Array
     """(3,) slope of the force rows by the offset along the thrust."""
-    pull: Array
+    thrust_now: Array
     """() |F| / m, m/s2."""
     weight: Array
     """() |F| / m in a hover, slope of the last row by u: that of the thrust now would let gusts teach u."""

@@ -92,7 +92,7 @@ class CogSettings:
     opened_mass: float = 0.3
     """The same of thrust over mass, relative."""
     opened_air: float = 0.4
-    """The same of the air's vertical force, while the vehicle sinks or rises under another load, m/s2."""
+    """The same of the air's vertical force, while another load makes the vehicle sink or climb, m/s2."""
     likely: float = 0.4
     """Share of these that a change has which nobody marked."""
     first_air: float = 1.0

@@ -157,7 +157,9 @@ def correct(state: Gaussian, rows: Rows, levels: Array) -> tuple[Gaussian, Array
     n, valid = state.mean.shape[0], rows.valid
     H = jnp.where(valid[:, None], slopes(rows, n), 0.0)
     explained = H @ state.mean
-    explained = explained.at[4].add(jnp.where(valid[4], (rows.pull - rows.weight) * state.mean[GAIN], 0.0))
+    explained = explained.at[4].add(
+        jnp.where(valid[4], (rows.thrust_now - rows.weight) * state.mean[GAIN], 0.0)
+    )
     r = jnp.where(valid, rows.value, 0.0) - explained
     noise = jnp.where(valid, OVERLAP * levels[0] + rows.variance, 1.0)
     HP = H @ state.cov

@@ -73,7 +73,7 @@ def test_force_is_what_the_rotors_do_not_explain():
     numbers, rows = window_of("hummingbird", np.zeros(3), np.full(4, 0.05))
     lift = 0.05 * float(numbers.vehicle.gravity)
     assert np.asarray(rows.value[2:]) == pytest.approx([0.0, 0.0, lift], abs=1e-6)
-    assert float(rows.pull) == pytest.approx(float(numbers.vehicle.gravity), rel=1e-6)
+    assert float(rows.thrust_now) == pytest.approx(float(numbers.vehicle.gravity), rel=1e-6)
 
 
 def test_spin_up_is_no_offset():

@@ -32,7 +32,7 @@ STEADY = 4.0
 
 @pytree
 @dataclass(frozen=True)
-class Lift:
+class WindThrust:
     """What wind across the thrust does to it."""
 
     thrust: Array
@@ -45,7 +45,9 @@ class Lift:
     """() part of the weight that the rotors lift; drag across them lifts the rest where they lean."""
 
 
-def lift_of(settings: CogSettings, mean: Array, axes: Array, levels: Array, gravity: Array) -> Lift:
+def wind_thrust_of(
+    settings: CogSettings, mean: Array, axes: Array, levels: Array, gravity: Array
+) -> WindThrust:
     """From the state (n,), the axes of the thrust (3, 3) and the noise levels (4, 5)."""
     bias = settings.accel_bias**2
     wind = STEADY**2 * jnp.mean(levels[1:3, 2:4].sum(axis=0))
@@ -54,6 +56,6 @@ def lift_of(settings: CogSettings, mean: Array, axes: Array, levels: Array, grav
     drag = share * jnp.sqrt(felt @ felt + 1e-12) / gravity
     beyond = jnp.maximum(drag - STRAIGHT, 0.0)
     doubt = (GAIN_SIGMA * drag + GAIN * beyond) ** 2 + (GAIN / gravity) ** 2 * share * bias
-    return Lift(
+    return WindThrust(
         GAIN * (drag - beyond), jnp.sqrt(doubt), share * felt, jnp.sqrt(jnp.maximum(1.0 - drag**2, 0.25))
     )

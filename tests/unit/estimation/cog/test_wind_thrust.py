@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from haltere.estimation.cog.lift import GAIN, GAIN_SIGMA, lift_of
 from haltere.estimation.cog.settings import CogSettings
 from haltere.estimation.cog.state import AIR_SLOW, BIAS, FIXED
+from haltere.estimation.cog.wind_thrust import GAIN, GAIN_SIGMA, wind_thrust_of
 
 GRAVITY, SETTINGS = 9.81, CogSettings()
 
@@ -55,7 +55,7 @@ def lift(felt, gust):
     """Of a steady lateral reading that the filter has put into the bias, and gusts of that deviation, m/s2."""
     mean = jnp.zeros(FIXED + 4).at[BIAS.start].set(felt / 2).at[AIR_SLOW.start].set(felt / 2)
     levels = jnp.zeros((4, 5)).at[2].set(gust**2).at[3].set(3.0)
-    return lift_of(SETTINGS, mean, jnp.eye(3), levels, jnp.asarray(GRAVITY))
+    return wind_thrust_of(SETTINGS, mean, jnp.eye(3), levels, jnp.asarray(GRAVITY))
 
 
 def test_calm_air_leaves_a_steady_reading_to_the_bias():
