@@ -40,10 +40,12 @@ STEEPEST = 6.0
 """m/s2, largest horizontal acceleration that is asked for."""
 HIGHEST = 8.0
 """m/s2, largest vertical one, up; down half of it."""
-CLOSE = 0.6
-"""m and m/s: nearer and slower than this the integral runs."""
+SLOW = 0.6
+"""m/s: slower than this, and within `REACH`, the integral runs, against steady wind and a wrong thrust."""
 REACH = 2.0
 """m: position errors beyond count as this."""
+MOST = 4.0
+"""m/s2, per axis, of the integral."""
 
 
 @pytree
@@ -95,8 +97,8 @@ class HoverController:
         error = goal - position
         size = jnp.linalg.norm(error)
         error = error * jnp.minimum(1.0, REACH / jnp.maximum(size, 1e-9))
-        near = (size < CLOSE) & (jnp.linalg.norm(velocity) < CLOSE)
-        integral = jnp.clip(self.integral + jnp.where(near, KI * dt, 0.0) * error, -2.0, 2.0)
+        near = (size < REACH) & (jnp.linalg.norm(velocity) < SLOW)
+        integral = jnp.clip(self.integral + jnp.where(near, KI * dt, 0.0) * error, -MOST, MOST)
         a = KP * error - KV * velocity + integral
         flat = jnp.linalg.norm(a[:2])
         shrink = jnp.minimum(1.0, STEEPEST / jnp.maximum(flat, 1e-9))

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from tests.world.adapters import base
 from tests.world.adapters.throw import END, HEADING, THROW, names, throw, with_end
-from tests.world.adapters.throw_loop import Tumbled
 from tests.world.attempts import Attempt
 from tests.world.drawings import QUADROTOR
 from tests.world.levels import IDEAL
 from tests.world.plan import Batch
 from tests.world.vectors import rotation_matrix
 from tests.world.vehicles import draw_vehicle
+
+from haltere.control.throw_loop import TumbleKnowledge
 
 SEED = 10_401
 
@@ -23,7 +24,7 @@ def flight():
     vehicle = draw_vehicle(QUADROTOR, IDEAL, SEED)
     R = rotation_matrix(vehicle.imu_wxyz)
     inertia = R.T @ vehicle.inertia @ R
-    known = Tumbled(
+    known = TumbleKnowledge.of(
         jnp.asarray(R.T @ (vehicle.imu_position - vehicle.com)), jnp.asarray(inertia / np.trace(inertia))
     )
     (found,) = throw(QUADROTOR, IDEAL, (SEED,), [known], True, seconds=1.8)

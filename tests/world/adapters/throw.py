@@ -20,23 +20,24 @@ import numpy as np
 from tests.world import flights as world
 from tests.world.adapters import tumble
 from tests.world.adapters.base import Estimator, Stated, to_flight
-from tests.world.adapters.throw_loop import GOAL, Loop, Thrower, Tumbled
+from tests.world.adapters.throw_loop import GOAL, Flown, Thrower
 from tests.world.attempts import Attempt
 from tests.world.drawings import Drawing
 from tests.world.hand import draw_throws
 from tests.world.levels import Level
+from tests.world.pilot import PERIOD
 from tests.world.streams import Stream
 from tests.world.vectors import rotation_matrix
 from tests.world.vehicles import TICK
 
 import haltere as ht
 from haltere.airframe import Airframe
+from haltere.control.throw_loop import SensorNoise, TumbleKnowledge
 from haltere.foundation.arrays import double_precision
 from haltere.foundation.verdict import NORMAL, judge, limits
 from haltere.identification.tumble.imu_position import locate_imu
 from haltere.identification.tumble.inertia import inertia_shape
 from haltere.identification.tumble.tumble import find_tumbles
-from haltere.scenarios.throw.case import SensorNoise
 from haltere.scenarios.throw.chain import GYRO_RANGE
 from haltere.scenarios.throw.throws import NEAR, SECONDS, SLOW
 
@@ -73,12 +74,12 @@ def fly_to_hover(drawing: Drawing, level: Level, seeds: Sequence[int]) -> list[w
         ]
         if chosen:
             some = [seed for seed, _ in chosen]
-            own = [known or Tumbled.nothing() for _, known in chosen]
+            own = [known or TumbleKnowledge.nothing() for _, known in chosen]
             flights |= dict(zip(some, throw(drawing, level, some, own, prior), strict=True))
     return [flights[seed] for seed in seeds]
 
 
-def _knowledge(flight: world.Flight) -> Tumbled | None:
+def _knowledge(flight: world.Flight) -> TumbleKnowledge | None:
     """What the log of two tumbles tells; None if the program refuses it."""
     try:
         throws = find_tumbles(to_flight(flight, ("imu.",)))
@@ -86,7 +87,7 @@ def _knowledge(flight: world.Flight) -> Tumbled | None:
         shape = inertia_shape([each.gyro for each in throws], throws[0].rate)
     except ht.HaltereError:
         return None
-    return Tumbled(jnp.asarray(position), jnp.asarray(shape))
+    return TumbleKnowledge.of(jnp.asarray(position), jnp.asarray(shape))
 
 
 @double_precision()
@@ -94,7 +95,7 @@ def throw(
     drawing: Drawing,
     level: Level,
     seeds: Sequence[int],
-    known: Sequence[Tumbled],
+    known: Sequence[TumbleKnowledge],
     prior: bool,
     seconds: float = SECONDS,
 ) -> list[world.Flight]:
@@ -115,45 +116,52 @@ def throw(
     plans = [draw_throws(seed + ANOTHER, 1, SPIN, HEIGHT, 2.0 * duration) for seed in many]
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *own)
     noise = SensorNoise(level.gyro_noise, level.accel_noise)
-    thrower = Thrower(plans, stacked, prior, noise, len(drawing.rotor_names))
+    thrower = Thrower(stacked, prior, noise, len(drawing.rotor_names))
     flights = world.fly(
         drawing, level, "hover", many, duration,
         height=tumble.HAND_HEIGHT, throws=plans, settle=0.0, keep_record=True,
         controller=thrower.controller, mixer=thrower.mixer,
     )  # fmt: skip
-    assert thrower.loops is not None
+    assert thrower.flown is not None
     found = []
     for index in range(len(seeds)):
-        loop = jax.tree.map(lambda x, i=index: np.asarray(x[i]), thrower.loops)
+        flown = jax.tree.map(lambda x, i=index: np.asarray(x[i]), thrower.flown)
         position = np.asarray(own[index].imu_position)
-        concluded = float(thrower.concluded[index])
-        found.append(_finish(flights[index], loop, position, concluded, seconds))
+        when = float(thrower.concluded[index]), float(thrower.fastest[index])
+        found.append(_finish(flights[index], flown, position, *when, seconds))
     return found
 
 
 def _finish(
-    flight: world.Flight, loop: Loop, imu_position: np.ndarray, concluded: float, seconds: float
+    flight: world.Flight,
+    flown: Flown,
+    imu_position: np.ndarray,
+    concluded: float,
+    fastest: float,
+    seconds: float,
 ) -> world.Flight:
     """The flight with what came of it as streams, and its truth in the axes of the IMU.
 
     Args:
         flight: with its record.
-        loop: at its end.
+        flown: the loop at its end.
         imu_position: (3,) m, that it began with.
         concluded: s, when its excitation was over.
+        fastest: rad/s, largest rate on one axis until then.
         seconds: from the release to the end.
     """
-    e, heading = loop.learned.effectiveness, float(loop.learned.psi)
+    learned = flown.hovering.learned
+    e, heading = learned.effectiveness, float(learned.alignment.psi)
     rows = np.concatenate([e.force, e.torque, e.spin, [e.max_speed, e.idle_speed, e.time_constant]])
-    learnt = np.concatenate([[heading, loop.learned.sigma], rows.T.ravel(), imu_position + e.shift])
+    learnt = np.concatenate([[heading, learned.alignment.sigma], rows.T.ravel(), imu_position + e.shift])
     record, release = flight.record, flight.throws.releases[0]  # type: ignore[union-attr]
     assert record is not None
-    flown = (record.time >= release) & (record.time <= release + seconds)
-    position, velocity = record.position[flown], record.velocity[flown]
-    thrust = loop.learned.thrust
+    times = (record.time >= release) & (record.time <= release + seconds)
+    position, velocity = record.position[times], record.velocity[times]
+    thrust = learned.thrust
     end = [
-        float(loop.launch.throw.released),
-        float(loop.launch.worst),
+        float(flown.ascent.throw.released),
+        fastest,
         float(thrust.inside & thrust.steerable),
         float(position[:, 2].min()),
         float(np.linalg.norm(position[-1] - GOAL)),
@@ -161,13 +169,13 @@ def _finish(
     ]
     streams = {
         name: Stream(np.zeros(1), np.array([values]), (), "1")
-        for name, values in ((LEARNT, np.where(loop.hovers, learnt, np.nan)), (END, end))
+        for name, values in ((LEARNT, np.where(flown.hovers, learnt, np.nan)), (END, end))
     }
     truth = dict(flight.truth)
     turn = rotation_matrix(flight.vehicle.imu_wxyz)
-    if loop.hovers:
-        attitude = rotation_matrix(record.wxyz[round(concluded / TICK)]) @ turn
-        level_to_world = attitude @ rotation_matrix(loop.launch.wxyz).T
+    if flown.hovers:
+        attitude = rotation_matrix(record.wxyz[round((concluded - PERIOD) / TICK)]) @ turn
+        level_to_world = attitude @ rotation_matrix(flown.ascent.reckoning.wxyz).T
         true = np.arctan2(level_to_world[1, 0], level_to_world[0, 0])
         truth[HEADING] = heading + float(np.remainder(true - heading + np.pi, 2.0 * np.pi) - np.pi)
     for rotor in flight.drawing.rotor_names:

@@ -103,13 +103,23 @@ class Effectiveness:
 
 @dataclass(frozen=True)
 class Learner:
-    """How to learn: sampling rate, cutoffs in Hz, forgetting per sample (1: nothing is forgotten), unknown inertia."""
+    """How to learn.
+
+    Attributes:
+        rate: of the samples, Hz.
+        cutoff: of the low-pass of (1) and (2), Hz.
+        motor_cutoff: of that of (3), Hz.
+        forgetting: per sample; 1: nothing is forgotten.
+        products: whether nobody knows the inertia.
+        latencies: of the rotor speeds that are tried, in samples.
+    """
 
     rate: float
     cutoff: float = CUTOFF
     motor_cutoff: float = MOTOR_CUTOFF
     forgetting: float = 1.0
     products: bool = False
+    latencies: tuple[int, ...] = (0, 2, 4)
 
     def update(
         self,
@@ -244,8 +254,22 @@ def solve_definite(A: Array, b: Array) -> Array:
     return jnp.asarray(jax.lax.fori_loop(0, A.shape[0], clear, both)[:, -1])
 
 
+def inverse_definite(A: Array) -> Array:
+    """(n, n) inverse of A (n, n), symmetric and positive definite, by elimination after scaling to a unit diagonal."""
+    n = A.shape[0]
+    scale = jnp.sqrt(jnp.maximum(jnp.diagonal(A), 1e-300))
+    both = jnp.concatenate([A / jnp.outer(scale, scale), jnp.eye(n)], axis=1)
+
+    def clear(k: Array, M: Array) -> Array:
+        row = M[k] / M[k, k]
+        return (M - jnp.outer(M[:, k], row)).at[k].set(row)
+
+    inverse = jax.lax.fori_loop(0, n, clear, both)[:, n:] / jnp.outer(scale, scale)
+    return jnp.asarray(0.5 * (inverse + inverse.T))
+
+
 LATENCIES = (0, 2, 4)
-"""Latencies that are tried, in samples, evenly spaced."""
+"""Latencies that are tried unless others are asked for, in samples, evenly spaced."""
 
 
 @pytree
@@ -259,21 +283,21 @@ class LatencySums:
 
         E_k = sum y^2 - s^T theta                                                                          (4)
 
-    is a parabola in L near the truth, and so is every parameter: through the three of `LATENCIES` both are drawn, and
-    read off at the smallest E.
+    is a parabola in L near the truth, and so is every parameter: through the smallest E and its neighbours both are
+    drawn, and read off at the smallest.
     """
 
     sums: RegressionSums
     """With a first axis for the latencies."""
     past: Array
-    """(5, 6 + m) gyro, accelerometer and command of the last samples, the newest first."""
+    """(L, 6 + m) gyro, accelerometer and command of the last samples, the newest first."""
 
     @classmethod
-    def begin(cls, rotors: int, products: bool = False) -> Self:
+    def begin(cls, rotors: int, products: bool = False, latencies: tuple[int, ...] = LATENCIES) -> Self:
         """Nothing seen."""
         one = RegressionSums.begin(rotors, products)
-        many = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(LATENCIES), *x.shape)), one)
-        return cls(many, jnp.zeros((LATENCIES[-1] + 1, 6 + rotors)))
+        many = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(latencies), *x.shape)), one)
+        return cls(many, jnp.zeros((latencies[-1] + 1, 6 + rotors)))
 
     def hold_back(self, gyro: Array, accel: Array, command: Array) -> "LatencySums":
         """With one more sample to hold back; to be called from before release on."""
@@ -288,14 +312,24 @@ class LatencySums:
         def one(now: RegressionSums, seen: Array) -> RegressionSums:
             return learner.update(now, seen[:3], seen[3:6], speeds, seen[6:], imu_position, shape, inverse)
 
-        return LatencySums(jax.vmap(one)(self.sums, self.past[jnp.asarray(LATENCIES)]), self.past)
+        return LatencySums(jax.vmap(one)(self.sums, self.past[jnp.asarray(learner.latencies)]), self.past)
 
-    def solve(self, rate: float, **prior: ArrayLike) -> tuple[Effectiveness, Array]:
+    def solve(
+        self, rate: float, latencies: tuple[int, ...] = LATENCIES, **prior: ArrayLike
+    ) -> tuple[Effectiveness, Array]:
         """The parameters and the latency, s; `prior` as for the function `solve`."""
         found: Any = jax.vmap(lambda one: solve(one, **prior))(self.sums)
-        before, here, after = found.residual
-        bend = before - 2.0 * here + after
-        shift = jnp.clip(0.5 * (before - after) / jnp.where(bend > 0.0, bend, jnp.inf), -1.0, 1.0)
-        weights = jnp.stack([0.5 * shift * (shift - 1.0), 1.0 - shift**2, 0.5 * shift * (shift + 1.0)])
+        weights = parabola(found.residual)
         answer: Effectiveness = jax.tree.map(lambda x: jnp.tensordot(weights, x, 1), found)
-        return answer, (LATENCIES[1] + shift * (LATENCIES[1] - LATENCIES[0])) / rate
+        return answer, weights @ jnp.asarray(latencies, float) / rate
+
+
+def parabola(values: Array) -> Array:
+    """(n,) weights that read a quadratic off where `values` (n,) on an even grid are smallest."""
+    n = values.shape[0]
+    middle = jnp.clip(jnp.argmin(values), 1, n - 2)
+    before, here, after = values[middle - 1], values[middle], values[middle + 1]
+    bend = before - 2.0 * here + after
+    shift = jnp.clip(0.5 * (before - after) / jnp.where(bend > 0.0, bend, jnp.inf), -1.0, 1.0)
+    three = jnp.stack([0.5 * shift * (shift - 1.0), 1.0 - shift**2, 0.5 * shift * (shift + 1.0)])
+    return jnp.zeros(n).at[middle + jnp.arange(-1, 2)].set(three)

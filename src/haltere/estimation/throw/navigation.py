@@ -23,6 +23,7 @@ from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 
 WEAK = 1e-6
+FAR = 5.0
 
 
 def level(accel: Array) -> Array:
@@ -103,6 +104,11 @@ class Track:
         P = jnp.diag(jnp.concatenate([small, jnp.reshape(heading**2, (1,))]))
         return cls(position, velocity, wxyz, P, jnp.zeros(3))
 
+    @classmethod
+    def aligned(cls, position: Array, velocity: Array, wxyz: Array, P: Array) -> Self:
+        """At what positions have said, with its covariance (9, 9)."""
+        return cls(position, velocity, wxyz, P, jnp.zeros(3))
+
     def propagate(self, gyro: Array, accel: Array, gravity: float, dt: float) -> "Track":
         """One sample of the IMU: rate (3,) rad/s and specific force (3,) m/s2 at the centre of mass, IMU axes."""
         push = so3.from_wxyz(self.wxyz) @ accel
@@ -116,19 +122,45 @@ class Track:
         )
 
     def correct(
-        self, position: Array, sigma: ArrayLike, period: float, walk: tuple[ArrayLike, ArrayLike]
+        self,
+        position: Array,
+        sigma: ArrayLike,
+        period: ArrayLike,
+        walk: tuple[ArrayLike, ArrayLike],
+        arm: Array | None = None,
+        late: ArrayLike = 0.0,
     ) -> "Track":
-        """A position (3,) with deviation `sigma` m, `period` s after the last; walks: m/s and rad per root s."""
+        """A position (3,) with deviation `sigma` m, `period` s after the last.
+
+        One that is off by more than `FAR` deviations of what is expected counts as much less certain than it says.
+
+        Args:
+            position: m; of a marker, if there is an `arm`. One that is not finite only lets time pass.
+            sigma: m.
+            period: s.
+            walk: m/s and rad per root s.
+            arm: (2, 3) of the marker from the centre of mass, m, and its velocity from that of the centre, m/s; W axes.
+            late: s by which the position is late.
+        """
         o, i = jnp.zeros((3, 3)), jnp.eye(3)
-        arm = -so3.hat(self.pushed)
-        Phi = jnp.block([[i, period * i, 0.5 * period * arm], [o, i, arm], [o, o, i]])
+        blown = -so3.hat(self.pushed)
+        Phi = jnp.block([[i, period * i, 0.5 * period * blown], [o, i, blown], [o, o, i]])
         grown = jnp.repeat(
             jnp.stack([jnp.asarray(1e-8), jnp.asarray(walk[0]) ** 2, jnp.asarray(walk[1]) ** 2]) * period, 3
         )
         P = Phi @ self.P @ Phi.T + jnp.diag(grown)
-        K = P[:, :3] @ jnp.linalg.inv(P[:3, :3] + jnp.asarray(sigma) ** 2 * i)
-        d = K @ (position - self.position)
-        P = P - K @ P[:3]
+        marker = jnp.zeros((2, 3)) if arm is None else arm
+        H = jnp.concatenate([i, -late * i, -so3.hat(marker[0])], axis=1)
+        off = position - self.position - marker[0] + late * (self.velocity + marker[1])
+        seen = jnp.all(jnp.isfinite(off))
+        off = jnp.where(seen, off, 0.0)
+        expected = H @ P @ H.T + jnp.asarray(sigma) ** 2 * i
+        distance = off @ jnp.linalg.inv(expected) @ off
+        doubt = jnp.where(distance > FAR**2, off @ off, 0.0)
+        K = P @ H.T @ jnp.linalg.inv(expected + doubt * i)
+        K = jnp.where(seen, K, 0.0)
+        d = K @ off
+        P = P - K @ H @ P
         wxyz = so3.multiply_wxyz(jnp.concatenate([jnp.ones(1), 0.5 * d[6:]]), self.wxyz)
         return Track(
             self.position + d[:3],

@@ -15,6 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from haltere.airframe import Airframe, from_catalogue
+from haltere.control.throw_loop import POSITION_SIGMA, SensorNoise
 from haltere.estimation.throw.excitation import WAIT, excitation_time, order, pace
 from haltere.estimation.throw.thrust_axis import thrust_axis
 from haltere.foundation.arrays import Array, double_precision
@@ -26,8 +27,8 @@ from haltere.papers.page import paper_page
 from haltere.papers.tables import Progress, Reproduction, silent
 from haltere.report import theme
 from haltere.report.page import Page, Picture, Section, Table
-from haltere.scenarios.throw.case import NOISES, RATE, TICK, Launch, SensorNoise
-from haltere.scenarios.throw.chain import HAND_SECONDS, POSITION_SIGMA, launch
+from haltere.scenarios.throw.case import NOISES, RATE, TICK, Launch
+from haltere.scenarios.throw.chain import HAND_SECONDS, launch
 from haltere.scenarios.throw.throws import LaunchSettings, case_of, tumble_knowledge
 from haltere.scenarios.throw.vehicles import ThrownVehicle, same_vehicles, template
 
@@ -107,13 +108,13 @@ def _compiled_launch(rotors: int) -> Any:
         noise: SensorNoise,
     ) -> dict[str, Array]:
         def watch(now: Launch) -> dict[str, Array]:
-            solved, _ = now.sums.solve(RATE, noise=noise.accel, position_sigma=POSITION_SIGMA)
+            solved, _ = now.ascent.sums.solve(RATE, noise=noise.accel, position_sigma=POSITION_SIGMA)
             thrust = thrust_axis(solved.force, solved.torque, squarings=10, gravity=GRAVITY)
             return {
-                "time": now.throw.clock,
-                "command": now.command,
+                "time": now.ascent.throw.clock,
+                "command": jnp.maximum(now.ascent.command, 0.0),
                 "speed": now.state.rotor_rates,
-                "accel": now.sums.past[0, 3:6],
+                "accel": now.ascent.sums.past[0, 3:6],
                 "force": solved.force,
                 "axis": thrust.axis,
             }

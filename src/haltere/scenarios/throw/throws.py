@@ -17,7 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from haltere.airframe import Airframe, AirframeError, load_airframe
+from haltere.control.throw_loop import LearnedVehicle, SensorNoise
 from haltere.dynamics import State
+from haltere.estimation.throw.alignment import Fixes
 from haltere.estimation.throw.effectiveness import LATENCIES
 from haltere.estimation.throw.excitation import excitation_time
 from haltere.foundation import HaltereError
@@ -25,16 +27,8 @@ from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.constants import GRAVITY
 from haltere.foundation.tables import TextTable, text_lines
 from haltere.lie import so3
-from haltere.scenarios.throw.case import NOISES, RATE, TICK, Fixes, Launch, SensorNoise, ThrowCase
-from haltere.scenarios.throw.chain import (
-    GYRO_RANGE,
-    HAND_SECONDS,
-    RELEASE,
-    LearnedVehicle,
-    hover,
-    launch,
-    learn,
-)
+from haltere.scenarios.throw.case import NOISES, RATE, TICK, Launch, ThrowCase
+from haltere.scenarios.throw.chain import GYRO_RANGE, HAND_SECONDS, LOOP, RELEASE, hover, launch
 from haltere.scenarios.throw.tumbles import simulate_tumbles
 from haltere.scenarios.throw.vehicles import ThrownVehicle, random_vehicles, same_vehicles, template
 
@@ -288,10 +282,10 @@ def _learn(
     case: ThrowCase, launched: Launch, fixes: Fixes, noise: SensorNoise, compass: bool, known: bool
 ) -> tuple[LearnedVehicle, Array]:
     R = launched.state.R_WB @ case.vehicle.imu_rotation
-    turned = R @ so3.from_wxyz(launched.wxyz).T
+    turned = R @ so3.from_wxyz(launched.ascent.reckoning.wxyz).T
     true_psi = jnp.arctan2(turned[1, 0], turned[0, 0])
     seen = true_psi + 0.01 * jax.random.normal(jax.random.fold_in(case.key, 11))
-    return learn(launched, fixes, noise, seen if compass else None, known), true_psi
+    return LOOP[known].learn(launched.ascent, fixes, noise, seen if compass else None), true_psi
 
 
 def _end(
@@ -305,9 +299,8 @@ def _end(
 ) -> dict[str, Array]:
     model, _ = template(rotors)
     vehicle = case.vehicle
-    log = hover(
-        model, case, launched, learned, noise, round((SECONDS + HAND_SECONDS) / TICK) - _ticks(rotors)
-    )
+    ticks = round((SECONDS + HAND_SECONDS) / TICK) - _ticks(rotors)
+    log = hover(model, case, launched, learned, noise, ticks, known)
     e, motors = learned.effectiveness, vehicle.motors
     believed = case.imu_position if known else case.imu_position + e.shift
 
@@ -319,13 +312,13 @@ def _end(
         "end": jnp.stack(
             [jnp.linalg.norm(log["position"][-1] - case.goal), jnp.linalg.norm(log["velocity"][-1])]
         ),
-        "released": launched.throw.released,
+        "released": launched.ascent.throw.released,
         "inside": learned.thrust.inside & learned.thrust.steerable,
         "axis_error": jnp.arccos(jnp.clip(learned.thrust.axis @ vehicle.axis, -1.0, 1.0)),
         "imu_position_error": jnp.linalg.norm(believed - vehicle.imu_rotation.T @ vehicle.imu_position),
         "latency_error": jnp.abs(learned.latency - case.latency / RATE),
         "heading_error": jnp.abs(
-            jnp.arctan2(jnp.sin(learned.psi - true_psi), jnp.cos(learned.psi - true_psi))
+            jnp.arctan2(jnp.sin(learned.alignment.psi - true_psi), jnp.cos(learned.alignment.psi - true_psi))
         ),
         "attitude_error": log["attitude_error"],
         "fastest": launched.worst,
