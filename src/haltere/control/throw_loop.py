@@ -23,8 +23,9 @@ from haltere.estimation.throw.effectiveness import LATENCIES, Effectiveness, Lat
 from haltere.estimation.throw.excitation import ThrowDetector, excitation_time
 from haltere.estimation.throw.navigation import Track
 from haltere.estimation.throw.reckoning import DeadReckoning
+from haltere.estimation.throw.refinement import Rows, Uncertainty, refine
 from haltere.estimation.throw.thrust_axis import ThrustAxis, thrust_axis
-from haltere.foundation.arrays import Array, pytree
+from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.foundation.constants import GRAVITY
 from haltere.lie import so3
 
@@ -34,6 +35,8 @@ POSITION_SIGMA = 4e-4
 """Deviation per axis of an IMU position that tumbles gave, m."""
 UNKNOWN_POSITION_SIGMA = 0.02
 """Deviation of an IMU position that nobody knows, m."""
+BIAS = 0.2
+"""Deviation of the accelerometer's bias, m/s2."""
 DOUBT = 0.15
 """Share of the largest squared speed by which a hover may seem out of reach and still be tried: noise does that."""
 SETTLED = 0.03
@@ -49,14 +52,14 @@ STANDING = -1.0
 class SensorNoise:
     """Of one sample, white; and what is left of the accelerometer's bias."""
 
-    gyro: Any
+    gyro: ArrayLike
     """rad/s."""
-    accel: Any
+    accel: ArrayLike
     """m/s2."""
-    bias: Any = 0.02
-    speed: Any = 2.0
+    bias: ArrayLike = 0.02
+    speed: ArrayLike = 2.0
     """Of the rotor speeds, rad/s."""
-    position: Any = 1e-3
+    position: ArrayLike = 1e-3
 
 
 @pytree
@@ -104,6 +107,7 @@ class LearnedVehicle:
 
     effectiveness: Effectiveness
     thrust: ThrustAxis
+    uncertainty: Uncertainty
     alignment: Alignment
     latency: Array
     """() of the rotor speeds, s."""
@@ -134,11 +138,13 @@ class ThrowLoop:
         rate: of IMU and rotor speeds, Hz.
         known: whether tumbles gave position of the IMU and shape of the inertia; if not they are a guess and a ball.
         latencies: of the rotor speeds that are tried, in samples, evenly spaced.
+        air: whether rotors feel the air that they move through.
     """
 
     rate: float
     known: bool = True
     latencies: tuple[int, ...] = LATENCIES
+    air: bool = True
 
     @property
     def period(self) -> float:
@@ -211,36 +217,43 @@ class ThrowLoop:
         """The positions until now and one more (3,) m."""
         return fixes.seen(now.reckoning, position, jnp.where(now.throw.armed, 1.0, 0.0))
 
+    def begin_rows(self, rotors: int) -> Rows:
+        """None kept yet."""
+        return Rows.none(rotors, len(self.latencies))
+
+    def keep(self, now: Ascent, rows: Rows) -> Rows:
+        """The rows until now and those of now; to be called at `ROW_RATE`."""
+        return rows.kept(now.sums, now.reckoning, now.throw.released)
+
     def ready(self, now: Ascent, rotors: int) -> Array:
         """() whether the excitation is over."""
         return jnp.asarray(now.throw.clock >= excitation_time(rotors) + SETTLED)
 
     def learn(
-        self, now: Ascent, fixes: Fixes, noise: SensorNoise, compass: Array | None = None
+        self, now: Ascent, fixes: Fixes, rows: Rows, noise: SensorNoise, compass: Array | None = None
     ) -> LearnedVehicle:
         """Everything that is computed once: parameters, thrust axis, heading.
 
         Args:
             now: at the end of the excitation.
             fixes: what was seen on the way.
+            rows: what was kept.
             noise: of the sensors, as their data sheets state it.
             compass: () heading from a sensor, rad; from the track if None.
         """
         position_sigma = POSITION_SIGMA if self.known else UNKNOWN_POSITION_SIGMA
-        learned, latency = now.sums.solve(
+        first, latency = now.sums.solve(
             self.rate, self.latencies, noise=noise.accel, position_sigma=position_sigma
         )
-        top = jnp.maximum(learned.max_speed, 1.0)
-        thrust = thrust_axis(
-            learned.force,
-            learned.torque,
-            -DOUBT * top**2,
-            (1.0 + DOUBT) * top**2,
-            squarings=10,
-            gravity=GRAVITY,
-        )
         alignment = align(fixes, now.reckoning, jnp.maximum(noise.position, 2e-3), position_sigma, compass)
-        return LearnedVehicle(learned, thrust, alignment, latency)
+        known = now.known.shape, now.known.inverse
+        learned, uncertainty = refine(
+            rows, now.sums, first, alignment, known, self.learner, position_sigma, BIAS, self.air
+        )
+        top = jnp.maximum(learned.max_speed, 1.0)
+        low, high = -DOUBT * top**2, (1.0 + DOUBT) * top**2
+        thrust = thrust_axis(learned.force, learned.torque, low, high, squarings=10, gravity=GRAVITY)
+        return LearnedVehicle(learned, thrust, uncertainty, alignment, latency)
 
     def hover(self, now: Ascent, learned: LearnedVehicle, speeds: Array) -> Hovering:
         """The begin of the second part, with the rotor speeds (m,) of the last sample."""
@@ -271,7 +284,7 @@ class ThrowLoop:
         track = now.track.propagate(gyro, accel - lever, GRAVITY, self.period)
         return replace(now, track=track, filters=filters, last=seen, smooth=smooth)
 
-    def correct(self, now: Hovering, position: Array, period: float, noise: SensorNoise) -> Hovering:
+    def correct(self, now: Hovering, position: Array, period: ArrayLike, noise: SensorNoise) -> Hovering:
         """A position (3,) m, `period` s after the last."""
         walk = (
             jnp.asarray(noise.accel) * self.period**0.5 + 0.05,

@@ -5,10 +5,9 @@ the position of the IMU and the shape of the inertia. Where it does not, the loo
 --no-prior-throws` does. Then the vehicle is thrown about 2.5 m high, spinning, and never caught.
 
 The numbers with which the loop of `tests.world.adapters.throw_loop` flies the vehicle are compared with the truth in
-axes of the IMU; that module says what of the loop is not the program's own. Of all of them only the heading has a
-deviation and is judged by the rule of `identify`; by the same rule the others, stated without any, are weak. A throw
-that does not end within 0.5 m and 0.5 m/s of the setpoint 6 s after release, or that touches the ground before, counts
-as a refusal, as `haltere throw` counts, and what was stated on the way counts all the same. The time is not the loop's.
+axes of the IMU, and judged by the rule of `identify`. A throw that does not end within 0.5 m and 0.5 m/s of the setpoint
+6 s after release, or that touches the ground before, counts as a refusal, as `haltere throw` counts, and what was stated
+on the way counts all the same. The time is not the loop's.
 """
 
 from collections.abc import Sequence
@@ -21,20 +20,23 @@ from tests.world import flights as world
 from tests.world.adapters import tumble
 from tests.world.adapters.base import Estimator, Stated, to_flight
 from tests.world.adapters.throw_loop import GOAL, Flown, Thrower
+from tests.world.adapters.throw_readings import ThrowBatch
 from tests.world.attempts import Attempt
+from tests.world.batch import Setup
 from tests.world.drawings import Drawing
 from tests.world.hand import draw_throws
 from tests.world.levels import Level
 from tests.world.pilot import PERIOD
 from tests.world.streams import Stream
 from tests.world.vectors import rotation_matrix
-from tests.world.vehicles import TICK
+from tests.world.vehicles import TICK, draw_vehicle
 
 import haltere as ht
 from haltere.airframe import Airframe
+from haltere.airframe.rigid import RigidAirframe
 from haltere.control.throw_loop import SensorNoise, TumbleKnowledge
 from haltere.foundation.arrays import double_precision
-from haltere.foundation.verdict import NORMAL, judge, limits
+from haltere.foundation.verdict import NORMAL, arm_length, judge, limits
 from haltere.identification.tumble.imu_position import locate_imu
 from haltere.identification.tumble.inertia import inertia_shape
 from haltere.identification.tumble.tumble import find_tumbles
@@ -52,7 +54,7 @@ MOTOR = ("max_speed", "idle_speed", "time_constant")
 HEADING = "heading.rotation.z"
 """rad, from the level frame of the loop to the world."""
 LEARNT, END = "throw.learnt", "throw.end"
-"""Streams with the numbers of the loop, heading and its deviation first, then as `names`; and with the flight's end."""
+"""Streams with the numbers of the loop, heading first, then as `names`, then all deviations; and with its end."""
 
 
 def names(rotors: Sequence[str]) -> list[str]:
@@ -117,11 +119,11 @@ def throw(
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *own)
     noise = SensorNoise(level.gyro_noise, level.accel_noise)
     thrower = Thrower(stacked, prior, noise, len(drawing.rotor_names))
-    flights = world.fly(
-        drawing, level, "hover", many, duration,
-        height=tumble.HAND_HEIGHT, throws=plans, settle=0.0, keep_record=True,
-        controller=thrower.controller, mixer=thrower.mixer,
-    )  # fmt: skip
+    setup = Setup(tumble.HAND_HEIGHT, settle=0.0, throws=tuple(plans))
+    vehicles = [draw_vehicle(drawing, level, seed) for seed in many]
+    batch = ThrowBatch(drawing, level, many, vehicles, duration, setup)
+    batch.run("hover", thrower.controller, thrower.mixer)
+    flights = [world.finish(batch, index, True) for index in range(len(many))]
     assert thrower.flown is not None
     found = []
     for index in range(len(seeds)):
@@ -151,9 +153,11 @@ def _finish(
         seconds: from the release to the end.
     """
     learned = flown.hovering.learned
-    e, heading = learned.effectiveness, float(learned.alignment.psi)
+    e, u, heading = learned.effectiveness, learned.uncertainty, float(learned.alignment.psi)
     rows = np.concatenate([e.force, e.torque, e.spin, [e.max_speed, e.idle_speed, e.time_constant]])
-    learnt = np.concatenate([[heading, learned.alignment.sigma], rows.T.ravel(), imu_position + e.shift])
+    sigmas = np.concatenate([u.force, u.torque, u.spin, [u.max_speed, u.idle_speed, u.time_constant]])
+    values = np.concatenate([[heading], rows.T.ravel(), imu_position + e.shift])
+    learnt = np.concatenate([values, [learned.alignment.sigma], sigmas.T.ravel(), u.shift])
     record, release = flight.record, flight.throws.releases[0]  # type: ignore[union-attr]
     assert record is not None
     times = (record.time >= release) & (record.time <= release + seconds)
@@ -188,16 +192,17 @@ def _finish(
 
 def _state_learnt(flight: ht.Flight, airframe: Airframe) -> list[Stated]:
     """The numbers that the loop learnt, if it did."""
-    heading, sigma, *values = flight[LEARNT].values[0].tolist()
-    if not np.isfinite(heading):
+    every = [HEADING, *names([rotor.name for rotor in airframe.rotors])]
+    values, sigmas = flight[LEARNT].values[0].reshape(2, len(every)).tolist()
+    if not np.isfinite(values[0]):
         return []
-    limit, half = limits({HEADING: heading})[HEADING], NORMAL * sigma
-    interval = (heading - half, heading + half)
-    every = names([rotor.name for rotor in airframe.rotors])
-    return [
-        Stated(HEADING, heading, interval, judge(half, limit), limit.scale),
-        *(Stated(name, x, (None, None), "weak", None) for name, x in zip(every, values, strict=True)),
-    ]
+    stated, arm = [], arm_length(RigidAirframe.from_airframe(airframe).positions)
+    for (name, limit), sigma in zip(
+        limits(dict(zip(every, values, strict=True)), arm).items(), sigmas, strict=True
+    ):
+        value, half = values[len(stated)], NORMAL * sigma
+        stated.append(Stated(name, value, (value - half, value + half), judge(half, limit), limit.scale))
+    return stated
 
 
 def with_end(attempt: Attempt, flight: world.Flight) -> Attempt:

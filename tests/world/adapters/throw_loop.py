@@ -15,6 +15,7 @@ from tests.world.pilot import PERIOD, Measured
 
 from haltere.control.throw_loop import Ascent, Hovering, SensorNoise, ThrowLoop, TumbleKnowledge
 from haltere.estimation.throw.alignment import Fixes
+from haltere.estimation.throw.refinement import Rows
 from haltere.foundation.arrays import Array, pytree
 from haltere.scenarios.throw.throws import LaunchSettings
 
@@ -22,7 +23,9 @@ RATE = 1.0 / PERIOD
 LATENCIES = (0, 4, 8, 12)
 """Samples: up to 24 ms."""
 EVERY = 5
-"""Samples from one position to the next."""
+"""Samples between two looks at whether the excitation is over."""
+EXCITED = 0.4
+"""s after release until which no excitation is over."""
 SEEN = 100
 """Positions that are kept for the heading."""
 GOAL = LaunchSettings().goal
@@ -36,6 +39,7 @@ class Flown:
 
     ascent: Ascent
     fixes: Fixes
+    rows: Rows
     hovering: Hovering
     hovers: Array
     """() whether it is past the excitation."""
@@ -53,8 +57,10 @@ def begin(rest: Array, known: TumbleKnowledge, noise: SensorNoise, rotors: int, 
 
     def one(rest: Array, known: TumbleKnowledge) -> Flown:
         ascent, fixes = loop.begin(rest, known, rotors), Fixes.none(SEEN)
-        learned = loop.learn(ascent, fixes, noise)
-        return Flown(ascent, fixes, loop.hover(ascent, learned, jnp.zeros(rotors)), jnp.asarray(False))
+        rows = loop.begin_rows(rotors)
+        learned = loop.learn(ascent, fixes, rows, noise)
+        hovering = loop.hover(ascent, learned, jnp.zeros(rotors))
+        return Flown(ascent, fixes, rows, hovering, jnp.asarray(False))
 
     return jax.vmap(one)(rest, known)
 
@@ -76,16 +82,27 @@ def advance(flown: Flown, gyro: Array, accel: Array, speeds: Array, prior: bool)
 
 
 @partial(jax.jit, static_argnames=("prior",))
-def locate(flown: Flown, position: Array, noise: SensorNoise, prior: bool) -> Flown:
-    """Take positions (N, 3) m in."""
+def locate(flown: Flown, position: Array, period: float, noise: SensorNoise, prior: bool) -> Flown:
+    """Take positions (N, 3) m in, `period` s after the last; those that are NaN are missing."""
     loop = LOOP[prior]
 
     def one(now: Flown, position: Array) -> Flown:
-        hovering = loop.correct(now.hovering, position, EVERY * PERIOD, noise)
+        hovering = loop.correct(now.hovering, position, period, noise)
         fixes = loop.locate(now.ascent, now.fixes, position)
         return choose(now.hovers, replace(now, hovering=hovering), replace(now, fixes=fixes))
 
     return jax.vmap(one)(flown, position)
+
+
+@partial(jax.jit, static_argnames=("prior",))
+def keep(flown: Flown, prior: bool) -> Flown:
+    """Keep the rows of now."""
+    loop = LOOP[prior]
+
+    def one(now: Flown) -> Flown:
+        return choose(now.hovers, now, replace(now, rows=loop.keep(now.ascent, now.rows)))
+
+    return jax.vmap(one)(flown)
 
 
 @partial(jax.jit, static_argnames=("rotors", "prior"))
@@ -94,7 +111,7 @@ def conclude(flown: Flown, speeds: Array, noise: SensorNoise, rotors: int, prior
     loop = LOOP[prior]
 
     def one(now: Flown, speeds: Array) -> Flown:
-        learned = loop.learn(now.ascent, now.fixes, noise)
+        learned = loop.learn(now.ascent, now.fixes, now.rows, noise)
         hovering = loop.hover(now.ascent, learned, speeds)
         ready = ~now.hovers & loop.ready(now.ascent, rotors)
         return choose(ready, replace(now, hovering=hovering, hovers=jnp.asarray(True)), now)
@@ -121,7 +138,7 @@ class Thrower:
         self.known, self.prior, self.noise, self.rotors = known, prior, noise, rotors
         count = known.imu_position.shape[0]
         self.concluded, self.fastest = np.full(count, -1.0), np.zeros(count)
-        self.count = 0
+        self.count, self.last = 0, 0.0
         self.flown: Flown | None = None
 
     def controller(self, *_: object):
@@ -141,11 +158,17 @@ class Thrower:
         gyro, accel, speeds = (jnp.asarray(x.T) for x in (measured.gyro, measured.accel, measured.speed))
         if self.flown is None:
             self.flown = begin(accel, self.known, self.noise, self.rotors, self.prior)
+        seen = np.isfinite(measured.position).any()
+        if seen:
+            period = measured.time - self.last
+            self.last = measured.time
+            self.flown = locate(self.flown, jnp.asarray(measured.position.T), period, self.noise, self.prior)
         if self.count % EVERY == 0:
-            self.flown = locate(self.flown, jnp.asarray(measured.position.T), self.noise, self.prior)
             clock = np.asarray(self.flown.ascent.throw.clock)
             hovers = np.asarray(self.flown.hovers)
             if ((clock > 0.0) & ~hovers).any():
+                self.flown = keep(self.flown, self.prior)
+            if ((clock > EXCITED) & ~hovers).any():
                 self.flown = conclude(self.flown, speeds, self.noise, self.rotors, self.prior)
                 done = np.asarray(self.flown.hovers) & (self.concluded < 0.0)
                 self.concluded = np.where(done, measured.time, self.concluded)

@@ -60,7 +60,12 @@ class RegressionSums:
     s_motor: Array
     count: Array
     e_torque: Array
-    """() sum of squares of the left side of (2)."""
+    """() sum of squares of the left side of (2), e_force () of (1), e_motor (m,) of (3)."""
+    e_force: Array
+    e_motor: Array
+    row: Array
+    """(22 + 5 m,) filtered signals of (1) and (2) at the last sample, motor_row (5, m) those of (3)."""
+    motor_row: Array
 
     @classmethod
     def begin(cls, rotors: int, products: bool = False) -> Self:
@@ -70,7 +75,8 @@ class RegressionSums:
         k = 6 * m + (18 if products else 0)
         return cls(
             (signals, signals), (motors, motors), zeros(6 + 2 * m), zeros((n, n)), zeros(n),
-            zeros((k, k)), zeros(k), zeros((m, 4, 4)), zeros((m, 4)), zeros(()), zeros(()),
+            zeros((k, k)), zeros(k), zeros((m, 4, 4)), zeros((m, 4)), zeros(()), zeros(()), zeros(()), zeros(m),
+            signals, motors,
         )  # fmt: skip
 
 
@@ -169,16 +175,7 @@ class Learner:
             ]
         )
         signals, y = LowPass(self.cutoff, self.rate).step(now.signals, raw)
-        squared_speeds, rotor_accelerations = y[6 : 6 + m], y[6 + m : 6 + 2 * m]
-        crossed = y[6 + 2 * m : 6 + 5 * m].reshape(m, 3)
-        rotated = jax.vmap(lambda c: inverse @ so3.hat(c) @ shape)(crossed)
-        gyroscopic = rotated + rotor_accelerations[:, None, None] * jnp.eye(3)
-        of_spin = gyroscopic.transpose(1, 2, 0).reshape(3, 3 * m)
-        rows = jnp.concatenate([jnp.kron(jnp.eye(3), squared_speeds), of_spin], axis=1)
-        if self.products:
-            rows = jnp.concatenate([rows, jnp.kron(jnp.eye(3), y[6 + 5 * m : 12 + 5 * m])], axis=1)
-        of_position = jnp.concatenate([y[-10:-1].reshape(3, 3), y[-1] * jnp.eye(3)], axis=1)
-        pushes = jnp.concatenate([jnp.kron(jnp.eye(3), squared_speeds), of_position], axis=1)
+        pushes, rows = design(y, shape, inverse, m, self.products)
         d = jnp.clip(before[6 + m :], 0.0, 1.0)
         motor = jnp.stack([d, jnp.sqrt(d), jnp.ones(m), -rotor_acceleration / SPIN_UP, middle / SPEED])
         motors, z = LowPass(self.motor_cutoff, self.rate).step(now.motors, motor)
@@ -196,7 +193,35 @@ class Learner:
             keep * now.s_motor + regressors * z[4][:, None],
             now.count + 1.0,
             keep * now.e_torque + y[3:6] @ y[3:6],
+            keep * now.e_force + y[:3] @ y[:3],
+            keep * now.e_motor + z[4] ** 2,
+            y,
+            z,
         )
+
+
+def design(row: Array, shape: Array, inverse: Array, rotors: int, products: bool) -> tuple[Array, Array]:
+    """Regressors (3, 3 m + 6) of (1) and (3, 6 m), or (3, 6 m + 18) with products of rates, of (2).
+
+    Args:
+        row: (22 + 5 m,) filtered signals.
+        shape: (3, 3) inertia up to scale, IMU axes.
+        inverse: (3, 3) of it.
+        rotors: m.
+        products: whether nobody knows the inertia.
+    """
+    m, one = rotors, jnp.eye(3)
+    squared_speeds, rotor_accelerations = row[6 : 6 + m], row[6 + m : 6 + 2 * m]
+    crossed = row[6 + 2 * m : 6 + 5 * m].reshape(m, 3)
+    rotated = jax.vmap(lambda c: inverse @ so3.hat(c) @ shape)(crossed)
+    gyroscopic = rotated + rotor_accelerations[:, None, None] * one
+    of_spin = gyroscopic.transpose(1, 2, 0).reshape(3, 3 * m)
+    of_speed = jnp.kron(one, squared_speeds)
+    torques = jnp.concatenate([of_speed, of_spin], axis=1)
+    if products:
+        torques = jnp.concatenate([torques, jnp.kron(one, row[6 + 5 * m : 12 + 5 * m])], axis=1)
+    of_position = jnp.concatenate([row[-10:-1].reshape(3, 3), row[-1] * one], axis=1)
+    return jnp.concatenate([of_speed, of_position], axis=1), torques
 
 
 def solve(
@@ -255,17 +280,27 @@ def solve_definite(A: Array, b: Array) -> Array:
 
 
 def inverse_definite(A: Array) -> Array:
-    """(n, n) inverse of A (n, n), symmetric and positive definite, by elimination after scaling to a unit diagonal."""
+    """(n, n) inverse of A (n, n), symmetric and positive definite."""
+    return eliminated(A)[0]
+
+
+def eliminated(A: Array) -> tuple[Array, Array]:
+    """Inverse (n, n) and logarithm of the determinant () of A (n, n), symmetric and positive definite.
+
+    By elimination after scaling to a unit diagonal; no library call, as in `solve_definite`.
+    """
     n = A.shape[0]
     scale = jnp.sqrt(jnp.maximum(jnp.diagonal(A), 1e-300))
     both = jnp.concatenate([A / jnp.outer(scale, scale), jnp.eye(n)], axis=1)
 
-    def clear(k: Array, M: Array) -> Array:
+    def clear(k: Array, now: tuple[Array, Array]) -> tuple[Array, Array]:
+        M, log = now
         row = M[k] / M[k, k]
-        return (M - jnp.outer(M[:, k], row)).at[k].set(row)
+        return (M - jnp.outer(M[:, k], row)).at[k].set(row), log + jnp.log(jnp.abs(M[k, k]))
 
-    inverse = jax.lax.fori_loop(0, n, clear, both)[:, n:] / jnp.outer(scale, scale)
-    return jnp.asarray(0.5 * (inverse + inverse.T))
+    done, log = jax.lax.fori_loop(0, n, clear, (both, jnp.zeros((), A.dtype)))
+    inverse = done[:, n:] / jnp.outer(scale, scale)
+    return 0.5 * (inverse + inverse.T), log + 2.0 * jnp.sum(jnp.log(scale))
 
 
 LATENCIES = (0, 2, 4)
@@ -326,10 +361,21 @@ class LatencySums:
 
 def parabola(values: Array) -> Array:
     """(n,) weights that read a quadratic off where `values` (n,) on an even grid are smallest."""
+    return _weights(values)[0]
+
+
+def parabola_slope(values: Array) -> Array:
+    """(n,) weights that read the slope of a quadratic off there, per step of the grid."""
+    return _weights(values)[1]
+
+
+def _weights(values: Array) -> tuple[Array, Array]:
     n = values.shape[0]
     middle = jnp.clip(jnp.argmin(values), 1, n - 2)
     before, here, after = values[middle - 1], values[middle], values[middle + 1]
     bend = before - 2.0 * here + after
     shift = jnp.clip(0.5 * (before - after) / jnp.where(bend > 0.0, bend, jnp.inf), -1.0, 1.0)
     three = jnp.stack([0.5 * shift * (shift - 1.0), 1.0 - shift**2, 0.5 * shift * (shift + 1.0)])
-    return jnp.zeros(n).at[middle + jnp.arange(-1, 2)].set(three)
+    slopes = jnp.stack([shift - 0.5, -2.0 * shift, shift + 0.5])
+    near = middle + jnp.arange(-1, 2)
+    return jnp.zeros(n).at[near].set(three), jnp.zeros(n).at[near].set(slopes)

@@ -24,6 +24,7 @@ from haltere.dynamics.sensors.imu import specific_force_at
 from haltere.dynamics.solve import gravity_in_body
 from haltere.estimation.throw.alignment import Fixes
 from haltere.estimation.throw.effectiveness import LATENCIES
+from haltere.estimation.throw.refinement import Rows
 from haltere.foundation.arrays import Array
 from haltere.foundation.constants import GRAVITY
 from haltere.lie import so3
@@ -39,8 +40,8 @@ RELEASE = 1.0
 REST_SECONDS = 0.5
 """s at rest in the hand, for the first attitude."""
 GYRO_RANGE, ACCEL_RANGE = 34.9, 156.9
-LOOP = {known: ThrowLoop(RATE, known) for known in (True, False)}
-"""With and without two tumbles before."""
+LOOP = {known: ThrowLoop(RATE, known, air=False) for known in (True, False)}
+"""With and without two tumbles before; the air of the plant does nothing."""
 
 
 def true_position(now: Launch) -> Array:
@@ -95,7 +96,7 @@ def launch(
     ticks: int,
     known: bool = True,
     watch: Callable[[Launch], Any] = true_position,
-) -> tuple[Launch, Fixes, Any]:
+) -> tuple[Launch, tuple[Fixes, Rows], Any]:
     """The first part: where it ends, what was seen, and what `watch` saw of it, stacked over the positions.
 
     Args:
@@ -150,14 +151,15 @@ def launch(
 
     def tick(carry: Any, key: Array) -> tuple[Any, Any]:
         draws = jax.random.normal(key, (SAMPLES + 1, 6 + m))
-        now, clock, fixes = carry
+        now, clock, fixes, rows = carry
         (now, clock), _ = jax.lax.scan(sample, (now, clock), draws[:-1])
         position = now.state.position + noise.position * draws[-1, :3]
-        return (now, clock, loop.locate(now.ascent, fixes, position)), watch(now)
+        after = (now, clock, loop.locate(now.ascent, fixes, position), loop.keep(now.ascent, rows))
+        return after, watch(now)
 
-    start = (begin, none, Fixes.none(ticks))
-    (end, _, fixes), path = jax.lax.scan(tick, start, jax.random.split(key, ticks))
-    return end, fixes, path
+    start = (begin, none, Fixes.none(ticks), loop.begin_rows(m))
+    (end, _, fixes, rows), path = jax.lax.scan(tick, start, jax.random.split(key, ticks))
+    return end, (fixes, rows), path
 
 
 def hover(

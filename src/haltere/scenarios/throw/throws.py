@@ -22,6 +22,7 @@ from haltere.dynamics import State
 from haltere.estimation.throw.alignment import Fixes
 from haltere.estimation.throw.effectiveness import LATENCIES
 from haltere.estimation.throw.excitation import excitation_time
+from haltere.estimation.throw.refinement import Rows
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.constants import GRAVITY
@@ -271,7 +272,7 @@ def _launch(
     noise: SensorNoise,
     rotors: int,
     known: bool,
-) -> tuple[ThrowCase, Launch, Fixes, Array]:
+) -> tuple[ThrowCase, Launch, tuple[Fixes, Rows], Array]:
     model, _ = template(rotors)
     case = case_of(vehicle, (imu_position, shape), key, height, spin, jnp.stack(goal), noise)
     launched, fixes, rising = launch(model, case, noise, _ticks(rotors), known)
@@ -279,13 +280,18 @@ def _launch(
 
 
 def _learn(
-    case: ThrowCase, launched: Launch, fixes: Fixes, noise: SensorNoise, compass: bool, known: bool
+    case: ThrowCase,
+    launched: Launch,
+    fixes: tuple[Fixes, Rows],
+    noise: SensorNoise,
+    compass: bool,
+    known: bool,
 ) -> tuple[LearnedVehicle, Array]:
     R = launched.state.R_WB @ case.vehicle.imu_rotation
     turned = R @ so3.from_wxyz(launched.ascent.reckoning.wxyz).T
     true_psi = jnp.arctan2(turned[1, 0], turned[0, 0])
     seen = true_psi + 0.01 * jax.random.normal(jax.random.fold_in(case.key, 11))
-    return LOOP[known].learn(launched.ascent, fixes, noise, seen if compass else None), true_psi
+    return LOOP[known].learn(launched.ascent, *fixes, noise, seen if compass else None), true_psi
 
 
 def _end(
