@@ -138,12 +138,14 @@ class ThrowLoop:
         rate: of IMU and rotor speeds, Hz.
         known: whether tumbles gave position of the IMU and shape of the inertia; if not they are a guess and a ball.
         latencies: of the rotor speeds that are tried, in samples, evenly spaced.
+        gyro_late: by how much the gyro is late, by its low-pass and its sampling, and the deviation of that, s.
         air: whether rotors feel the air that they move through.
     """
 
     rate: float
     known: bool = True
     latencies: tuple[int, ...] = LATENCIES
+    gyro_late: tuple[float, float] = (0.002, 0.002)
     air: bool = True
 
     @property
@@ -245,7 +247,9 @@ class ThrowLoop:
         first, latency = now.sums.solve(
             self.rate, self.latencies, noise=noise.accel, position_sigma=position_sigma
         )
-        alignment = align(fixes, now.reckoning, jnp.maximum(noise.position, 2e-3), position_sigma, compass)
+        alignment = align(
+            fixes, now.reckoning, jnp.maximum(noise.position, 2e-3), position_sigma, self.gyro_late, compass
+        )
         known = now.known.shape, now.known.inverse
         learned, uncertainty = refine(
             rows, now.sums, first, alignment, known, self.learner, position_sigma, BIAS, self.air

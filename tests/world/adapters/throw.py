@@ -5,9 +5,9 @@ the position of the IMU and the shape of the inertia. Where it does not, the loo
 --no-prior-throws` does. Then the vehicle is thrown about 2.5 m high, spinning, and never caught.
 
 The numbers with which the loop of `tests.world.adapters.throw_loop` flies the vehicle are compared with the truth in
-axes of the IMU, and judged by the rule of `identify`. A throw that does not end within 0.5 m and 0.5 m/s of the setpoint
-6 s after release, or that touches the ground before, counts as a refusal, as `haltere throw` counts, and what was stated
-on the way counts all the same. The time is not the loop's.
+axes of the IMU, and judged by the rule of `identify`. A throw that does not end within 0.5 m and 0.5 m/s of the
+setpoint 6 s after release, or that touches the ground before, counts as a refusal, as `haltere throw` counts, and what
+was stated on the way counts all the same. The time is not the loop's.
 """
 
 from collections.abc import Sequence

@@ -58,8 +58,10 @@ def begin(rest: Array, known: TumbleKnowledge, noise: SensorNoise, rotors: int, 
     def one(rest: Array, known: TumbleKnowledge) -> Flown:
         ascent, fixes = loop.begin(rest, known, rotors), Fixes.none(SEEN)
         rows = loop.begin_rows(rotors)
-        learned = loop.learn(ascent, fixes, rows, noise)
-        hovering = loop.hover(ascent, learned, jnp.zeros(rotors))
+        later = jax.eval_shape(
+            lambda: loop.hover(ascent, loop.learn(ascent, fixes, rows, noise), jnp.zeros(rotors))
+        )
+        hovering = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), later)
         return Flown(ascent, fixes, rows, hovering, jnp.asarray(False))
 
     return jax.vmap(one)(rest, known)

@@ -9,7 +9,8 @@ has integrated, and pi the errors of the IMU with their effects S, A,
 is solved for x = (p_0, v_0, psi, pi, l, t_L) by Gauss-Newton steps from `STARTS` headings, of which the best is
 kept; pi, l and t_L have priors. Positions are weighted by (c^2 / (c^2 + r^2))^2
 (Geman and McClure) with c from 1 m down to `FAR` sigma. The deviation of a position is the larger of what is stated
-and what the residuals say. The clock of the gyro is late as well, by its low-pass: `GYRO_LATE` is counted for psi.
+and what the residuals say. The gyro is late as well, by its low-pass and its sampling: attitude and psi are
+those of that much later.
 """
 
 from dataclasses import dataclass
@@ -29,8 +30,6 @@ TILT, GYRO_BIAS, GYRO_SCALE, ACCEL_BIAS = 0.04, 0.02, 0.006, 0.2
 """Deviations of pi: rad, rad/s, relative, m/s2."""
 MARKER, LATENCY, LATE = 0.05, 0.010, 0.010
 """Deviation of l per axis, m; mean and deviation of t_L, s."""
-GYRO_LATE = 0.004
-"""s."""
 COMPASS = 0.01
 """rad."""
 STARTS = 8
@@ -125,7 +124,7 @@ def predicted(x: Array, fix: Any) -> Array:
     arm = arm + jnp.cross(fix.of_attitude @ errors, arm)
     blown = fix.velocity + R @ jnp.cross(fix.rate, marker)
     moved = fix.displacement + fix.of_displacement @ errors + arm - late * blown
-    return p_0 + v_0 * (fix.time - late) + so3.from_wxyz(about_up(psi)) @ moved
+    return jnp.asarray(p_0 + v_0 * (fix.time - late) + so3.from_wxyz(about_up(psi)) @ moved)
 
 
 def align(
@@ -133,6 +132,7 @@ def align(
     now: DeadReckoning,
     sigma: ArrayLike,
     position_sigma: ArrayLike,
+    gyro_late: tuple[float, float],
     compass: Array | None = None,
 ) -> Alignment:
     """Solve (1).
@@ -142,6 +142,7 @@ def align(
         now: dead reckoning at the moment that is asked for.
         sigma: deviation of a position, m.
         position_sigma: deviation of the position of the IMU, m.
+        gyro_late: by how much the gyro is late, and the deviation of that, s.
         compass: () heading from a sensor with the deviation `COMPASS`, if there is one.
     """
     mean, information = prior(position_sigma)
@@ -152,19 +153,22 @@ def align(
     slope, where = (jax.vmap(f, (None, 0)) for f in (jax.jacfwd(predicted), predicted))
 
     def solved(psi: Array) -> tuple[Array, Array, Array, Array]:
-        x, deviation, P = mean.at[6].set(psi), stated, jnp.eye(SIZE)
-        for least in LADDER:
+        def step(now: tuple[Array, Array, Array], least: Array) -> tuple[tuple[Array, Array, Array], None]:
+            x, deviation, _ = now
             r, J = fixes.position - where(x, fixes), slope(x, fixes)
             scale = jnp.maximum(least, FAR * deviation)
             weight = fixes.weight * (scale**2 / (scale**2 + jnp.sum(r**2, axis=1))) ** 2
-            if least == 0.0:
-                used = jnp.maximum(3.0 * jnp.sum(weight) - 10.0, 1.0)
-                deviation = jnp.maximum(stated, jnp.sqrt(jnp.sum(weight[:, None] * r**2) / used))
+            used = jnp.maximum(3.0 * jnp.sum(weight) - 10.0, 1.0)
+            found = jnp.sqrt(jnp.sum(weight[:, None] * r**2) / used)
+            deviation = jnp.where(least == 0.0, jnp.maximum(stated, found), deviation)
             strength = weight / deviation**2
             A = jnp.einsum("k,kia,kib->ab", strength, J, J) + jnp.diag(information)
             P = inverse_definite(A + sure * jnp.outer(seen, seen))
             pull = jnp.einsum("k,kia,ki->a", strength, J, r) + information * (mean - x)
-            x = x + P @ (pull + sure * seen * wrapped(towards - seen @ x))
+            return (x + P @ (pull + sure * seen * wrapped(towards - seen @ x)), deviation, P), None
+
+        begin = (mean.at[6].set(psi), stated, jnp.eye(SIZE))
+        (x, deviation, P), _ = jax.lax.scan(step, begin, jnp.asarray(LADDER))
         square = jnp.sum((fixes.position - where(x, fixes)) ** 2, axis=1) / (FAR * stated) ** 2
         cost = FAR**2 * jnp.sum(fixes.weight * square / (1.0 + square)) + jnp.sum(
             information * (x - mean) ** 2
@@ -174,7 +178,7 @@ def align(
     tried = jax.vmap(solved)(jnp.linspace(-jnp.pi, jnp.pi, STARTS, endpoint=False))
     best = jnp.argmin(jnp.where(jnp.isfinite(tried[0]), tried[0], jnp.inf))
     _, x, P, deviation = (part[best] for part in tried)
-    return _ended(x, P, now, deviation)
+    return _ended(x, P, now, deviation, gyro_late)
 
 
 def wrapped(angle: Array) -> Array:
@@ -182,7 +186,9 @@ def wrapped(angle: Array) -> Array:
     return jnp.remainder(angle + jnp.pi, 2.0 * jnp.pi) - jnp.pi
 
 
-def _ended(x: Array, P: Array, now: DeadReckoning, deviation: Array) -> Alignment:
+def _ended(
+    x: Array, P: Array, now: DeadReckoning, deviation: Array, gyro_late: tuple[float, float]
+) -> Alignment:
     """Everything at the moment of `now`."""
 
     def at_the_end(x: Array) -> tuple[Array, Array]:
@@ -197,11 +203,12 @@ def _ended(x: Array, P: Array, now: DeadReckoning, deviation: Array) -> Alignmen
     R_up = so3.from_wxyz(turn)
     by_attitude = jnp.zeros((3, SIZE)).at[2, 6].set(1.0).at[:, 7:21].set(R_up @ now.of_attitude)
     M = jnp.concatenate([by_position, by_velocity, by_attitude])
-    moment = R_up @ so3.from_wxyz(now.wxyz) @ now.rate * GYRO_LATE
+    spun = so3.from_wxyz(now.wxyz) @ now.rate
+    moment = gyro_late[1] * (R_up @ spun)
     covariance = M @ P @ M.T
     covariance = covariance.at[6:, 6:].add(jnp.outer(moment, moment))
-    in_level = so3.multiply_wxyz(so3.exp_wxyz(now.of_attitude @ x[7:21]), now.wxyz)
-    psi = x[6] + (now.of_attitude @ x[7:21])[2]
+    off = now.of_attitude @ x[7:21] + gyro_late[0] * spun
+    in_level, psi = so3.multiply_wxyz(so3.exp_wxyz(off), now.wxyz), x[6] + off[2]
     return Alignment(
         wrapped(psi),
         jnp.sqrt(covariance[8, 8]),

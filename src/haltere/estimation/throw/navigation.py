@@ -143,6 +143,7 @@ class Track:
             late: s by which the position is late.
         """
         o, i = jnp.zeros((3, 3)), jnp.eye(3)
+        period, late = jnp.asarray(period, float), jnp.asarray(late, float)
         blown = -so3.hat(self.pushed)
         Phi = jnp.block([[i, period * i, 0.5 * period * blown], [o, i, blown], [o, o, i]])
         grown = jnp.repeat(

@@ -66,8 +66,8 @@ LATE = (0.003, 0.006)
 
 WEAK = 1e-8
 """Prior information, relative to the largest: it only decides what was never excited."""
-CORRELATED = 0.02
-"""s, correlation time of what the motor's law leaves."""
+REACTION = 1.4
+"""Factor on the deviations of what a rotor's acceleration does: what the air does meanwhile looks alike."""
 
 
 @pytree
@@ -212,7 +212,7 @@ def refine(
     (x_force, P_force), (x_torque, P_torque) = parts
     ends = x_force[pushes.shape[-1]], x_torque[torques.shape[-1]]
     doubt = MODEL * share * jnp.maximum(jnp.abs(ends[0]), jnp.abs(ends[1]))
-    return _assembled(first, sums, learner, (x_force, P_force), (x_torque, P_torque), doubt)
+    return _assembled(first, rows, sums, (x_force, P_force), (x_torque, P_torque), doubt)
 
 
 def sums_residual(sums: LatencySums) -> Array:
@@ -303,13 +303,16 @@ def _generalised(
         A, b = jnp.einsum("kij,kil->jl", V, V), jnp.einsum("kij,ki->j", V, Y)
         prior = information / scale**2
         weak = WEAK * jnp.max(jnp.diagonal(A))
-        variance, lower = jnp.sum(Y**2) / degrees, jnp.zeros(())
-        P, x = jnp.eye(b.shape[0]), b
-        for _ in range(4):
+
+        def again(_: int, now: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+            variance = now[0]
             P, lower = eliminated(A + jnp.diag(variance * prior + weak))
             x = P @ b
             left_over = jnp.sum((Y - V @ x) ** 2) + variance * jnp.sum(prior * x**2)
-            variance = left_over / degrees
+            return left_over / degrees, lower, P, x
+
+        begin = (jnp.sum(Y**2) / degrees, jnp.zeros(()), jnp.eye(b.shape[0]), b)
+        variance, lower, P, x = jax.lax.fori_loop(0, 4, again, begin)
         logdet = 6.0 * jnp.sum(log * weight)
         cost = degrees * jnp.log(variance) + logdet + lower
         return cost, x / scale + mean, variance * P / jnp.outer(scale, scale)
@@ -321,8 +324,8 @@ def _generalised(
 
 def _assembled(
     first: Effectiveness,
+    rows: Rows,
     sums: LatencySums,
-    learner: Learner,
     pushes: tuple[Array, Array],
     torques: tuple[Array, Array],
     doubt: Array,
@@ -333,14 +336,16 @@ def _assembled(
     force, torque = x[:n].reshape(3, m) / SPEED**2, z[:n].reshape(3, m) / SPEED**2
     spin = z[n : 2 * n].reshape(3, m) / SPIN_UP
     cov = jnp.zeros((2 * n, 2 * n)).at[:n, :n].set(P[:n, :n]).at[n:, n:].set(Q[:n, :n]) / SPEED**4
-    rows = jnp.concatenate([force, torque])
-    blocks = jnp.concatenate([jnp.kron(jnp.eye(6)[i], rows[i])[None] for i in range(6)])
+    both = jnp.concatenate([force, torque])
+    blocks = jnp.concatenate([jnp.kron(jnp.eye(6)[i], both[i])[None] for i in range(6)])
     cov = cov + SCALE**2 * blocks.T @ blocks
-    single = (rows[:, None, :] * jnp.eye(m) * doubt).transpose(1, 0, 2).reshape(m, 6 * m)
+    single = (both[:, None, :] * jnp.eye(m) * doubt).transpose(1, 0, 2).reshape(m, 6 * m)
     cov = cov + single.T @ single
     deviation = jnp.sqrt(jnp.diagonal(cov)).reshape(6, m)
-    spin_sigma = jnp.sqrt(jnp.diagonal(Q)[n : 2 * n].reshape(3, m) / SPIN_UP**2 + (SCALE * spin) ** 2)
-    motor, motor_sigma, _ = solve_motors(sums, learner)
+    spin_sigma = REACTION * jnp.sqrt(
+        jnp.diagonal(Q)[n : 2 * n].reshape(3, m) / SPIN_UP**2 + (SCALE * spin) ** 2
+    )
+    motor, motor_sigma = solve_motors(rows, sums)
     linear, root, idle, lag = motor
     uncertainty = Uncertainty(
         deviation[:3],
@@ -359,25 +364,34 @@ def _assembled(
     return better, uncertainty
 
 
-def solve_motors(sums: LatencySums, learner: Learner) -> tuple[Array, Array, Array]:
-    """Linear, root, idle speed and lag (4, m); deviations (3, m) of largest speed, idle speed, lag; latency () s."""
-    R, s, e = sums.sums.R_motor, sums.sums.s_motor, sums.sums.e_motor
+def solve_motors(rows: Rows, sums: LatencySums) -> tuple[Array, Array]:
+    """Linear, root, idle speed and lag (4, m); deviations (3, m) of largest speed, idle speed and lag.
+
+    Residuals count as a first-order process with the correlation that they show from row to row.
+    """
+    left = jax.vmap(jax.vmap(_motor_residual))(sums.sums.R_motor, sums.sums.s_motor, sums.sums.e_motor)
+    z = jnp.einsum("l,kljm->kjm", parabola(jnp.sum(left, axis=1)), rows.motor)
     unit = jnp.asarray([SPEED, SPEED, SPEED, SPEED / SPIN_UP])
+    count = jnp.sum(rows.weight)
 
-    def one(R: Array, s: Array, e: Array) -> tuple[Array, Array, Array]:
-        scale = jnp.sqrt(jnp.maximum(jnp.diagonal(R), 1e-30))
-        P = inverse_definite(R / jnp.outer(scale, scale) + 1e-7 * jnp.eye(4)) / jnp.outer(scale, scale)
-        x = P @ s
-        return x, P, jnp.maximum(e - s @ x, 0.0)
+    def one(Z: Array, y: Array) -> tuple[Array, Array, Array]:
+        A = Z.T @ Z
+        P = inverse_definite(A + 1e-9 * jnp.max(jnp.diagonal(A)) * jnp.eye(4) + 1e-30 * jnp.eye(4))
+        x = P @ (Z.T @ y)
+        return x, P, y - Z @ x
 
-    x, P, left = jax.vmap(jax.vmap(one))(R, s, e)
-    weights = parabola(jnp.sum(left, axis=1))
-    mean = jnp.einsum("l,lmj->mj", weights, x) * unit
-    middle = jnp.argmax(weights)
-    count = jnp.maximum(sums.sums.count[0], 2.0)
-    many = jnp.maximum(count / (CORRELATED * learner.rate) - 4.0, 2.0)
-    P = P[middle] * (left[middle] / many)[:, None, None] * jnp.outer(unit, unit)
+    x, P, r = jax.vmap(one, (2, 1))(z[:, :4], z[:, 4])
+    square = jnp.sum(r**2, axis=1)
+    alike = jnp.sum(r[:, 1:] * r[:, :-1]) / jnp.maximum(jnp.sum(square), 1e-30)
+    alike = jnp.clip(alike, 0.0, 0.9)
+    many = jnp.maximum(count * (1.0 - alike) / (1.0 + alike), 4.0)
+    P = P * (square / many)[:, None, None] * jnp.outer(unit, unit)
     top = jnp.asarray([1.0, 1.0, 1.0, 0.0])
     deviations = jnp.sqrt(jnp.stack([jnp.einsum("i,mij,j->m", top, P, top), P[:, 2, 2], P[:, 3, 3]]))
-    latency = weights @ jnp.asarray(learner.latencies, float) / learner.rate
-    return mean.T, deviations, latency
+    return (x * unit).T, deviations
+
+
+def _motor_residual(R: Array, s: Array, e: Array) -> Array:
+    scale = jnp.sqrt(jnp.maximum(jnp.diagonal(R), 1e-30))
+    P = inverse_definite(R / jnp.outer(scale, scale) + 1e-7 * jnp.eye(4)) / jnp.outer(scale, scale)
+    return jnp.maximum(e - s @ (P @ s), 0.0)
