@@ -262,14 +262,13 @@ class ThrowLoop:
     def hover(self, now: Ascent, learned: LearnedVehicle, speeds: Array) -> Hovering:
         """The begin of the second part, with the rotor speeds (m,) of the last sample."""
         a, rotors = learned.alignment, speeds.shape[0]
+        floor = jnp.diag(jnp.repeat(jnp.asarray(FLOOR) ** 2, 3))
         settled = jnp.concatenate([jnp.zeros(3), speeds**2, jnp.zeros(rotors)])
         b, _, a2 = self.control.coefficients
         return Hovering(
             learned,
             HoverController.from_effectiveness(learned.effectiveness, learned.thrust),
-            Track.aligned(
-                a.position, a.velocity, a.wxyz, a.P + jnp.diag(jnp.repeat(jnp.asarray(FLOOR) ** 2, 3))
-            ),
+            Track(a.position, a.velocity, a.wxyz, a.P + floor, jnp.zeros(3)),
             ((1.0 - b) * settled, (b - a2) * settled),
             jnp.concatenate([now.reckoning.rate, speeds]),
             settled,

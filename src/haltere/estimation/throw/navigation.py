@@ -1,17 +1,11 @@
-"""Attitude, velocity and heading of a thrown IMU from its own readings and a track of positions.
+"""Position, velocity and attitude of a flying vehicle from its IMU and positions of a tracker.
 
-Before the throw the IMU rests in a hand: its mean reading is the direction of up, which gives its attitude up to
-heading, R_LI. From there the gyro is integrated, so L is a level frame that is rotated against the world by an unknown
-angle psi about the vertical. While the vehicle falls and its rotors push, with s = double integral of R_LI f + g since
-release,
+A Kalman filter of (position, velocity, attitude) error, rotation on the left, with the accelerometer as input:
 
-    p = p_0 + v_0 t + Rz(psi) s         linear in p_0, v_0, cos psi, sin psi                               (1)
+    dp' = dv,   dv' = -[R f]x dtheta + noise,   dtheta' = noise                                            (1)
 
-so the heading comes from comparing the track with the acceleration, which [Blaha2024] leaves for later: `Heading` sums
-up its least squares. From then on a Kalman filter of (position, velocity, attitude) error, rotation on the left, with
-the accelerometer as input, keeps all of it:
-
-    dp' = dv,   dv' = -[R f]x dtheta + noise,   dtheta' = noise                                            (2)
+Before it begins, `level` gives the attitude of an IMU at rest up to heading, and `haltere.estimation.throw.alignment`
+the rest.
 """
 
 from dataclasses import dataclass
@@ -22,7 +16,6 @@ import jax.numpy as jnp
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.lie import so3
 
-WEAK = 1e-6
 FAR = 5.0
 
 
@@ -49,45 +42,6 @@ def rotate_by_gyro(wxyz: Array, gyro: Array, dt: float) -> Array:
 
 @pytree
 @dataclass(frozen=True)
-class Heading:
-    """Sums of the least squares (1) over p_0 (3), v_0 (3), cos psi, sin psi."""
-
-    R: Array
-    s: Array
-
-    @classmethod
-    def begin(cls) -> Self:
-        """Nothing seen."""
-        return cls(jnp.zeros((8, 8)), jnp.zeros(8))
-
-    def update(self, time: Array, displacement: Array, position: Array, weight: Array) -> "Heading":
-        """One position (3,) m at `time` s since release, with s = `displacement` (3,) m; `weight` 0 leaves it out."""
-        x, y, z = displacement
-        o, i = jnp.zeros(()), jnp.ones(())
-        rows = jnp.stack(
-            [
-                jnp.stack([i, o, o, time, o, o, x, -y]),
-                jnp.stack([o, i, o, o, time, o, y, x]),
-                jnp.stack([o, o, i, o, o, time, o, o]),
-            ]
-        )
-        right = position - jnp.stack([o, o, z])
-        return Heading(self.R + weight * rows.T @ rows, self.s + weight * rows.T @ right)
-
-    def solve(self, sigma: ArrayLike) -> tuple[Array, Array, Array, Array]:
-        """psi, its deviation for positions with `sigma` m, p_0 (3,) and v_0 (3,)."""
-        scale = jnp.sqrt(jnp.maximum(jnp.diagonal(self.R), 1e-12))
-        inverse = jnp.linalg.inv(self.R / jnp.outer(scale, scale) + WEAK**2 * jnp.eye(8))
-        answer = inverse @ (self.s / scale) / scale
-        spread = (
-            jnp.asarray(sigma) * jnp.sqrt(jnp.maximum(inverse[6, 6] + inverse[7, 7], 0.0) / 2.0) / scale[6]
-        )
-        size = jnp.maximum(jnp.hypot(answer[6], answer[7]), 0.3)
-        return jnp.arctan2(answer[7], answer[6]), spread / size, answer[:3], answer[3:6]
-
-
-@pytree
-@dataclass(frozen=True)
 class Track:
     """The navigation filter: `wxyz` is q_WI, `P` (9, 9), `pushed` (3,) the integral of R f since the last position."""
 
@@ -102,11 +56,6 @@ class Track:
         """At a first estimate; `tilt` and `heading` are deviations in rad."""
         small = jnp.asarray([1e-4] * 3 + [0.1**2] * 3 + [tilt**2] * 2)
         P = jnp.diag(jnp.concatenate([small, jnp.reshape(heading**2, (1,))]))
-        return cls(position, velocity, wxyz, P, jnp.zeros(3))
-
-    @classmethod
-    def aligned(cls, position: Array, velocity: Array, wxyz: Array, P: Array) -> Self:
-        """At what positions have said, with its covariance (9, 9)."""
         return cls(position, velocity, wxyz, P, jnp.zeros(3))
 
     def propagate(self, gyro: Array, accel: Array, gravity: float, dt: float) -> "Track":

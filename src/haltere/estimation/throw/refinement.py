@@ -319,7 +319,7 @@ def _generalised(
 
     cost, x, P = jax.vmap(solved)(jnp.asarray(inverses), jnp.asarray(logs))
     best = jnp.argmin(jnp.where(jnp.isfinite(cost), cost, jnp.inf))
-    return x[best], P[best]
+    return jnp.asarray(x[best]), jnp.asarray(P[best])
 
 
 def _assembled(

@@ -15,7 +15,7 @@ DT = 1.0 / RATE
 PSI, MARKER, LATE = 2.1, np.array([0.03, -0.02, 0.05]), 0.012
 
 
-def thrown(rng, scale=0.0, bias=0.0):
+def thrown(rng, scale=0.0, bias=0.0, psi=PSI):
     """Gyro, accelerometer, positions of the marker (late) and attitude at the end; a push upwards, then two aside."""
     n, fine = 500, 10
     t = np.arange(n * fine) * DT / fine
@@ -31,7 +31,7 @@ def thrown(rng, scale=0.0, bias=0.0):
     R = Rotation.concatenate(attitude)
     acceleration = R.apply(force) - [0.0, 0.0, GRAVITY]
     velocity = np.cumsum(acceleration, axis=0) * DT / fine
-    turn = Rotation.from_rotvec([0.0, 0.0, PSI])
+    turn = Rotation.from_rotvec([0.0, 0.0, psi])
     place = turn.apply(np.cumsum(velocity, axis=0) * DT / fine) + np.array([1.0, -2.0, 1.3])
     marker = place + turn.apply(R.apply(MARKER))
     late = np.maximum(np.arange(n * fine) - round(LATE * RATE * fine), 0)
@@ -71,8 +71,9 @@ def heading_error(found, wxyz, attitude):
     return float(np.angle(np.exp(1j * (found.psi - true))))
 
 
-def test_marker_latency_and_tilt_are_found_with_the_heading(aligned):
-    gyro, accel, seen, attitude, velocity = thrown(np.random.default_rng(1))
+@pytest.mark.parametrize("psi", [-2.5, 0.3, 3.0])
+def test_marker_latency_and_tilt_are_found_with_the_heading(aligned, psi):
+    gyro, accel, seen, attitude, velocity = thrown(np.random.default_rng(1), psi=psi)
     found, wxyz = aligned(gyro, accel, seen)
     assert abs(heading_error(found, wxyz, attitude)) < 0.01
     np.testing.assert_allclose(found.marker, MARKER, atol=5e-3)

@@ -19,7 +19,7 @@ from haltere.estimation.throw.excitation import (
     order,
     pace,
 )
-from haltere.estimation.throw.navigation import Heading, Track, about_up, level
+from haltere.estimation.throw.navigation import Track, about_up, level
 from haltere.foundation import HaltereError
 
 RATE = 2000.0
@@ -224,23 +224,6 @@ def test_level_points_up_whatever_the_turn():
         q = np.asarray(level(jnp.asarray(R.T @ [0.0, 0.0, 9.81])))
         up = Rotation.from_quat(q[[1, 2, 3, 0]]).apply(R.T @ [0.0, 0.0, 1.0])
         np.testing.assert_allclose(up, [0, 0, 1], atol=1e-6)
-
-
-@pytest.mark.parametrize("psi", [-2.5, 0.3, 3.0])
-def test_heading_from_the_track(psi):
-    rng = np.random.default_rng(2)
-    t = np.arange(0.01, 0.5, 0.01)
-    moved = np.stack([0.4 * t**2, -0.3 * t**3, 0.2 * t**2], axis=1)
-    R = Rotation.from_rotvec([0, 0, psi]).as_matrix()
-    p = [1.0, 2.0, 3.0] + np.outer(t, [0.3, -0.2, 6.0]) + moved @ R.T + 1e-3 * rng.normal(size=(len(t), 3))
-    sums = Heading.begin()
-    for row in zip(t, moved, p, strict=True):
-        sums = sums.update(*(jnp.asarray(x) for x in row), jnp.ones(()))
-    found, sigma, _, v_0 = sums.solve(1e-3)
-    off = np.angle(np.exp(1j * (float(found) - psi)))
-    assert abs(off) < 4 * float(sigma)
-    assert float(sigma) < 0.1
-    np.testing.assert_allclose(v_0, [0.3, -0.2, 6.0], atol=0.05)
 
 
 def test_the_track_finds_tilt_and_heading_of_an_accelerating_imu():
