@@ -1,6 +1,6 @@
 """From the hand to hover without a plant: readings of IMU, rotor speeds and positions in, commands of the motors out.
 
-    rise      hand, release noticed, motors excited one after the other, their effectiveness summed up
+    ascend    hand, release noticed, motors excited one after the other, their effectiveness summed up
     conclude  effectiveness, thrust axis, heading, first track
     steer     attitude by incremental inversion, position
 
@@ -23,7 +23,7 @@ from haltere.estimation.throw.effectiveness import LATENCIES, Effectiveness, Lat
 from haltere.estimation.throw.excitation import ThrowDetector, excitation_time
 from haltere.estimation.throw.navigation import Track
 from haltere.estimation.throw.reckoning import DeadReckoning
-from haltere.estimation.throw.refinement import Rows, Uncertainty, refine
+from haltere.estimation.throw.refinement import ThrowRows, Uncertainty, refine
 from haltere.estimation.throw.thrust_axis import ThrustAxis, thrust_axis
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.foundation.constants import GRAVITY
@@ -35,14 +35,12 @@ POSITION_SIGMA = 4e-4
 """Deviation per axis of an IMU position that tumbles gave, m."""
 UNKNOWN_POSITION_SIGMA = 0.02
 """Deviation of an IMU position that nobody knows, m."""
-BIAS = 0.2
-"""Deviation of the accelerometer's bias, m/s2."""
 DOUBT = 0.15
 """Share of the largest squared speed by which a hover may seem out of reach and still be tried: noise does that."""
 SETTLED = 0.03
 """s after the excitation until the numbers are taken."""
-FLOOR = (1e-3, 0.02, 0.005)
-"""m, m/s, rad: deviations that are added to those of the alignment: what its model leaves out."""
+FLOOR = (1e-3, 0.02, 0.005, 1e-3, 1e-2)
+"""m, m/s, rad, rad/s, m/s2: deviations that are added to those of the alignment: what its model leaves out."""
 STANDING = -1.0
 """Command of a motor that is to stand."""
 
@@ -139,6 +137,7 @@ class ThrowLoop:
         known: whether tumbles gave position of the IMU and shape of the inertia; if not they are a guess and a ball.
         latencies: of the rotor speeds that are tried, in samples, evenly spaced.
         gyro_late: by how much the gyro is late, by its low-pass and its sampling, and the deviation of that, s.
+        latency_doubt: what is left to doubt of the latency of the rotor speeds against accelerometer and gyro, s.
         air: whether rotors feel the air that they move through.
     """
 
@@ -146,6 +145,7 @@ class ThrowLoop:
     known: bool = True
     latencies: tuple[int, ...] = LATENCIES
     gyro_late: tuple[float, float] = (0.002, 0.002)
+    latency_doubt: tuple[float, float] = (0.006, 0.003)
     air: bool = True
 
     @property
@@ -173,19 +173,19 @@ class ThrowLoop:
             latencies=self.latencies,
         )
 
-    def begin(self, rest: Array, known: TumbleKnowledge, rotors: int) -> Ascent:
+    def begin(self, accel: Array, known: TumbleKnowledge, rotors: int) -> Ascent:
         """In the hand, with a mean reading of the accelerometer (3,) m/s2."""
         zero = jnp.zeros(3)
         return Ascent(
             ThrowDetector.begin(rotors),
             LatencySums.begin(rotors, not self.known, self.latencies),
-            DeadReckoning.begin(rest),
+            DeadReckoning.begin(accel),
             jnp.full(rotors, STANDING),
             (self.notice.begin(zero), self.notice.begin(zero), zero, zero),
             known,
         )
 
-    def rise(
+    def ascend(
         self, now: Ascent, gyro: Array, accel: Array, speeds: Array, applied: Array | None = None
     ) -> Ascent:
         """One sample; `Ascent.command` is what the motors are to do now.
@@ -217,22 +217,22 @@ class ThrowLoop:
 
     def locate(self, now: Ascent, fixes: Fixes, position: Array) -> Fixes:
         """The positions until now and one more (3,) m."""
-        return fixes.seen(now.reckoning, position, jnp.where(now.throw.armed, 1.0, 0.0))
+        return fixes.with_fix(now.reckoning, position, jnp.where(now.throw.armed, 1.0, 0.0))
 
-    def begin_rows(self, rotors: int) -> Rows:
+    def begin_rows(self, rotors: int) -> ThrowRows:
         """None kept yet."""
-        return Rows.none(rotors, len(self.latencies))
+        return ThrowRows.none(rotors, len(self.latencies))
 
-    def keep(self, now: Ascent, rows: Rows) -> Rows:
+    def keep(self, now: Ascent, rows: ThrowRows) -> ThrowRows:
         """The rows until now and those of now; to be called at `ROW_RATE`."""
-        return rows.kept(now.sums, now.reckoning, now.throw.released)
+        return rows.retained(now.sums, now.reckoning, now.throw.released)
 
     def ready(self, now: Ascent, rotors: int) -> Array:
         """() whether the excitation is over."""
         return jnp.asarray(now.throw.clock >= excitation_time(rotors) + SETTLED)
 
     def learn(
-        self, now: Ascent, fixes: Fixes, rows: Rows, noise: SensorNoise, compass: Array | None = None
+        self, now: Ascent, fixes: Fixes, rows: ThrowRows, noise: SensorNoise, compass: Array | None = None
     ) -> LearnedVehicle:
         """Everything that is computed once: parameters, thrust axis, heading.
 
@@ -252,7 +252,16 @@ class ThrowLoop:
         )
         known = now.known.shape, now.known.inverse
         learned, uncertainty = refine(
-            rows, now.sums, first, alignment, known, self.learner, position_sigma, BIAS, self.air
+            rows,
+            now.sums,
+            first,
+            alignment,
+            known,
+            self.learner,
+            position_sigma,
+            noise.bias,
+            self.latency_doubt,
+            self.air,
         )
         top = jnp.maximum(learned.max_speed, 1.0)
         low, high = -DOUBT * top**2, (1.0 + DOUBT) * top**2
@@ -268,7 +277,7 @@ class ThrowLoop:
         return Hovering(
             learned,
             HoverController.from_effectiveness(learned.effectiveness, learned.thrust),
-            Track(a.position, a.velocity, a.wxyz, a.P + floor, jnp.zeros(3)),
+            Track.aligned(a.position, a.velocity, a.wxyz, a.bias, a.P + floor),
             ((1.0 - b) * settled, (b - a2) * settled),
             jnp.concatenate([now.reckoning.rate, speeds]),
             settled,
@@ -295,7 +304,7 @@ class ThrowLoop:
         )
         a, R = now.learned.alignment, so3.from_wxyz(now.track.wxyz)
         arm = jnp.stack([R @ a.marker, R @ jnp.cross(now.last[:3], a.marker)])
-        sigma = jnp.maximum(noise.position, 1e-3)
+        sigma = jnp.maximum(jnp.maximum(noise.position, 1e-3), 0.7 * a.deviation)
         return replace(now, track=now.track.correct(position, sigma, period, walk, arm, a.latency))
 
     def steer(self, now: Hovering, goal: Array, period: float) -> tuple[Hovering, Array]:

@@ -45,6 +45,8 @@ from haltere.scenarios.throw.throws import NEAR, SECONDS, SLOW
 
 HEIGHT, SPIN = 2.5, 4.0
 """m of rise and rad/s, one sigma per axis: about those of `haltere throw`, 2.5 m and up to 7 rad/s."""
+BIAS = 0.2
+"""m/s2, what the loop is told of the accelerometer's."""
 IN_HAND = 2.5 + 0.35 + 0.15
 """s: the longest carry and stroke, and a bit."""
 ANOTHER = 1_000_000
@@ -117,7 +119,7 @@ def throw(
         many, own = 2 * many, 2 * own
     plans = [draw_throws(seed + ANOTHER, 1, SPIN, HEIGHT, 2.0 * duration) for seed in many]
     stacked = jax.tree.map(lambda *x: jnp.stack(x), *own)
-    noise = SensorNoise(level.gyro_noise, level.accel_noise)
+    noise = SensorNoise(level.gyro_noise, level.accel_noise, BIAS)
     thrower = Thrower(stacked, prior, noise, len(drawing.rotor_names))
     setup = Setup(tumble.HAND_HEIGHT, settle=0.0, throws=tuple(plans))
     vehicles = [draw_vehicle(drawing, level, seed) for seed in many]

@@ -15,7 +15,7 @@ from tests.world.pilot import PERIOD, Measured
 
 from haltere.control.throw_loop import Ascent, Hovering, SensorNoise, ThrowLoop, TumbleKnowledge
 from haltere.estimation.throw.alignment import Fixes
-from haltere.estimation.throw.refinement import Rows
+from haltere.estimation.throw.refinement import ThrowRows
 from haltere.foundation.arrays import Array, pytree
 from haltere.scenarios.throw.throws import LaunchSettings
 
@@ -39,7 +39,7 @@ class Flown:
 
     ascent: Ascent
     fixes: Fixes
-    rows: Rows
+    rows: ThrowRows
     hovering: Hovering
     hovers: Array
     """() whether it is past the excitation."""
@@ -73,7 +73,7 @@ def advance(flown: Flown, gyro: Array, accel: Array, speeds: Array, prior: bool)
     loop = LOOP[prior]
 
     def one(now: Flown, gyro: Array, accel: Array, speeds: Array) -> tuple[Flown, Array]:
-        rising = replace(now, ascent=loop.rise(now.ascent, gyro, accel, speeds))
+        rising = replace(now, ascent=loop.ascend(now.ascent, gyro, accel, speeds))
         hovering, command = loop.steer(
             loop.sense(now.hovering, gyro, accel, speeds), jnp.asarray(GOAL), PERIOD
         )

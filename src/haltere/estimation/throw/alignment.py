@@ -37,6 +37,8 @@ FAR = 4.0
 LADDER = (1.0, 0.2, 0.05, 0.0, 0.0, 0.0)
 """m, least c of each step."""
 SIZE = 7 + ERRORS + 4
+BIASES = np.array([9, 10, 11, 15, 16, 17])
+"""Where in x the biases of gyro and accelerometer stand."""
 
 
 @pytree
@@ -64,7 +66,7 @@ class Fixes:
         shapes = ((), (3,), (3, ERRORS), (3,), (4,), (3, ERRORS), (3,), (3,), ())
         return cls(*(jnp.zeros((count, *shape)) for shape in shapes))
 
-    def seen(self, reckoning: DeadReckoning, position: Array, weight: ArrayLike) -> "Fixes":
+    def with_fix(self, reckoning: DeadReckoning, position: Array, weight: ArrayLike) -> "Fixes":
         """With one more position (3,) m, and without the oldest."""
         r = reckoning
         new = Fixes(
@@ -90,8 +92,10 @@ class Alignment:
     velocity: Array
     wxyz: Array
     """(4,) q_WI."""
+    bias: Array
+    """(6,) to add to gyro and accelerometer, rad/s and m/s2, IMU axes."""
     P: Array
-    """(9, 9) covariance of position, velocity and attitude (rotation on the left, W axes)."""
+    """(15, 15) covariance of position, velocity, attitude (rotation on the left, W axes) and bias."""
     marker: Array
     """(3,) l, m."""
     latency: Array
@@ -202,11 +206,12 @@ def _ended(
     turn = about_up(x[6])
     R_up = so3.from_wxyz(turn)
     by_attitude = jnp.zeros((3, SIZE)).at[2, 6].set(1.0).at[:, 7:21].set(R_up @ now.of_attitude)
-    M = jnp.concatenate([by_position, by_velocity, by_attitude])
+    by_bias = jnp.eye(SIZE)[BIASES]
+    M = jnp.concatenate([by_position, by_velocity, by_attitude, by_bias])
     spun = so3.from_wxyz(now.wxyz) @ now.rate
     moment = gyro_late[1] * (R_up @ spun)
     covariance = M @ P @ M.T
-    covariance = covariance.at[6:, 6:].add(jnp.outer(moment, moment))
+    covariance = covariance.at[6:9, 6:9].add(jnp.outer(moment, moment))
     off = now.of_attitude @ x[7:21] + gyro_late[0] * spun
     in_level, psi = so3.multiply_wxyz(so3.exp_wxyz(off), now.wxyz), x[6] + off[2]
     return Alignment(
@@ -215,6 +220,7 @@ def _ended(
         position,
         velocity,
         so3.multiply_wxyz(turn, in_level),
+        x[BIASES],
         covariance,
         x[21:24],
         x[24],

@@ -1,6 +1,6 @@
 """What each rotor does once more, from rows kept at 100 Hz: with the air that it flew through, and with a covariance.
 
-With F, T, b of `haltere.estimation.throw.effectiveness`, a_i the direction of F_i, r_i the place of rotor i, and
+With F, T, b of `haltere.estimation.throw.effectiveness`, a_i the direction of F_i, r_i the position of rotor i, and
 v_i = R^T (v - wind) + W x r_i its velocity through the air, thrust falls as it climbs and hub force grows as it slips:
 
     u_i  <-  u_i - k w_i a_i . v_i,        hub force = -h |F_i| w_i (v_i - a_i a_i . v_i)                  (1)
@@ -49,7 +49,7 @@ from haltere.lie import so3
 
 ROW_RATE = 100.0
 """Hz at which rows are kept."""
-KEPT = 100
+RETAINED = 100
 TIP, AIR, WIND = 140.0, 0.6, 2.5
 MODEL = 0.35
 """Of the thrust that moving air can have taken, what (1) leaves out."""
@@ -61,8 +61,6 @@ SCALE = 0.006
 """Relative, of gyro and accelerometer, per axis."""
 VOLTAGE = 0.005
 """Relative, by which the largest speed changes with the battery while the vehicle flies."""
-LATE = (0.003, 0.006)
-"""s: what is left to doubt of the latency of the torque rows, and of that of the force rows."""
 
 WEAK = 1e-8
 """Prior information, relative to the largest: it only decides what was never excited."""
@@ -72,7 +70,7 @@ REACTION = 1.4
 
 @pytree
 @dataclass(frozen=True)
-class Rows:
+class ThrowRows:
     """Filtered signals, L latencies, and the motion beside them, of the last K moments."""
 
     row: Array
@@ -87,15 +85,15 @@ class Rows:
     """(K,) 1 since release."""
 
     @classmethod
-    def none(cls, rotors: int, latencies: int, count: int = KEPT) -> "Rows":
+    def none(cls, rotors: int, latencies: int, count: int = RETAINED) -> "ThrowRows":
         """Nothing kept yet."""
         shapes = ((latencies, 22 + 5 * rotors), (latencies, 5, rotors), (4,), (3,), (3,), ())
         return cls(*(jnp.zeros((count, *shape)) for shape in shapes))
 
-    def kept(self, sums: LatencySums, reckoning: DeadReckoning, released: Array) -> "Rows":
+    def retained(self, sums: LatencySums, reckoning: DeadReckoning, released: Array) -> "ThrowRows":
         """With the rows of now, and without the oldest."""
         one = jnp.where(released, 1.0, 0.0)
-        now = Rows(
+        now = ThrowRows(
             one * sums.sums.row,
             one * sums.sums.motor_row,
             reckoning.wxyz,
@@ -103,7 +101,7 @@ class Rows:
             reckoning.rate,
             one,
         )
-        moved: Rows = jax.tree.map(lambda old, new: jnp.concatenate([old[1:], new[None]]), self, now)
+        moved: ThrowRows = jax.tree.map(lambda old, new: jnp.concatenate([old[1:], new[None]]), self, now)
         return moved
 
 
@@ -146,7 +144,7 @@ def whitenings(cutoff: float, rate: float, differentiated: bool, count: int) -> 
 
 
 def refine(
-    rows: Rows,
+    rows: ThrowRows,
     sums: LatencySums,
     first: Effectiveness,
     alignment: Alignment,
@@ -154,6 +152,7 @@ def refine(
     learner: Learner,
     position_sigma: ArrayLike,
     bias: ArrayLike,
+    latency_doubt: tuple[float, float],
     air: bool,
 ) -> tuple[Effectiveness, Uncertainty]:
     """The parameters with the air in the model, and their deviations.
@@ -167,6 +166,7 @@ def refine(
         learner: that made the rows.
         position_sigma: of the IMU's position, m.
         bias: deviation of the accelerometer's bias, m/s2.
+        latency_doubt: what is left to doubt of the latency of the force rows, and of that of the torque rows, s.
         air: whether there is air.
     """
     m = first.max_speed.shape[0]
@@ -193,16 +193,16 @@ def refine(
     of_position = jnp.full(3, (LEVER_UNIT / jnp.asarray(position_sigma)) ** 2)
     own_force = jnp.concatenate([jnp.zeros(3 * m), of_position, jnp.full(3, jnp.asarray(bias) ** -2.0)])
     parts = []
-    for left, X, blown, late, late_sigma, own, differentiated in (
+    for left, X, blown, moving, late_sigma, own, differentiated in (
         (
-            row[:, :3], pushes, blown_force, late_force, LATE[1],
+            row[:, :3], pushes, blown_force, late_force, latency_doubt[0],
             own_force,
             False,
         ),
-        (row[:, 3:6], torques, blown_torque, late_torque, LATE[0], jnp.zeros(torques.shape[-1]), True),
+        (row[:, 3:6], torques, blown_torque, late_torque, latency_doubt[1], jnp.zeros(torques.shape[-1]), True),
     ):  # fmt: skip
         p = X.shape[-1]
-        every = jnp.concatenate([X, blown, late[..., None]], axis=-1)
+        every = jnp.concatenate([X, blown, moving[..., None]], axis=-1)
         information = jnp.concatenate([own, air_sigma**-2.0, jnp.full(1, late_sigma**-2.0)])
         mean = jnp.concatenate([jnp.zeros(p), air_mean, jnp.zeros(1)])
         if not air:
@@ -212,7 +212,7 @@ def refine(
     (x_force, P_force), (x_torque, P_torque) = parts
     ends = x_force[pushes.shape[-1]], x_torque[torques.shape[-1]]
     doubt = MODEL * share * jnp.maximum(jnp.abs(ends[0]), jnp.abs(ends[1]))
-    return _assembled(first, rows, sums, (x_force, P_force), (x_torque, P_torque), doubt)
+    return _combined(first, rows, sums, (x_force, P_force), (x_torque, P_torque), doubt)
 
 
 def sums_residual(sums: LatencySums) -> Array:
@@ -228,7 +228,7 @@ def sums_residual(sums: LatencySums) -> Array:
 
 
 def _air_columns(
-    rows: Rows,
+    rows: ThrowRows,
     row: Array,
     first: Effectiveness,
     alignment: Alignment,
@@ -281,7 +281,7 @@ def _air_columns(
 
 
 def _generalised(
-    left: Array,
+    target: Array,
     X: Array,
     information: Array,
     mean: Array,
@@ -292,7 +292,7 @@ def _generalised(
 ) -> tuple[Array, Array]:
     """Solution (p,) and covariance (p, p) of the first `free` columns by generalised least squares."""
     inverses, logs = whitenings(learner.cutoff, learner.rate, differentiated, weight.shape[0])
-    y = (left - X @ mean) * weight[:, None]
+    y = (target - X @ mean) * weight[:, None]
     Z = X * weight[:, None, None]
     used = 3.0 * jnp.sum(weight)
     scale = jnp.sqrt(jnp.maximum(jnp.sum(Z**2, axis=(0, 1)), 1e-30))
@@ -322,9 +322,9 @@ def _generalised(
     return jnp.asarray(x[best]), jnp.asarray(P[best])
 
 
-def _assembled(
+def _combined(
     first: Effectiveness,
-    rows: Rows,
+    rows: ThrowRows,
     sums: LatencySums,
     pushes: tuple[Array, Array],
     torques: tuple[Array, Array],
@@ -364,7 +364,7 @@ def _assembled(
     return better, uncertainty
 
 
-def solve_motors(rows: Rows, sums: LatencySums) -> tuple[Array, Array]:
+def solve_motors(rows: ThrowRows, sums: LatencySums) -> tuple[Array, Array]:
     """Linear, root, idle speed and lag (4, m); deviations (3, m) of largest speed, idle speed and lag.
 
     Residuals count as a first-order process with the correlation that they show from row to row.

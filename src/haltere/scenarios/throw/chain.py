@@ -24,7 +24,7 @@ from haltere.dynamics.sensors.imu import specific_force_at
 from haltere.dynamics.solve import gravity_in_body
 from haltere.estimation.throw.alignment import Fixes
 from haltere.estimation.throw.effectiveness import LATENCIES
-from haltere.estimation.throw.refinement import Rows
+from haltere.estimation.throw.refinement import ThrowRows
 from haltere.foundation.arrays import Array
 from haltere.foundation.constants import GRAVITY
 from haltere.lie import so3
@@ -40,8 +40,11 @@ RELEASE = 1.0
 REST_SECONDS = 0.5
 """s at rest in the hand, for the first attitude."""
 GYRO_RANGE, ACCEL_RANGE = 34.9, 156.9
-LOOP = {known: ThrowLoop(RATE, known, gyro_late=(0.0, 0.0), air=False) for known in (True, False)}
-"""With and without two tumbles before; the gyro is not late, and the air does nothing."""
+LOOP = {
+    known: ThrowLoop(RATE, known, gyro_late=(0.0, 0.0), latency_doubt=(2e-4, 2e-4), air=False)
+    for known in (True, False)
+}
+"""With and without two tumbles before; the IMU is not late, and the air does nothing."""
 
 
 def true_position(now: Launch) -> Array:
@@ -96,7 +99,7 @@ def launch(
     ticks: int,
     known: bool = True,
     watch: Callable[[Launch], Any] = true_position,
-) -> tuple[Launch, tuple[Fixes, Rows], Any]:
+) -> tuple[Launch, tuple[Fixes, ThrowRows], Any]:
     """The first part: where it ends, what was seen, and what `watch` saw of it, stacked over the positions.
 
     Args:
@@ -143,7 +146,7 @@ def launch(
         rate = jnp.max(jnp.abs(vehicle.imu_rotation.T @ state.twist[3:]))
         after = Launch(
             later,
-            loop.rise(now.ascent, gyro, accel, speeds, command),
+            loop.ascend(now.ascent, gyro, accel, speeds, command),
             jnp.maximum(now.worst, jnp.where(held, 0.0, rate)),
             past_rotor_speeds,
         )

@@ -47,7 +47,7 @@ def aligned():
         def one(carry, reading):
             now, fixes, k = carry
             now = now.step(*reading[:2], jnp.zeros(3), jnp.zeros((3, 3)), GRAVITY, DT, jnp.asarray(True))
-            kept = fixes.seen(now, reading[2], 1.0)
+            kept = fixes.with_fix(now, reading[2], 1.0)
             fixes = jax.tree.map(lambda a, b: jnp.where(k % EVERY == 0, a, b), kept, fixes)
             return (now, fixes, k + 1), None
 
