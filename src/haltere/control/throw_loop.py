@@ -138,6 +138,7 @@ class ThrowLoop:
         latencies: of the rotor speeds that are tried, in samples, evenly spaced.
         gyro_late: by how much the gyro is late, by its low-pass and its sampling, and the deviation of that, s.
         latency_doubt: what is left to doubt of the latency of the rotor speeds against accelerometer and gyro, s.
+        walk: what IMU errors other than noise and bias do to velocity and attitude, m/s and rad per root s.
         air: whether rotors feel the air that they move through.
     """
 
@@ -146,6 +147,7 @@ class ThrowLoop:
     latencies: tuple[int, ...] = LATENCIES
     gyro_late: tuple[float, float] = (0.002, 0.002)
     latency_doubt: tuple[float, float] = (0.006, 0.003)
+    walk: tuple[float, float] = (0.3, 0.01)
     air: bool = True
 
     @property
@@ -299,8 +301,8 @@ class ThrowLoop:
     def correct(self, now: Hovering, position: Array, period: ArrayLike, noise: SensorNoise) -> Hovering:
         """A position (3,) m, `period` s after the last."""
         walk = (
-            jnp.asarray(noise.accel) * self.period**0.5 + 0.05,
-            jnp.asarray(noise.gyro) * self.period**0.5 + 2e-3,
+            jnp.asarray(noise.accel) * self.period**0.5 + self.walk[0],
+            jnp.asarray(noise.gyro) * self.period**0.5 + self.walk[1],
         )
         a, R = now.learned.alignment, so3.from_wxyz(now.track.wxyz)
         arm = jnp.stack([R @ a.marker, R @ jnp.cross(now.last[:3], a.marker)])

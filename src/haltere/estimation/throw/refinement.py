@@ -256,7 +256,7 @@ def _air_columns(
 
     def late(x: Array) -> Array:
         first_, second = jnp.roll(x, whole, 0), jnp.roll(x, whole + 1, 0)
-        return (1.0 - part) * first_ + part * second
+        return jnp.asarray((1.0 - part) * first_ + part * second)
 
     back = late(R.transpose(0, 2, 1))
     own = late(jnp.einsum("kji,kj->ki", R, rows.velocity + start))

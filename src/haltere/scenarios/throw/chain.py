@@ -41,7 +41,9 @@ REST_SECONDS = 0.5
 """s at rest in the hand, for the first attitude."""
 GYRO_RANGE, ACCEL_RANGE = 34.9, 156.9
 LOOP = {
-    known: ThrowLoop(RATE, known, gyro_late=(0.0, 0.0), latency_doubt=(2e-4, 2e-4), air=False)
+    known: ThrowLoop(
+        RATE, known, gyro_late=(0.0, 0.0), latency_doubt=(2e-4, 2e-4), walk=(0.05, 2e-3), air=False
+    )
     for known in (True, False)
 }
 """With and without two tumbles before; the IMU is not late, and the air does nothing."""
