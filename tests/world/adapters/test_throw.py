@@ -46,7 +46,8 @@ def test_the_loop_catches_itself_and_knows_its_rotors(flight):
     for rotor in QUADROTOR.rotor_names:
         for row in ("fz", "p", "q", "r"):
             claim = claims[f"rotors.{rotor}.effectiveness.{row}"]
-            assert claim.value == pytest.approx(claim.truth, rel=0.1)
+            # The r row of m1 is 3 % of that of m2: what counts there is the row.
+            assert claim.value == pytest.approx(claim.truth, rel=0.1, abs=0.01 * claim.scale)
             assert claim.verdict == "identified"
             assert abs(claim.value - claim.truth) < 4.0 * (claim.interval[1] - claim.value) / 1.96
         low, high = claims[f"rotors.{rotor}.time_constant"].truth
