@@ -369,8 +369,7 @@ def solve_motors(rows: ThrowRows, sums: LatencySums) -> tuple[Array, Array]:
 
     Residuals count as a first-order process with the correlation that they show from row to row.
     """
-    left = jax.vmap(jax.vmap(_motor_residual))(sums.sums.R_motor, sums.sums.s_motor, sums.sums.e_motor)
-    z = jnp.einsum("l,kljm->kjm", parabola(jnp.sum(left, axis=1)), rows.motor)
+    z = jnp.einsum("l,kljm->kjm", parabola(sums_residual(sums)), rows.motor)
     unit = jnp.asarray([SPEED, SPEED, SPEED, SPEED / SPIN_UP])
     count = jnp.sum(rows.weight)
 
@@ -389,9 +388,3 @@ def solve_motors(rows: ThrowRows, sums: LatencySums) -> tuple[Array, Array]:
     top = jnp.asarray([1.0, 1.0, 1.0, 0.0])
     deviations = jnp.sqrt(jnp.stack([jnp.einsum("i,mij,j->m", top, P, top), P[:, 2, 2], P[:, 3, 3]]))
     return (x * unit).T, deviations
-
-
-def _motor_residual(R: Array, s: Array, e: Array) -> Array:
-    scale = jnp.sqrt(jnp.maximum(jnp.diagonal(R), 1e-30))
-    P = inverse_definite(R / jnp.outer(scale, scale) + 1e-7 * jnp.eye(4)) / jnp.outer(scale, scale)
-    return jnp.maximum(e - s @ (P @ s), 0.0)
