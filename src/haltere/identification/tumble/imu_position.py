@@ -27,7 +27,7 @@ from scipy.stats import chi2
 
 from haltere.flight.rotations import cross_matrices, lever_matrices
 from haltere.foundation.numbers import Floats
-from haltere.identification.tumble.tumble import Tumble, TumbleError
+from haltere.identification.tumble.tumble import Tumble, TumbleError, correlated_samples
 
 ROUNDS = 3
 NEEDED = 1e-3
@@ -201,21 +201,8 @@ def _fit(
         squares = sum(float(np.sum((y - A @ solution) ** 2)) for A, y, _ in blocks)
         rms = max(float(np.sqrt(squares / max(count - 3, 1))), QUIETEST)
         level = noise if noise is not None else rms
-        alike = [max(many, _alike((y - A @ solution).reshape(-1, 3))) for A, y, many in blocks]
+        alike = [max(many, correlated_samples((y - A @ solution).reshape(-1, 3))) for A, y, many in blocks]
     return solution, np.asarray(cov, np.float64), rms
-
-
-def _alike(residual: Floats) -> float:
-    """How many neighbouring samples of a residual (N, 3) count as one: its correlation, summed while it is positive."""
-    n = len(residual)
-    power = float(np.sum(residual**2))
-    total = 1.0
-    for lag in range(1, n // 2):
-        share = float(np.sum(residual[lag:] * residual[:-lag])) / max(power, 1e-300)
-        if share <= 0.0:
-            break
-        total += 2.0 * share
-    return total
 
 
 def _level(blocks: Sequence[tuple[Floats, Floats, float]], sigma: Floats, count: int) -> float:

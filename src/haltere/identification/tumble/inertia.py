@@ -1,20 +1,18 @@
-"""The inertia tensor from a free tumble: up to scale from the gyro alone, absolute with a rotor that is spun up.
+"""The inertia tensor from free tumbles: up to scale from the gyro alone, absolute with a rotor that is spun up.
 
 With inertia I (body axes, about the centre of mass), angular rate w, and h = momentum of rotors or a flywheel relative
-to the body, the angular momentum of a freely tumbling body does not change in the world. Over a lag, with D = the
-rotation from the later to the earlier body axes by the gyro,
+to the body, the angular momentum L of a freely tumbling body does not change in the world:
 
-    D (I w + h)_later - (I w + h)_earlier = 0                                                              (1)
+    I w + h - R^T L = 0                                                                                     (1)
 
-linear in the six numbers of I, and no derivative of a noisy signal is needed. A short lag keeps out what the air and
-the gyro's scale do to the momentum over time, a long one keeps out noise. Where h = 0 the equations are homogeneous and
-give I up to scale (here: trace 1); where h changes during the fall they give I itself. A rigid body can only have
+R = attitude since release by the gyro; linear in the six numbers of I and in L. Where h = 0 the equations are
+homogeneous and give I up to scale (here: trace 1); where h changes during the fall they give I itself. That is where
+`haltere.identification.tumble.free_rotation` begins, which fits the gyro's readings themselves together with the
+errors of the sensors and the air, so that the deviations hold them. A rigid body can only have
 
     I = tr(S) 1 - S,   S = C C^T positive semi-definite                                                    (2)
 
-(S = second moments of its mass), so the fit is over the six entries of the triangular C: what it gives is always
-possible. A late report of the rotor's speed is found by trying delays. Deviations come from the linear fit, with as
-many samples counted as one as the low-pass makes alike.
+(S = second moments of its mass); of these the one nearest to the fit is taken, by the fit's covariance.
 """
 
 from collections.abc import Sequence
@@ -22,21 +20,22 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import optimize
-from scipy.spatial.transform import Rotation
 
 from haltere.airframe.fields import tensor as full_tensor
 from haltere.flight.filters import low_pass
-from haltere.flight.resampling import interpolate_columns
 from haltere.foundation.numbers import Floats
+from haltere.identification.tumble.free_rotation import (
+    FreeRotation,
+    InertiaBudget,
+    RotationFit,
+    fit_rotation,
+)
 from haltere.identification.tumble.tumble import TumbleError
 
 _LOWER = np.tril_indices(3)
+_DIAGONAL = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 SMOOTH = 40.0
-"""Hz of the low-pass."""
-LAG = 0.005
-"""s, where a rotor is spun up: see equation (1)."""
-LONG_LAG = 0.1
-"""s, where none is."""
+"""Hz of the low-pass of equation (1)."""
 RISEN = 1.05
 """Of the largest speed before: a rotor that spins faster is speeding up."""
 _IDLE = 400
@@ -44,6 +43,8 @@ _SHORTEST = 40
 _DIFFERENT = 5.0
 _WEAK = 0.3
 """Relative deviation of a principal moment beyond which a tensor is not called known."""
+_UNEXPLAINED = 0.1
+"""Residual over the gyro's readings beyond which a body did not fall freely."""
 
 
 @dataclass(frozen=True)
@@ -52,60 +53,74 @@ class ThrowInertia:
 
     Attributes:
         inertia: (3, 3) about the centre of mass, body axes; kg m2 if absolute, of trace 1 otherwise.
+        cov: (6, 6) covariance of its xx, yy, zz, xy, xz and yz.
         absolute: whether the scale is known.
         moments: (3,) principal moments, smallest first.
         axes: (3, 3) principal axes as columns, in the order of the moments.
-        sigma: (3,) deviations of the principal moments.
-        residual: rms of (1) over that of what it balances.
+        moments_cov: (3, 3) covariance of the principal moments.
+        residual: rms of what the gyro read otherwise than expected, over that of its readings.
         delay: by which the rotor's speed was found late, s.
-        enough: whether every principal moment is known to better than 30 %.
+        enough: whether every principal moment is known to better than 30 %, and the body fell freely.
+        advice: one sentence on what to do where it is not, or empty.
     """
 
     inertia: Floats
+    cov: Floats
     absolute: bool
     moments: Floats
     axes: Floats
-    sigma: Floats
+    moments_cov: Floats
     residual: float
     delay: float
     enough: bool
+    advice: str
+
+    @property
+    def sigma(self) -> Floats:
+        """(3,) deviations of the principal moments."""
+        return np.asarray(np.sqrt(np.diagonal(self.moments_cov)))
 
 
 def throw_inertia(
-    gyro: Floats,
+    gyro: Floats | Sequence[Floats],
     rate: float,
-    momentum: Floats | None = None,
-    cutoff: float = SMOOTH,
+    momentum: Floats | Sequence[Floats] | None = None,
     delays: tuple[float, ...] = (0.0,),
-    lag: float | None = None,
+    budget: InertiaBudget | None = None,
 ) -> ThrowInertia:
     """The inertia of a body that tumbles freely.
 
     Args:
-        gyro: (N, 3) angular rate, rad/s, body axes, regularly sampled, free fall only.
+        gyro: (N, 3) angular rate, rad/s, body axes, regularly sampled, free fall only; or one for each of several.
         rate: samples per second, Hz.
         momentum: (N, 3) momentum of the rotors relative to the body, N m s, body axes; None if they stand still.
-        cutoff: of the low-pass on all signals, Hz.
-        delays: of `momentum` to try, s; the one that leaves least is taken.
-        lag: between the samples that equation (1) compares, s; chosen by whether a rotor is spun up if None.
+        delays: of `momentum` to begin with, s; the one that leaves least is taken and refined.
+        budget: of the errors of sensors, rotor and air.
     """
-    w = np.asarray(gyro, np.float64)
-    if w.ndim != 2 or w.shape[1:] != (3,) or len(w) < _SHORTEST:
-        raise TumbleError(
-            f"gyro has the shape {w.shape}; give (N, 3) with at least {_SHORTEST} samples of free fall"
-        )
-    if momentum is not None and np.shape(momentum) != w.shape:
-        raise TumbleError(
-            f"momentum has the shape {np.shape(momentum)}; give {w.shape}, one for each gyro sample"
-        )
-    best: ThrowInertia | None = None
-    for delay in delays if momentum is not None else (0.0,):
-        found = _at(w, rate, momentum, cutoff, delay, lag)
-        if best is None or found.residual < best.residual:
-            best = found
-    if best is None:
+    falls = _falls(gyro, rate, momentum)
+    if not delays:
         raise TumbleError("got no delay to try; give (0.0,)")
-    return best
+    moving = any(fall.moving for fall in falls)
+    tried = [(_begin(falls, delay, moving), delay) for delay in (delays if moving else (0.0,))]
+    (start, _), delay = min(tried, key=lambda each: each[0][1])
+    found = fit_rotation(falls, start, delay, budget or InertiaBudget(), moving)
+    return _result(found, falls, moving)
+
+
+def inertia_shape(throws: Sequence[Floats], rate: float, cutoff: float = SMOOTH) -> Floats:
+    """(3, 3) inertia of trace 1 from several free tumbles together: two about different axes say what one does not.
+
+    Quick, by equation (1) alone; `throw_inertia` gives its deviations, too.
+
+    Args:
+        throws: angular rates (N, 3) of each, rad/s, body axes, rotors still.
+        rate: samples per second, Hz.
+        cutoff: of the low-pass, Hz.
+    """
+    if not throws:
+        raise TumbleError("got no throw; give at least one, better two about different axes")
+    falls = [FreeRotation(rate, w, np.zeros_like(w)) for w in (np.asarray(x, np.float64) for x in throws)]
+    return _begin(falls, 0.0, False, cutoff)[0]
 
 
 def spin_up(speed: Floats, first: int) -> int:
@@ -126,89 +141,99 @@ def spin_up(speed: Floats, first: int) -> int:
     return first + int(risen[0])
 
 
-def inertia_shape(throws: Sequence[Floats], rate: float, cutoff: float = SMOOTH) -> Floats:
-    """(3, 3) inertia of trace 1 from several free tumbles together: two about different axes say what one does not.
-
-    Args:
-        throws: angular rates (N, 3) of each, rad/s, body axes, rotors still.
-        rate: samples per second, Hz.
-        cutoff: of the low-pass, Hz.
-    """
-    if not throws:
-        raise TumbleError("got no throw; give at least one, better two about different axes")
-    none = np.zeros(3)
-    rows = [
-        _rows(np.asarray(w, np.float64), rate, np.tile(none, (len(w), 1)), cutoff, 0.0, None)[0]
-        for w in throws
+def _falls(
+    gyro: Floats | Sequence[Floats], rate: float, momentum: Floats | Sequence[Floats] | None
+) -> list[FreeRotation]:
+    many = (
+        [np.asarray(w, np.float64) for w in ([gyro] if np.ndim(gyro[0]) == 1 else gyro)] if len(gyro) else []
+    )
+    if not many:
+        raise TumbleError("got no fall; give the gyro's readings (N, 3) of at least one")
+    for w in many:
+        if w.ndim != 2 or w.shape[1:] != (3,) or len(w) < _SHORTEST:
+            raise TumbleError(
+                f"gyro has the shape {w.shape}; give (N, 3) with at least {_SHORTEST} samples of free fall"
+            )
+        if not np.isfinite(w).all():
+            raise TumbleError("gyro holds numbers that are not finite; cut them out, or choose another throw")
+    if momentum is None:
+        return [FreeRotation(rate, w, np.zeros_like(w)) for w in many]
+    given = [
+        np.asarray(h, np.float64)
+        for h in ([momentum] if len(many) == 1 and np.ndim(momentum) == 2 else momentum)
     ]
-    return _possible_shape(np.concatenate(rows))
+    shapes = [h.shape for h in given]
+    if shapes != [w.shape for w in many]:
+        raise TumbleError(
+            f"momentum has the shapes {shapes}; give {[w.shape for w in many]}, one row for each gyro sample"
+        )
+    return [FreeRotation(rate, w, h) for w, h in zip(many, given, strict=True)]
 
 
-def _rows(
-    w: Floats, rate: float, momentum: Floats, cutoff: float, delay: float, lag: float | None
-) -> tuple[Floats, Floats, float, Floats]:
-    """A (n, 6) and b (n,) of equation (1) as A six = b; samples that count as one; and the scale of I w over I."""
-    lower, pad = min(cutoff, 0.4 * rate), int(2 * rate / cutoff)
-    smooth = low_pass(w, rate, lower, pad=pad, corrected=False)
-    turn = _rotations(w, rate)
-    time = np.arange(len(w)) / rate
-    late = interpolate_columns(time + delay, time, momentum)
-    h = low_pass(late, rate, lower, pad=pad, corrected=False)
-    step = max(int(rate / (20.0 * cutoff)), 1)
-    edge = round(0.3 * rate / cutoff)
-    cut = slice(edge, len(w) - edge - round(delay * rate), step)
-    R, w, h = turn[cut], smooth[cut], h[cut]
-    moving = float(np.ptp(momentum)) > 0.0
-    reach = lag if lag is not None else (LAG if moving else min(LONG_LAG, 0.25 * len(w) * step / rate))
-    ahead = max(round(reach * rate / step), 1)
-    D = np.transpose(R[:-ahead], (0, 2, 1)) @ R[ahead:]
-    A = ((D @ _columns(w[ahead:]) - _columns(w[:-ahead])) / reach).reshape(-1, 6)
-    b = -((np.einsum("nij,nj->ni", D, h[ahead:]) - h[:-ahead]) / reach).reshape(-1)
-    return A, b, max(rate / step / (2.2 * cutoff), 1.0), np.asarray(w / reach)
+def _begin(
+    falls: Sequence[FreeRotation], delay: float, moving: bool, cutoff: float = SMOOTH
+) -> tuple[Floats, float]:
+    """The possible tensor by equation (1), and the rms of what it leaves."""
+    rows, right = [], []
+    for i, fall in enumerate(falls):
+        lower, pad = min(cutoff, 0.4 * fall.rate), int(2 * fall.rate / cutoff)
+        edge = round(0.3 * fall.rate / cutoff)
+        cut = slice(edge, len(fall.gyro) - edge, max(int(fall.rate / (5.0 * cutoff)), 1))
+        smooth, h = (
+            low_pass(x, fall.rate, lower, pad=pad, corrected=False)
+            for x in (fall.gyro, fall.momentum_at(delay))
+        )
+        w, R_T = smooth[cut], np.transpose(fall.rotation, (0, 2, 1))[cut]
+        part = np.zeros((len(w), 3, 6 + 3 * len(falls)))
+        part[:, :, :6] = _columns(w)
+        part[:, :, 6 + 3 * i : 9 + 3 * i] = -R_T * float(np.sqrt(np.mean(w**2)))
+        rows.append(part.reshape(-1, part.shape[2]))
+        right.append(-h[cut].reshape(-1))
+    A, b = np.concatenate(rows), np.concatenate(right)
+    # L is eliminated: what is left of the columns of I when those of L have explained what they can.
+    Q = np.linalg.qr(A[:, 6:])[0]
+    A, b = A[:, :6] - Q @ (Q.T @ A[:, :6]), b - Q @ (Q.T @ b)
+    if moving:
+        six = np.linalg.lstsq(A, b, rcond=None)[0]
+        left = A @ six - b
+    else:
+        six = np.array(np.linalg.svd(A, full_matrices=False)[2][-1], np.float64)
+        six = six / six[:3].sum() if abs(six[:3].sum()) > 1e-6 else _DIAGONAL / 3.0
+        left = A @ six
+    return _possible(np.asarray(six, np.float64), A.T @ A, not moving), float(np.sqrt(np.mean(left**2)))
 
 
-def _at(
-    w: Floats, rate: float, momentum: Floats | None, cutoff: float, delay: float, lag: float | None
-) -> ThrowInertia:
-    given = np.zeros_like(w) if momentum is None else np.asarray(momentum, np.float64)
-    moving = float(np.ptp(given)) > 0.0
-    A, b, inflation, turning = _rows(w, rate, given, cutoff, delay, lag)
-    tensor = _possible(A, b) if moving else _possible_shape(A)
-    left = A @ _six(tensor) - b
-    size = _rms(A @ _six(tensor)) if moving else _rms(turning @ tensor)
+def _result(fit: RotationFit, falls: Sequence[FreeRotation], absolute: bool) -> ThrowInertia:
+    information = np.asarray(np.linalg.pinv(fit.cov, rcond=1e-13, hermitian=True), np.float64)
+    tensor = _possible(fit.six, information, not absolute)
     moments, axes = np.linalg.eigh(tensor)
-    variance = float(left @ left) / max(len(b) - 9, 1) * inflation
-    sigma = _deviation(A, variance, axes, moving)
+    kernel = np.stack([_six(np.outer(a, a)) * [1, 1, 1, 2, 2, 2] for a in axes.T])
+    moments_cov = kernel @ fit.cov @ kernel.T
+    sigma = np.sqrt(np.diagonal(moments_cov))
+    spin = float(np.sqrt(np.mean(np.concatenate([fall.gyro for fall in falls]) ** 2)))
+    residual = fit.residual / max(spin, 1e-300)
+    advice = ""
+    if residual > _UNEXPLAINED:
+        advice = f"the gyro reads {100 * residual:.2g} % otherwise than a free body: cut out hand, catch and ground"
+    elif not np.all(sigma < _WEAK * moments):
+        worst = int(np.argmax(sigma / moments))
+        x, y, z = np.round(axes[:, worst], 2) + 0.0
+        advice = (
+            f"the moment about ({x:g}, {y:g}, {z:g}) is known to {100 * sigma[worst] / moments[worst]:.2g} % only: "
+            "throw with spin about a second axis, or spin the rotor up further"
+        )
     return ThrowInertia(
         tensor,
-        moving,
+        fit.cov,
+        absolute,
         moments,
         axes,
-        sigma,
-        _rms(left) / max(size, 1e-300),
-        delay,
-        bool(np.all(sigma < _WEAK * moments)) and (moving or _unique(A)),
+        moments_cov,
+        residual,
+        fit.delay,
+        not advice,
+        advice,
     )
-
-
-def _rotations(w: Floats, rate: float) -> Floats:
-    """(N, 3, 3) R_0B by integration of w (N, 3)."""
-    steps = Rotation.from_rotvec(0.5 * (w[1:] + w[:-1]) / rate).as_matrix()
-    turn = np.empty((len(w), 3, 3))
-    turn[0] = np.eye(3)
-    for i, step in enumerate(steps):
-        turn[i + 1] = turn[i] @ step
-    return turn
-
-
-def _unique(A: Floats) -> bool:
-    """Whether one shape alone fits: a spin about one axis leaves several singular values at the level of the noise."""
-    values = np.linalg.svd(A, compute_uv=False)
-    return bool(values[-2] > _DIFFERENT * values[-1])
-
-
-def _rms(values: Floats) -> float:
-    return float(np.sqrt(np.mean(values**2)))
 
 
 def _columns(w: Floats) -> Floats:
@@ -238,42 +263,24 @@ def triangle_of(tensor: Floats) -> Floats:
     return np.asarray(np.linalg.cholesky(S)[_LOWER])
 
 
-def _possible(A: Floats, b: Floats) -> Floats:
-    """The possible tensor that leaves least of A six - b."""
-    free = full_tensor(np.linalg.lstsq(A, b, rcond=None)[0])
-    scale = float(np.max(np.abs(free))) or 1.0
-    found = optimize.least_squares(
-        lambda c: (A @ _six(from_triangle(c)) * scale - b) / max(float(np.linalg.norm(b)), 1e-300),
-        triangle_of(free / scale),
-        xtol=1e-12,
-        ftol=1e-12,
-    )
-    return from_triangle(found.x) * scale
-
-
-def _possible_shape(A: Floats) -> Floats:
-    """The possible tensor of trace 1 that leaves least of A six."""
-    last = np.linalg.svd(A, full_matrices=False)[2][-1]
-    shape = full_tensor(np.array(last, np.float64))
-    begin = shape / np.trace(shape) if abs(np.trace(shape)) > 1e-6 else np.eye(3) / 3.0
-    size = float(np.linalg.norm(A))
+def _possible(six: Floats, information: Floats, shape: bool) -> Floats:
+    """The possible tensor nearest to six numbers in the metric (6, 6) of their information; of trace 1 for a shape."""
+    free = full_tensor(six)
+    values = np.linalg.eigvalsh(0.5 * np.trace(free) * np.eye(3) - free)
+    if values[0] >= 0.0:
+        return np.asarray(free / np.trace(free) if shape else free)
+    values, vectors = np.linalg.eigh(information)
+    root = np.sqrt(np.maximum(values, 0.0) / values[-1])[:, None] * vectors.T
+    scale = float(np.max(np.abs(six)))
 
     def left(c: Floats) -> Floats:
         tensor = from_triangle(c)
-        return np.asarray(A @ _six(tensor / np.trace(tensor)) / size)
+        return np.asarray(
+            root
+            @ (_six(tensor / np.trace(tensor) * np.trace(free) if shape else tensor * scale) - six)
+            / scale
+        )
 
-    found = optimize.least_squares(left, triangle_of(begin), xtol=1e-12, ftol=1e-12)
-    tensor = from_triangle(found.x)
-    return np.asarray(tensor / np.trace(tensor))
-
-
-def _deviation(A: Floats, variance: float, axes: Floats, absolute: bool) -> Floats:
-    """(3,) deviations of the principal moments by the linear fit, at fixed trace where the scale is unknown."""
-    gram = A.T @ A
-    if not absolute:
-        held = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
-        gram = gram + np.outer(held, held) * float(np.trace(gram)) * 1e6
-    scale = float(np.trace(gram)) or 1.0
-    cov = variance * np.linalg.pinv(gram / scale, rcond=1e-15, hermitian=True) / scale
-    kernel = np.stack([_six(np.outer(a, a)) * [1, 1, 1, 2, 2, 2] for a in axes.T])
-    return np.asarray(np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", kernel, cov, kernel), 0.0)))
+    found = optimize.least_squares(left, triangle_of(free / scale), xtol=1e-12, ftol=1e-12)
+    tensor = from_triangle(found.x) * scale
+    return np.asarray(tensor / np.trace(tensor) if shape else tensor)

@@ -110,6 +110,19 @@ def filter_tumble(
     )
 
 
+def correlated_samples(residual: Floats) -> float:
+    """How many neighbouring samples of a residual (N, 3) count as one: its correlation, summed while it is positive."""
+    n = len(residual)
+    power = float(np.sum(residual**2))
+    total = 1.0
+    for lag in range(1, n // 2):
+        share = float(np.sum(residual[lag:] * residual[:-lag])) / max(power, 1e-300)
+        if share <= 0.0:
+            break
+        total += 2.0 * share
+    return total
+
+
 FREE_FALL = 0.75
 """Of gravity: specific forces below may be a free fall."""
 SLOWEST = 1.0

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 
 from haltere.identification.tumble.inertia import from_triangle, throw_inertia, triangle_of
 from haltere.identification.tumble.tumble import TumbleError
@@ -56,6 +57,55 @@ def test_up_to_scale_without(seed):
     np.testing.assert_allclose(found.moments, np.linalg.eigvalsh(inertia) / np.trace(inertia), rtol=0.05)
 
 
+def misread(w, h, rng):
+    """Gyro and momentum as sensors that nobody calibrated report them, one draw of each error; torques by the air."""
+    gains = (
+        np.diag(1.0 + 0.004 * rng.normal(size=3))
+        @ Rotation.from_rotvec(0.008 * rng.normal(size=3)).as_matrix()
+    )
+    gyro = w @ gains.T + 0.01 * rng.normal(size=3) + 0.004 * rng.normal(size=w.shape)
+    time = np.arange(len(w)) / RATE
+    late = time - 0.004 * rng.normal()
+    momentum = np.stack([np.interp(late, time, column) for column in h.T], axis=1)
+    momentum = momentum * (1.0 + 0.004 * rng.normal())
+    return gyro, momentum @ Rotation.from_rotvec(0.006 * rng.normal(size=3)).as_matrix().T
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wheel", [0.002, 0.0])
+def test_deviations_hold_the_errors_of_sensors_that_nobody_calibrated(wheel):
+    """60 bodies: chi-square of the principal moments over their sigmas, not in the least free of each other."""
+    z, within = [], []
+    for seed in range(100, 160):
+        rng = np.random.default_rng(seed)
+        inertia = random_inertia(rng)
+        falls = [
+            misread(*thrown(inertia, rng.normal(size=3) * 8.0, wheel * np.trace(inertia)), rng) for _ in "ab"
+        ]
+        if wheel:
+            found = throw_inertia(falls[0][0], RATE, falls[0][1], delays=(-0.004, 0.0, 0.004))
+        else:
+            found = throw_inertia([w for w, _ in falls], RATE)
+        true = np.linalg.eigvalsh(inertia) / (1.0 if wheel else np.trace(inertia))
+        if found.enough:
+            z.append((found.moments - true) / found.sigma)
+            within.append(np.abs(found.moments / true - 1.0))
+    assert len(z) >= 50
+    rms, held = np.sqrt(np.mean(np.square(z))), np.mean(np.abs(z) < 1.96)
+    assert np.median(within) < 0.03
+    assert 0.6 < rms < 1.3, rms
+    assert held > 0.9, held
+    assert np.max(np.abs(z)) < 5.0
+
+
+def test_a_kick_by_hand_in_the_fall_is_no_fall():
+    rng = np.random.default_rng(3)
+    w, _ = thrown(random_inertia(rng), rng.normal(size=3) * 8.0)
+    found = throw_inertia(np.concatenate([w, 3.0 - w[::-1]]), RATE)
+    assert not found.enough
+    assert "hand, catch and ground" in found.advice
+
+
 def test_a_spin_about_one_axis_is_called_too_little():
     inertia = np.diag([1e-3, 1.2e-3, 2e-3])
     w, _ = thrown(inertia, np.array([0.0, 0.0, 12.0]))
@@ -67,9 +117,7 @@ def test_a_late_wheel_speed_is_found():
     inertia = random_inertia(rng)
     w, h = thrown(inertia, rng.normal(size=3) * 8.0, wheel=0.002 * np.trace(inertia))
     late = np.concatenate([np.repeat(h[:1], 6, axis=0), h[:-6]])
-    assert throw_inertia(w, RATE, late, delays=(0.0, 0.001, 0.002, 0.003, 0.004)).delay == pytest.approx(
-        0.003
-    )
+    assert throw_inertia(w, RATE, late).delay == pytest.approx(0.003, abs=1e-4)
 
 
 @given(st.integers(0, 10_000))
@@ -87,5 +135,5 @@ def test_every_triangle_is_a_possible_body(seed):
 def test_faults():
     with pytest.raises(TumbleError, match=r"\(N, 3\)"):
         throw_inertia(np.zeros((10, 3)), RATE)
-    with pytest.raises(TumbleError, match="one for each gyro sample"):
+    with pytest.raises(TumbleError, match="one row for each gyro sample"):
         throw_inertia(np.zeros((100, 3)), RATE, np.zeros((50, 3)))
