@@ -28,6 +28,7 @@ GROUPS = {
     "mass": "mass",
     "com": "centre of mass",
     "inertia": "inertia",
+    "principal": "principal moment",
     "gravity": "gravity",
     "thrust_to_weight": "thrust to weight",
     "thrust_coefficient": "thrust coefficient",

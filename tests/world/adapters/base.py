@@ -14,6 +14,7 @@ from tests.world import flights as world
 from tests.world.attempts import Attempt, Claim
 from tests.world.frames import Truth, group_of, in_frame
 from tests.world.plan import Batch
+from tests.world.thrown_bodies import BodyFlight
 
 import haltere as ht
 from haltere.airframe import Airframe, loads
@@ -55,21 +56,26 @@ class Estimator:
 def attempt(name: str, estimator: Estimator, batch: Batch, seed: int, flight: world.Flight) -> Attempt:
     """What an estimator says of a flight; an error of the program counts as a refusal and is named as one."""
     record, airframe = to_flight(flight, estimator.channels), loads(flight.nominal)
-    stated: list[Stated] = []
-    refusal = ""
-    began = time.process_time()
-    try:
-        stated = list(estimator.run(record, airframe))
-    except ht.HaltereError as error:
-        refusal = str(error) or type(error).__name__
-    except Exception as error:  # one flight must not end a run of hours
-        refusal = f"error of the program: {type(error).__name__}: {error}"
-    seconds = time.process_time() - began
+    stated, refusal, seconds = answer(lambda: estimator.run(record, airframe))
     claims = tuple(compare(stated, true_numbers(flight.truth, estimator.frame)))
     return Attempt(name, batch.level, batch.vehicle, str(seed), claims, refusal, seconds, batch.effect)
 
 
-def to_flight(flight: world.Flight, channels: Sequence[str]) -> ht.Flight:
+def answer(run: Callable[[], Iterable[Stated]]) -> tuple[list[Stated], str, float]:
+    """What a run states, why it refused, and its CPU time, s."""
+    stated: list[Stated] = []
+    refusal = ""
+    began = time.process_time()
+    try:
+        stated = list(run())
+    except ht.HaltereError as error:
+        refusal = str(error) or type(error).__name__
+    except Exception as error:  # one flight must not end a run of hours
+        refusal = f"error of the program: {type(error).__name__}: {error}"
+    return stated, refusal, time.process_time() - began
+
+
+def to_flight(flight: world.Flight | BodyFlight, channels: Sequence[str]) -> ht.Flight:
     """The streams whose names begin with one of `channels`."""
     frames = {"imu": "imu", "pose": "world"}
     made = []

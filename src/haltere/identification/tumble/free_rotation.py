@@ -19,22 +19,27 @@ less where a rotor is kicked and more is left there (telemetry is late by turns)
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
 from scipy.spatial.transform import Rotation
 
 from haltere.airframe.fields import tensor as full_tensor
+from haltere.flight import Flight
+from haltere.flight.filters import low_pass
 from haltere.flight.resampling import interpolate_columns
 from haltere.flight.rotations import cross_matrices
 from haltere.foundation.constants import MAD_TO_SIGMA
-from haltere.foundation.numbers import Floats
+from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.regression.regression import huber_weights
-from haltere.identification.tumble.tumble import correlated_samples
+from haltere.identification.tumble.tumble import SHORTEST, ImuSamples, correlated_samples
 
-FINEST = 400.0
-"""Hz: gyros that are faster are averaged to at most about this rate, but for less than twice of it."""
+SMOOTH = 40.0
+"""Hz of the low-pass on gyro and momentum: reports of rotors are held and noisy."""
+MANY = 5.0
+"""Samples kept per period of it."""
 QUIETEST = 2e-4
 """rad/s: no gyro is better than its resolution."""
 ORDER = 3
@@ -43,12 +48,18 @@ STEADY = 2
 """Polynomials of the wind that a body feels with a centre of pressure of its own."""
 OUTLIER = 3.0
 """Deviations from which on a residual has less weight."""
-ROUNDS = 20
+COAST = 0.03
+"""s before a motor seems to stand, from which its time constant is taken."""
+FASTEST_STOP, SLOWEST_STOP = 0.005, 0.3
+"""s, bounds of that."""
+HAND = 0.02
+"""s at both ends of a free fall that are left out: fingers touch a body without much force."""
+ROUNDS = 30
 _NUDGE = 1e-6
 _FLAT = 10.0
 """Prior deviation of what the data alone tell: of the trace, and rad/s."""
-_CONVERGED = 0.01
-"""Of the deviations: smaller steps end the search."""
+_SETTLED, _CONVERGED = 1.0, 0.01
+"""Of the deviations: smaller steps let weights be found; end the search."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +72,11 @@ class InertiaBudget:
     """Of each axis of the gyro, relative."""
     misalignment: float = np.deg2rad(0.6)
     """Of the gyro's axes, rad."""
-    clock: float = 0.005
-    """Of the report of the rotor's speed against the gyro, s: latency, offset of clocks, low-passes."""
-    rotor: float = 0.005
+    late: float = 0.005
+    """Usual delay of the report of the rotor's speed against the gyro, s."""
+    clock: float = 0.008
+    """Of that delay, s: latency, offset of clocks, low-passes."""
+    rotor: float = 0.01
     """Of the rotor's inertia, relative."""
     tilt: float = np.deg2rad(0.5)
     """Of the rotor's axis, rad."""
@@ -78,22 +91,26 @@ class FreeRotation:
     Attributes:
         rate: samples per second, Hz.
         gyro: (N, 3) rad/s, body axes.
-        momentum: (N, 3) of rotors relative to the body, N m s.
+        reports: (K,) s since the first sample, when the rotors' speeds were reported; also before and after.
+        momentum: (K, 3) of rotors relative to the body, N m s.
+        raw: number, rate and cutoff of the samples before a low-pass, and which were kept.
     """
 
     rate: float
     gyro: Floats
+    reports: Floats
     momentum: Floats
+    raw: tuple[int, float, float, slice] | None = None
+
+    @classmethod
+    def sampled(cls, rate: float, gyro: Floats, momentum: Floats) -> Self:
+        """Gyro and momentum (N, 3) on one clock."""
+        return cls(rate, gyro, np.arange(len(gyro)) / rate, momentum)
 
     @property
     def moving(self) -> bool:
         """Whether a rotor changes its momentum, so that the scale of the inertia shows."""
-        return float(np.ptp(self.momentum, axis=0).max()) > 0.0
-
-    @property
-    def time(self) -> Floats:
-        """(N,) s."""
-        return np.asarray(np.arange(len(self.gyro)) / self.rate)
+        return float(np.ptp(self.momentum_at(0.0), axis=0).max()) > 0.0
 
     @property
     def rotation(self) -> Floats:
@@ -105,18 +122,91 @@ class FreeRotation:
             turn[i + 1] = turn[i] @ step
         return turn
 
-    def thinned(self) -> "FreeRotation":
-        """Means of neighbours, at `FINEST` or a little more."""
-        many = max(int(self.rate / FINEST), 1)
-        count = len(self.gyro) // many
-        gyro, momentum = (
-            x[: many * count].reshape(count, many, 3).mean(axis=1) for x in (self.gyro, self.momentum)
-        )
-        return FreeRotation(self.rate / many, gyro, momentum)
+    def smoothed(self) -> Self:
+        """The same behind a zero-phase low-pass, without its ends and samples that it makes needless."""
+        wide = min(SMOOTH, 0.4 * self.rate)
+        few = max(int(self.rate / (MANY * wide)), 1)
+        edge = round(0.3 * self.rate / wide)
+        kept = slice(edge, len(self.gyro) - edge, few)
+        gyro = low_pass(self.gyro, self.rate, wide, pad=_pad(self.rate, wide), corrected=False)[kept]
+        return replace(self, rate=self.rate / few, gyro=gyro, raw=(len(self.gyro), self.rate, wide, kept))
 
     def momentum_at(self, delay: float) -> Floats:
-        """(N, 3) momentum of a clock that is `delay` s late."""
-        return interpolate_columns(self.time + delay, self.time, self.momentum)
+        """(N, 3) momentum of rotors whose reports are `delay` s late, behind the low-pass that the gyro has passed."""
+        count, rate, wide, kept = self.raw or (len(self.gyro), self.rate, 0.0, slice(None))
+        h = interpolate_columns(np.arange(count) / rate + delay, self.reports, self.momentum)
+        if wide and np.ptp(h) > 0.0:
+            h = low_pass(h, rate, wide, pad=_pad(rate, wide), corrected=False)
+        return h[kept]
+
+
+def _pad(rate: float, cutoff: float) -> int:
+    return int(2 * rate / cutoff)
+
+
+def find_rotations(flight: Flight, momentum: Floats | None = None, imu: str = "imu") -> list[FreeRotation]:
+    """The free falls of a log, without the moments in which the fingers let go.
+
+    Args:
+        flight: with channels `<imu>.accel` (m/s2), `<imu>.gyro` (rad/s), and `rotors.speed` (rad/s) if rotors spin.
+        momentum: (m, 3) of each rotor per speed, kg m2: its inertia times its axis, body axes; None if they stand.
+        imu: name of the sensor.
+    """
+    samples = ImuSamples.of(flight, imu)
+    reports: Floats = np.zeros(1)
+    spun = np.zeros((1, 3))
+    if momentum is not None:
+        speed = flight["rotors.speed"]
+        values = speed.values.reshape(len(speed), -1)
+        kept = np.isfinite(values).all(axis=1) & _updated(values)
+        values = _coasting(np.asarray((speed.time - samples.start) * 1e-9, np.float64), values)
+        reports = np.asarray((speed.time[kept] - samples.start) * 1e-9, np.float64)
+        spun = np.asarray(values[kept] @ np.asarray(momentum, np.float64).reshape(-1, 3), np.float64)
+    found = []
+    for fall in samples.free_falls():
+        first, last = (
+            x + round(side * HAND * samples.rate) for x, side in ((fall.first, 1), (fall.last, -1))
+        )
+        if last - first >= SHORTEST * samples.rate:
+            here = reports - first / samples.rate
+            found.append(FreeRotation(samples.rate, samples.gyro[first:last], here, spun))
+    return found
+
+
+def _coasting(time: Floats, speeds: Floats) -> Floats:
+    """Speeds (N, m) with the end of each spin-down, where a motor without a sensor reports that it stands.
+
+    They go on towards zero as they did before, with the time constant that their last reports show.
+    """
+    found = speeds.copy()
+    for column in found.T:
+        reported = np.where(np.isfinite(column), column, 0.0)
+        for stop in np.flatnonzero((reported[1:] == 0.0) & (reported[:-1] != 0.0)) + 1:
+            last = time[stop - 1]
+            seen = slice(int(np.searchsorted(time, last - COAST)), stop)
+            moving = reported[seen] != 0.0
+            decay = 0.0
+            if moving.sum() > 2 and np.ptp(reported[seen][moving]) > 0.0:
+                decay = -float(
+                    np.polyfit(time[seen][moving] - last, np.log(np.abs(reported[seen][moving])), 1)[0]
+                )
+            again = np.flatnonzero(reported[stop:])
+            until = stop + int(again[0]) if len(again) else len(column)
+            gone = (time[stop:until] - last) * np.clip(decay, 1.0 / SLOWEST_STOP, 1.0 / FASTEST_STOP)
+            column[stop:until] = reported[stop - 1] * np.exp(-gone)
+    return found
+
+
+def _updated(values: Floats) -> Bools:
+    """(N,) which reports (N, m) are new: telemetry that is slower than the log is held in between."""
+    new = np.concatenate([[True], (np.diff(values, axis=0) != 0.0).any(axis=1)])
+    where = np.flatnonzero(new)
+    period = float(np.quantile(np.diff(where), 0.25)) if len(where) > 4 else 1.0
+    last = 0
+    for i in range(len(new)):
+        if new[i] or i - last > 1.5 * period:
+            new[i], last = True, i
+    return np.asarray(new)
 
 
 @dataclass(frozen=True)
@@ -156,7 +246,7 @@ def fit_rotation(
         budget: of systematic errors.
         absolute: whether a rotor shows the scale; the trace of `start` is kept otherwise.
     """
-    thin = [fall.thinned() for fall in falls]
+    thin = [fall.smoothed() for fall in falls]
     scale = float(np.trace(start))
     basis = [_air(fall) for fall in thin]
     size = _SHARED + _OWN * len(thin)
@@ -166,13 +256,15 @@ def fit_rotation(
     for i, fall in enumerate(thin):
         x[_SHARED + _OWN * i :][:3] = fall.gyro[: max(round(0.01 * fall.rate), 1)].mean(axis=0)
     middle = np.where(np.arange(size) < 6, x, 0.0)
+    middle[15] = budget.late
     for i in range(len(thin)):
         middle[_SHARED + _OWN * i :][:3] = x[_SHARED + _OWN * i :][:3]
     shown = np.eye(6)
     if not absolute:  # the trace is kept
         shown[:3, :3] -= 1.0 / 3.0
-    many, weights = np.ones(len(thin)), [np.ones_like(f.gyro) for f in thin]
-    level = 0.0
+    fewest = MANY / 2.2  # the low-pass makes neighbours alike
+    many, weights = np.full(len(thin), fewest), [np.ones_like(f.gyro) for f in thin]
+    level, weighted = 0.0, False
     for _ in range(ROUNDS):
         sigma = _sigmas(budget, thin)
         parts = [
@@ -196,6 +288,13 @@ def fit_rotation(
         deviation = np.sqrt(np.maximum(np.diagonal(cov), 1e-300))
         left = [y - np.einsum("nik,k->ni", J, step[np.r_[:_SHARED, _SHARED + _OWN * i : _SHARED + _OWN * (i + 1)]])
                 for i, ((_, J), y) in enumerate(zip(parts, left, strict=True))]  # fmt: skip
+        settled = float(np.abs(step / deviation).max()) < (_CONVERGED if weighted else _SETTLED)
+        if settled and weighted:
+            break
+        weighted = weighted or settled
+        if not weighted:  # weights found before would hold a wrong delay where it is
+            level = _level(left)
+            continue
         kicks = [_kicks(fall, x, scale) for fall in thin]
         jitter = _jitter(left, kicks)
         spread = [np.sqrt(1.0 + (jitter * a) ** 2) for a in kicks]
@@ -203,9 +302,9 @@ def fit_rotation(
         weights = [
             huber_weights(y / s, level, OUTLIER, 1e-12) / s**2 for y, s in zip(left, spread, strict=True)
         ]
-        many = np.array([correlated_samples(y * np.sqrt(w)) for y, w in zip(left, weights, strict=True)])
-        if float(np.abs(step / deviation).max()) < _CONVERGED:
-            break
+        many = np.array(
+            [max(correlated_samples(y * np.sqrt(w)), fewest) for y, w in zip(left, weights, strict=True)]
+        )
     rms = float(np.sqrt(np.mean(np.concatenate(left) ** 2)))
     return RotationFit(x[:6] * scale, shown @ cov[:6, :6] @ shown * scale**2, float(x[15]), rms)
 

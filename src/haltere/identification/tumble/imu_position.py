@@ -64,6 +64,10 @@ class Budget:
     """By how much more of it there is along one axis of the body than along another, relative; 0 for a ball."""
 
 
+ROUGH = Budget(bias=0.3, scale=0.01, misalignment=np.deg2rad(1.2), lag=0.006, drag=0.5)
+"""Of a log whose stamps are irregular: hardware of which less is known, with low-passes of its own."""
+
+
 @dataclass(frozen=True)
 class TumbleExcitation:
     """What one throw says alone.
@@ -120,10 +124,13 @@ class ImuPosition:
 
 
 def locate_imu(throws: Sequence[Tumble], budget: Budget | None = None) -> ImuPosition:
-    """The IMU position from one or more tumbles, by least squares with the systematic errors of the module."""
+    """The IMU position from one or more tumbles, by least squares with the systematic errors of the module.
+
+    The budget is `Budget()`, or `ROUGH` where stamps are irregular, unless another is given.
+    """
     if not throws:
         raise TumbleError("got no throw; give at least one, better two about different axes")
-    limits = budget or Budget()
+    limits = budget or (ROUGH if any(throw.irregular for throw in throws) else Budget())
     r = _unweighted(throws)
     for _ in range(ROUNDS):
         solution, cov, residual = _fit(throws, limits, r)

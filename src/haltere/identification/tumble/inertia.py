@@ -22,7 +22,6 @@ import numpy as np
 from scipy import optimize
 
 from haltere.airframe.fields import tensor as full_tensor
-from haltere.flight.filters import low_pass
 from haltere.foundation.numbers import Floats
 from haltere.identification.tumble.free_rotation import (
     FreeRotation,
@@ -34,10 +33,10 @@ from haltere.identification.tumble.tumble import TumbleError
 
 _LOWER = np.tril_indices(3)
 _DIAGONAL = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
-SMOOTH = 40.0
-"""Hz of the low-pass of equation (1)."""
 RISEN = 1.05
 """Of the largest speed before: a rotor that spins faster is speeding up."""
+DELAYS = tuple(np.arange(-4, 16) * 2.5e-3)
+"""s, of the rotor's report, with which the search may begin."""
 _IDLE = 400
 _SHORTEST = 40
 _DIFFERENT = 5.0
@@ -85,7 +84,7 @@ def throw_inertia(
     gyro: Floats | Sequence[Floats],
     rate: float,
     momentum: Floats | Sequence[Floats] | None = None,
-    delays: tuple[float, ...] = (0.0,),
+    delays: tuple[float, ...] = DELAYS,
     budget: InertiaBudget | None = None,
 ) -> ThrowInertia:
     """The inertia of a body that tumbles freely.
@@ -97,9 +96,21 @@ def throw_inertia(
         delays: of `momentum` to begin with, s; the one that leaves least is taken and refined.
         budget: of the errors of sensors, rotor and air.
     """
-    falls = _falls(gyro, rate, momentum)
     if not delays:
         raise TumbleError("got no delay to try; give (0.0,)")
+    return inertia_of_falls(_falls(gyro, rate, momentum), delays, budget)
+
+
+def inertia_of_falls(
+    falls: Sequence[FreeRotation],
+    delays: tuple[float, ...] = DELAYS,
+    budget: InertiaBudget | None = None,
+) -> ThrowInertia:
+    """The inertia of a body from the free falls of a log: `inertia_of_falls(find_rotations(flight, momentum))`."""
+    if not falls:
+        raise TumbleError(
+            "the log holds no free fall with spin; throw the body higher, spinning at 5 rad/s or more"
+        )
     moving = any(fall.moving for fall in falls)
     tried = [(_begin(falls, delay, moving), delay) for delay in (delays if moving else (0.0,))]
     (start, _), delay = min(tried, key=lambda each: each[0][1])
@@ -107,7 +118,7 @@ def throw_inertia(
     return _result(found, falls, moving)
 
 
-def inertia_shape(throws: Sequence[Floats], rate: float, cutoff: float = SMOOTH) -> Floats:
+def inertia_shape(throws: Sequence[Floats], rate: float) -> Floats:
     """(3, 3) inertia of trace 1 from several free tumbles together: two about different axes say what one does not.
 
     Quick, by equation (1) alone; `throw_inertia` gives its deviations, too.
@@ -115,12 +126,13 @@ def inertia_shape(throws: Sequence[Floats], rate: float, cutoff: float = SMOOTH)
     Args:
         throws: angular rates (N, 3) of each, rad/s, body axes, rotors still.
         rate: samples per second, Hz.
-        cutoff: of the low-pass, Hz.
     """
     if not throws:
         raise TumbleError("got no throw; give at least one, better two about different axes")
-    falls = [FreeRotation(rate, w, np.zeros_like(w)) for w in (np.asarray(x, np.float64) for x in throws)]
-    return _begin(falls, 0.0, False, cutoff)[0]
+    falls = [
+        FreeRotation.sampled(rate, w, np.zeros_like(w)) for w in (np.asarray(x, np.float64) for x in throws)
+    ]
+    return _begin(falls, 0.0, False)[0]
 
 
 def spin_up(speed: Floats, first: int) -> int:
@@ -157,7 +169,7 @@ def _falls(
         if not np.isfinite(w).all():
             raise TumbleError("gyro holds numbers that are not finite; cut them out, or choose another throw")
     if momentum is None:
-        return [FreeRotation(rate, w, np.zeros_like(w)) for w in many]
+        return [FreeRotation.sampled(rate, w, np.zeros_like(w)) for w in many]
     given = [
         np.asarray(h, np.float64)
         for h in ([momentum] if len(many) == 1 and np.ndim(momentum) == 2 else momentum)
@@ -167,28 +179,19 @@ def _falls(
         raise TumbleError(
             f"momentum has the shapes {shapes}; give {[w.shape for w in many]}, one row for each gyro sample"
         )
-    return [FreeRotation(rate, w, h) for w, h in zip(many, given, strict=True)]
+    return [FreeRotation.sampled(rate, w, h) for w, h in zip(many, given, strict=True)]
 
 
-def _begin(
-    falls: Sequence[FreeRotation], delay: float, moving: bool, cutoff: float = SMOOTH
-) -> tuple[Floats, float]:
+def _begin(falls: Sequence[FreeRotation], delay: float, moving: bool) -> tuple[Floats, float]:
     """The possible tensor by equation (1), and the rms of what it leaves."""
     rows, right = [], []
-    for i, fall in enumerate(falls):
-        lower, pad = min(cutoff, 0.4 * fall.rate), int(2 * fall.rate / cutoff)
-        edge = round(0.3 * fall.rate / cutoff)
-        cut = slice(edge, len(fall.gyro) - edge, max(int(fall.rate / (5.0 * cutoff)), 1))
-        smooth, h = (
-            low_pass(x, fall.rate, lower, pad=pad, corrected=False)
-            for x in (fall.gyro, fall.momentum_at(delay))
-        )
-        w, R_T = smooth[cut], np.transpose(fall.rotation, (0, 2, 1))[cut]
+    for i, fall in enumerate(each.smoothed() for each in falls):
+        w, h, R_T = fall.gyro, fall.momentum_at(delay), np.transpose(fall.rotation, (0, 2, 1))
         part = np.zeros((len(w), 3, 6 + 3 * len(falls)))
         part[:, :, :6] = _columns(w)
         part[:, :, 6 + 3 * i : 9 + 3 * i] = -R_T * float(np.sqrt(np.mean(w**2)))
         rows.append(part.reshape(-1, part.shape[2]))
-        right.append(-h[cut].reshape(-1))
+        right.append(-h.reshape(-1))
     A, b = np.concatenate(rows), np.concatenate(right)
     # L is eliminated: what is left of the columns of I when those of L have explained what they can.
     Q = np.linalg.qr(A[:, 6:])[0]

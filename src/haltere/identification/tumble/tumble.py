@@ -9,18 +9,19 @@ ends, which the filter has spoilt, are cut. Axes are those of the IMU. Air drag 
 of `haltere.identification.tumble.imu_position`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from haltere.flight import Flight
 from haltere.flight.filters import low_pass
-from haltere.flight.resampling import regular_rate, runs_of_true
+from haltere.flight.resampling import GAP, interpolate_columns, runs_of_true
 from haltere.flight.rotations import lever_matrices
 from haltere.foundation import HaltereError
 from haltere.foundation.constants import STANDARD_GRAVITY
-from haltere.foundation.numbers import Floats
+from haltere.foundation.numbers import Bools, Floats
 
 CUTOFF = 30.0
 """Hz of the low-pass: a tumble of 12 rad/s has its lines at 2 and 4 Hz."""
@@ -28,6 +29,16 @@ MANY = 6.0
 """Samples kept per period of the cutoff: the low-pass has left nothing between them."""
 SHORTEST = 0.15
 """s of free fall that are worth a fit."""
+
+
+IRREGULAR = 0.1
+"""Of an interval, root mean square: stamps that jump more are not those of a regular clock."""
+JITTER = 3e-4
+"""s: less is no sign of a poor log, however fast it is."""
+RANGES = np.deg2rad([250.0, 500.0, 1000.0, 2000.0, 4000.0])
+"""rad/s, of gyros."""
+AT_RANGE = 0.01
+"""Relative distance from the range at which a gyro may be clipped."""
 
 
 class TumbleError(HaltereError):
@@ -46,6 +57,7 @@ class Tumble:
         rotation: (N, 3, 3) R_0I: attitude against the one at the first sample, by integration.
         cutoff: of the low-pass, Hz.
         start: time of the first sample in the log, s.
+        irregular: whether the stamps of the log are.
     """
 
     rate: float
@@ -55,6 +67,7 @@ class Tumble:
     rotation: Floats
     cutoff: float
     start: float = 0.0
+    irregular: bool = False
 
     @property
     def time(self) -> Floats:
@@ -123,14 +136,20 @@ def correlated_samples(residual: Floats) -> float:
     return total
 
 
-FREE_FALL = 0.75
-"""Of gravity: specific forces below may be a free fall."""
+CONSTANT = 0.4
+"""Of gravity: what a free accelerometer reads beside the rotation is below; at rest and in flight it is about one."""
+UNEXPLAINED = 0.03
+"""Of the force: a free fall may leave so much of it over a short stretch, beside `FLOOR`."""
+LONGEST_LEVER = 0.1
+"""m, about, of an IMU from the centre of mass: where one spin leaves the two apart, the rest is called constant."""
 SLOWEST = 1.0
 """rad/s: a fall without spin says nothing about the position."""
 LEVELS = 6.0
 """Residuals beyond so many times their inner level are not free."""
 FLOOR = 0.4
 """m/s2: residuals below are never held against a sample (drag, bias)."""
+MISSING = 3.5
+"""Intervals without a sample that are bridged."""
 
 
 @dataclass(frozen=True)
@@ -143,62 +162,131 @@ class FreeFall:
     end: float
 
 
-def find_free_falls(flight: Flight, imu: str = "imu", fraction: float = FREE_FALL) -> list[FreeFall]:
+@dataclass(frozen=True)
+class ImuSamples:
+    """An IMU on a regular clock from its first sample on.
+
+    Attributes:
+        gyro: (N, 3) rad/s.
+        accel: (N, 3) m/s2.
+        rate: samples per second, Hz.
+        valid: (N,) where there were samples, or few enough were missing.
+        irregular: whether the stamps are: such a log tells less of its sensors than others.
+        start: stamp of the first sample, ns.
+    """
+
+    gyro: Floats
+    accel: Floats
+    rate: float
+    valid: Bools
+    irregular: bool
+    start: int
+
+    @classmethod
+    def of(cls, flight: Flight, imu: str = "imu") -> Self:
+        """Channels `<imu>.accel` (m/s2) and `<imu>.gyro` (rad/s) of a flight; resampled where they are not regular."""
+        accel, gyro = flight[f"{imu}.accel"], flight[f"{imu}.gyro"]
+        if len(accel) != len(gyro) or not np.array_equal(accel.time, gyro.time):
+            raise TumbleError(
+                f"'{imu}.accel' and '{imu}.gyro' have clocks of their own; resample one to the other first"
+            )
+        finite = accel.finite & gyro.finite
+        if finite.sum() < 20:
+            raise TumbleError(f"'{imu}' has {finite.sum()} samples that are finite; at least 20 are needed")
+        start = int(accel.time[finite][0])
+        time = (accel.time[finite] - start) * 1e-9
+        intervals = np.diff(time)
+        usual = float(np.median(intervals))
+        kept = intervals <= GAP * usual
+        rate = 1.0 / float(np.mean(intervals[kept]))
+        irregular = bool(
+            np.sqrt(np.mean((intervals[kept] * rate - 1.0) ** 2)) > IRREGULAR or kept.mean() < 0.8
+        )
+        inside = ~_clipped(gyro.values[finite])
+        if kept.all() and finite.all() and not irregular:
+            return cls(gyro.values, accel.values, rate, inside, irregular, start)
+        grid = np.arange(time[0], time[-1], 1.0 / rate)
+        after = np.clip(np.searchsorted(time, grid), 1, len(time) - 1)
+        valid = (time[after] - time[after - 1] <= MISSING / rate) & inside[after] & inside[after - 1]
+        w, f = (interpolate_columns(grid, time, x.values[finite]) for x in (gyro, accel))
+        return cls(w, f, rate, valid, irregular, start)
+
+    def free_falls(self) -> list[FreeFall]:
+        """See `find_free_falls`."""
+        gyro, accel, rate = self.gyro, self.accel, self.rate
+        cutoff = min(CUTOFF, 0.3 * rate)
+        w, f = (low_pass(x, rate, cutoff, pad=9, corrected=False) for x in (gyro, accel))
+        free = _looks_free(w, f, rate) & (np.linalg.norm(w, axis=1) > SLOWEST) & self.valid
+        found = []
+        for first, last in runs_of_true(free, round(SHORTEST * rate)):
+            start, end = _trimmed(w, f, rate, first, last)
+            if end - start >= SHORTEST * rate:
+                found.append(FreeFall(start, end, start / rate, end / rate))
+        return found
+
+
+def find_free_falls(flight: Flight, imu: str = "imu") -> list[FreeFall]:
     """The free falls with spin in a log, in order of time.
 
-    A candidate is a stretch in which the low-passed specific force stays below a share of gravity: at rest, in the
-    hand and in flight it is about one g or more. The hand lets go gradually, so the ends are decided by the physics:
-    the position r is fitted to the inner part (equation (1) with a constant), and the stretch is cut where the residual
-    leaves the level that it has there.
+    A candidate is a stretch each part of which, `SHORTEST` long, reads forces of equation (1) and hardly any constant
+    one: at rest, in the hand and in flight that is about one g or more, and in the hand it rotates. The hand lets go
+    gradually, so the ends are decided by the physics, too: the position r is fitted to the inner part (equation (1)
+    with a constant), and the stretch is cut where the residual leaves the level that it has there.
 
     Args:
-        flight: with channels `<imu>.accel` (m/s2) and `<imu>.gyro` (rad/s) on one regular clock.
+        flight: with channels `<imu>.accel` (m/s2) and `<imu>.gyro` (rad/s) on one clock.
         imu: name of the sensor.
-        fraction: of gravity below which a specific force may be a free fall; more for an IMU far off the centre.
     """
-    accel, gyro, rate = _signals(flight, imu)
-    cutoff = min(CUTOFF, 0.4 * rate)
-    smooth = np.linalg.norm(low_pass(accel, rate, cutoff, pad=9, corrected=False), axis=1)
-    spin = np.linalg.norm(low_pass(gyro, rate, cutoff, pad=9, corrected=False), axis=1)
-    found = []
-    for first, last in runs_of_true(
-        (smooth < fraction * STANDARD_GRAVITY) & (spin > SLOWEST), round(SHORTEST * rate)
-    ):
-        start, end = _trimmed(gyro, accel, rate, first, last)
-        if end - start >= SHORTEST * rate:
-            found.append(FreeFall(start, end, start / rate, end / rate))
-    return found
+    return ImuSamples.of(flight, imu).free_falls()
 
 
-def find_tumbles(
-    flight: Flight, imu: str = "imu", cutoff: float = CUTOFF, fraction: float = FREE_FALL
-) -> list[Tumble]:
+def find_tumbles(flight: Flight, imu: str = "imu", cutoff: float = CUTOFF) -> list[Tumble]:
     """The free falls of a log, filtered and ready for `locate_imu`; those too short for the filter are left out."""
-    accel, gyro, rate = _signals(flight, imu)
-    found = []
-    for fall in find_free_falls(flight, imu, fraction):
+    samples = ImuSamples.of(flight, imu)
+    rate, found = samples.rate, []
+    for fall in samples.free_falls():
         if fall.last - fall.first >= (SHORTEST + 1.0 / cutoff) * rate + 2:
             inner = slice(fall.first, fall.last)
-            found.append(filter_tumble(gyro[inner], accel[inner], rate, cutoff, fall.start))
+            tumble = filter_tumble(samples.gyro[inner], samples.accel[inner], rate, cutoff, fall.start)
+            found.append(replace(tumble, irregular=samples.irregular))
     return found
 
 
-def _signals(flight: Flight, imu: str) -> tuple[Floats, Floats, float]:
-    accel, gyro = flight[f"{imu}.accel"], flight[f"{imu}.gyro"]
-    if len(accel) != len(gyro) or not np.array_equal(accel.time, gyro.time):
-        raise TumbleError(
-            f"'{imu}.accel' and '{imu}.gyro' have clocks of their own; resample one to the other first"
-        )
-    if not (accel.finite.all() and gyro.finite.all()):
-        raise TumbleError(f"'{imu}' has samples that are not finite; cut them out first")
-    return accel.values, gyro.values, regular_rate(accel)
+def _clipped(gyro: Floats) -> Bools:
+    """(N,) where a gyro (N, 3) is at the end of a range that gyros have, which none of its samples exceeds."""
+    size = np.abs(gyro).max(axis=1)
+    near = np.abs(size.max() / RANGES - 1.0) < AT_RANGE
+    limit = float(RANGES[near][0]) if near.any() else np.inf
+    return np.asarray(size > (1.0 - AT_RANGE) * limit)
 
 
-def _trimmed(gyro: Floats, accel: Floats, rate: float, first: int, last: int) -> tuple[int, int]:
-    """The part of [first, last) whose forces are those of one position."""
-    whole = slice(first, last)
-    cutoff = CUTOFF if rate > 3 * CUTOFF else 0.3 * rate
-    w, f = (low_pass(x[whole], rate, cutoff, pad=9, corrected=False) for x in (gyro, accel))
+def _looks_free(w: Floats, f: Floats, rate: float) -> Bools:
+    """(N,) whether a sample lies in a short stretch whose forces are those of one position, with a small constant."""
+    few = max(int(rate / (MANY * CUTOFF)), 1)
+    X = lever_matrices(w, np.gradient(w, 1.0 / rate, axis=0))[::few] * LONGEST_LEVER
+    y = f[::few]
+    rows = np.concatenate([X, np.broadcast_to(CONSTANT * STANDARD_GRAVITY * np.eye(3), X.shape)], axis=2)
+    long = max(round(SHORTEST * rate / few), 4)
+    if len(y) <= long:
+        return np.zeros(len(w), np.bool_)
+
+    def sums(values: Floats) -> Floats:
+        total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
+        return np.asarray(total[long:] - total[:-long])
+
+    gram = sums(np.einsum("nij,nik->njk", rows, rows)) + FLOOR**2 * np.eye(6)
+    right, power = sums(np.einsum("nij,ni->nj", rows, y)), sums(np.sum(y**2, axis=1))
+    x = np.linalg.solve(gram, right[..., None])[..., 0]
+    left = power - 2 * np.sum(x * right, axis=1) + np.einsum("nj,njk,nk->n", x, gram, x)
+    allowed = FLOOR + UNEXPLAINED * np.sqrt(power / long)
+    free = (left / long < allowed**2) & (np.linalg.norm(x[:, 3:], axis=1) < 1.0)
+    inside = np.convolve(free, np.ones(long)) > 0.5
+    return np.repeat(inside, few)[: len(w)] if few > 1 else inside[: len(w)]
+
+
+def _trimmed(w: Floats, f: Floats, rate: float, first: int, last: int) -> tuple[int, int]:
+    """The part of [first, last) whose forces are those of one position; signals low-passed."""
+    w, f = w[first:last], f[first:last]
     rows = lever_matrices(w, np.gradient(w, 1.0 / rate, axis=0))
     rows = np.concatenate([rows, np.broadcast_to(np.eye(3), rows.shape)], axis=2)
     count = last - first
