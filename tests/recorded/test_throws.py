@@ -4,13 +4,15 @@ Bounds that are wider than what was asked say so beside them; the asked ones are
 """
 
 import json
+from collections import defaultdict
 from functools import cache
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from scipy.stats import chi2
 
-from haltere import logs
+from haltere import identify, logs
 from haltere.estimation.throw.thrust_axis import thrust_axis
 from haltere.identification.methods.throw.motors import fit_throw_motors
 from haltere.identification.methods.throw.rows import fit_throw, predicted_acceleration
@@ -141,6 +143,43 @@ def test_held_out_seconds_are_predicted_better_than_by_the_authors(recorded):
         return np.sqrt(np.mean(values**2))
 
     assert rms(measured - ours) < 0.6 * rms(measured - theirs)
+
+
+@pytest.mark.slow
+def test_repeated_throws_scatter_as_their_deviations_say(recorded):
+    """Chi-square of each identified number over four throws of one vehicle, over its three degrees of freedom."""
+    found, totals = defaultdict(list), []
+    for name in REAL:
+        result = identify(
+            read(recorded(name, "deviations against the scatter over throws of one vehicle")), method="throw"
+        )
+        for p in result.parameters:
+            if p.verdict == "identified":
+                found[p.name].append((p.value, p.sigma))
+        totals.append((result.fit["force_sum"], result.fit["force_sum_sigma"]))
+    reduced = {}
+    for name, pairs in found.items():
+        if len(pairs) == len(REAL):
+            value, weight = np.array(pairs)[:, 0], np.array(pairs)[:, 1] ** -2.0
+            mean = np.sum(weight * value) / np.sum(weight)
+            reduced[name] = float(np.sum(weight * (value - mean) ** 2)) / (len(REAL) - 1)
+    assert len(reduced) > 35
+    assert 0.6 < np.mean(list(reduced.values())) < 1.5
+    low, high = chi2.ppf([0.0005, 0.9995], len(REAL) - 1) / (len(REAL) - 1)
+    assert all(low < x < high for x in reduced.values()), reduced
+    sums, sigmas = np.array(totals).T
+    assert np.std(sums, ddof=1) < 0.01 * np.mean(sums), "what a vehicle hovers with is known best"
+    assert np.all(sigmas < 0.015 * sums)
+
+
+def test_a_landing_in_the_window_is_left_out(recorded):
+    flight = read(recorded(REAL[1], "a window with the landing in it"))
+    start, end = find_throw(flight)
+    last = flight["imu.gyro"].seconds(flight.start)[-1]
+    short, long = fit_throw(flight, start, end), fit_throw(flight, start, last)
+    assert long.end < 0.97 * last
+    np.testing.assert_allclose(long.force[2], short.force[2], rtol=0.02)
+    assert off(long.torque[:2], short.torque[:2]) < 1.0
 
 
 def test_thrust_axis_of_a_turned_imu(recorded):

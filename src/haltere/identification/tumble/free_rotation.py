@@ -34,7 +34,7 @@ from haltere.flight.rotations import cross_matrices
 from haltere.foundation.constants import MAD_TO_SIGMA
 from haltere.foundation.numbers import Bools, Floats
 from haltere.identification.regression.regression import huber_weights
-from haltere.identification.tumble.tumble import SHORTEST, ImuSamples, correlated_samples
+from haltere.identification.tumble.tumble import ImuSamples, TumbleError, correlated_samples
 
 SMOOTH = 40.0
 """Hz of the low-pass on gyro and momentum: reports of rotors are held and noisy."""
@@ -52,9 +52,13 @@ COAST = 0.03
 """s before a motor seems to stand, from which its time constant is taken."""
 FASTEST_STOP, SLOWEST_STOP = 0.005, 0.3
 """s, bounds of that."""
-HAND = 0.02
+RELEASE = 0.02
 """s at both ends of a free fall that are left out: fingers touch a body without much force."""
+SHORTEST_ROTATION = 0.08
+"""s that must be left."""
 ROUNDS = 30
+HALVED = 5
+"""Times that a step is halved which makes the fit worse."""
 _NUDGE = 1e-6
 _FLAT = 10.0
 """Prior deviation of what the data alone tell: of the trace, and rad/s."""
@@ -72,7 +76,7 @@ class InertiaBudget:
     """Of each axis of the gyro, relative."""
     misalignment: float = np.deg2rad(0.6)
     """Of the gyro's axes, rad."""
-    late: float = 0.005
+    usual_delay: float = 0.005
     """Usual delay of the report of the rotor's speed against the gyro, s."""
     clock: float = 0.008
     """Of that delay, s: latency, offset of clocks, low-passes."""
@@ -84,6 +88,10 @@ class InertiaBudget:
     """Angular acceleration by the air, rad/s2."""
 
 
+ROUGH = InertiaBudget(0.03, 0.01, np.deg2rad(1.2), 0.01, 0.012, 0.015, np.deg2rad(1.0), 3.0)
+"""Of a log whose stamps are irregular: hardware of which less is known."""
+
+
 @dataclass(frozen=True)
 class FreeRotation:
     """One free fall.
@@ -93,6 +101,7 @@ class FreeRotation:
         gyro: (N, 3) rad/s, body axes.
         reports: (K,) s since the first sample, when the rotors' speeds were reported; also before and after.
         momentum: (K, 3) of rotors relative to the body, N m s.
+        irregular: whether the stamps of the log are.
         raw: number, rate and cutoff of the samples before a low-pass, and which were kept.
     """
 
@@ -100,6 +109,7 @@ class FreeRotation:
     gyro: Floats
     reports: Floats
     momentum: Floats
+    irregular: bool = False
     raw: tuple[int, float, float, slice] | None = None
 
     @classmethod
@@ -111,6 +121,14 @@ class FreeRotation:
     def moving(self) -> bool:
         """Whether a rotor changes its momentum, so that the scale of the inertia shows."""
         return float(np.ptp(self.momentum_at(0.0), axis=0).max()) > 0.0
+
+    @property
+    def kicked(self) -> bool:
+        """Whether a rotor begins to change its speed in the fall: it hardly does, and does hard later."""
+        h = self.smoothed().momentum_at(0.0)
+        rise = np.linalg.norm(np.gradient(h, axis=0), axis=1)
+        hard = np.flatnonzero(rise > 0.6 * rise.max())
+        return bool((rise[: hard[-1]] < 0.3 * rise.max()).any())
 
     @property
     def rotation(self) -> Floats:
@@ -159,21 +177,21 @@ def find_rotations(flight: Flight, momentum: Floats | None = None, imu: str = "i
         speed = flight["rotors.speed"]
         values = speed.values.reshape(len(speed), -1)
         kept = np.isfinite(values).all(axis=1) & _updated(values)
-        values = _coasting(np.asarray((speed.time - samples.start) * 1e-9, np.float64), values)
+        values = coasting_speeds(np.asarray((speed.time - samples.start) * 1e-9, np.float64), values)
         reports = np.asarray((speed.time[kept] - samples.start) * 1e-9, np.float64)
         spun = np.asarray(values[kept] @ np.asarray(momentum, np.float64).reshape(-1, 3), np.float64)
     found = []
     for fall in samples.free_falls():
         first, last = (
-            x + round(side * HAND * samples.rate) for x, side in ((fall.first, 1), (fall.last, -1))
+            x + round(side * RELEASE * samples.rate) for x, side in ((fall.first, 1), (fall.last, -1))
         )
-        if last - first >= SHORTEST * samples.rate:
+        if last - first >= SHORTEST_ROTATION * samples.rate:
             here = reports - first / samples.rate
-            found.append(FreeRotation(samples.rate, samples.gyro[first:last], here, spun))
+            found.append(FreeRotation(samples.rate, samples.gyro[first:last], here, spun, samples.irregular))
     return found
 
 
-def _coasting(time: Floats, speeds: Floats) -> Floats:
+def coasting_speeds(time: Floats, speeds: Floats) -> Floats:
     """Speeds (N, m) with the end of each spin-down, where a motor without a sensor reports that it stands.
 
     They go on towards zero as they did before, with the time constant that their last reports show.
@@ -256,7 +274,7 @@ def fit_rotation(
     for i, fall in enumerate(thin):
         x[_SHARED + _OWN * i :][:3] = fall.gyro[: max(round(0.01 * fall.rate), 1)].mean(axis=0)
     middle = np.where(np.arange(size) < 6, x, 0.0)
-    middle[15] = budget.late
+    middle[15] = budget.usual_delay
     for i in range(len(thin)):
         middle[_SHARED + _OWN * i :][:3] = x[_SHARED + _OWN * i :][:3]
     shown = np.eye(6)
@@ -264,7 +282,8 @@ def fit_rotation(
         shown[:3, :3] -= 1.0 / 3.0
     fewest = MANY / 2.2  # the low-pass makes neighbours alike
     many, weights = np.full(len(thin), fewest), [np.ones_like(f.gyro) for f in thin]
-    level, weighted = 0.0, False
+    level, weighted, halved = 0.0, False, 0
+    good = (x, [np.full_like(fall.gyro, 1e9) for fall in thin])
     for _ in range(ROUNDS):
         sigma = _sigmas(budget, thin)
         parts = [
@@ -272,6 +291,17 @@ def fit_rotation(
         ]
         left = [fall.gyro - base for fall, (base, _) in zip(thin, parts, strict=True)]
         level = _level(left) if level == 0.0 else level
+        costs = [
+            sum(float(np.sum(w * y**2)) / (level**2 * n) for w, y, n in zip(weights, ys, many, strict=True))
+            + float(np.sum(((at - middle) / sigma) ** 2))
+            for ys, at in ((left, x), (good[1], good[0]))
+        ]
+        if not costs[0] <= costs[1] and halved < HALVED:
+            x, halved = 0.5 * (x + good[0]), halved + 1
+            continue
+        if not np.isfinite(costs[0]):
+            raise TumbleError("no free rotation is near what the gyro reads; cut out hand, catch and ground")
+        good, halved = (x, left), 0
         information, right = np.diag(sigma**-2.0), (middle - x) / sigma**2
         for i, ((_, J), y, weight, n) in enumerate(zip(parts, left, weights, many, strict=True)):
             which = np.r_[:_SHARED, _SHARED + _OWN * i : _SHARED + _OWN * (i + 1)]
@@ -397,14 +427,15 @@ def _simulated(fall: FreeRotation, basis: Floats, x: Floats, delay: float, scale
         w = (A * (m - h)).sum(axis=1)
         return np.asarray(m[here] * w[there] - m[there] * w[here] + t)
 
-    for k in range(n):
-        rate[k] = (A * (m - H[k])).sum(axis=1)
-        if k + 1 < n:
+    with np.errstate(over="ignore", invalid="ignore"):  # after a step too far, which is halved then
+        for k in range(n - 1):
+            rate[k] = (A * (m - H[k])).sum(axis=1)
             h_half, t_half = 0.5 * (H[k] + H[k + 1]), 0.5 * (torque[k] + torque[k + 1])
             a = slope(m, H[k], torque[k])
             b = slope(m + 0.5 * dt * a, h_half, t_half)
             c = slope(m + 0.5 * dt * b, h_half, t_half)
             d = slope(m + dt * c, H[k + 1], torque[k + 1])
             m = m + dt / 6.0 * (a + 2 * b + 2 * c + d)
+        rate[-1] = (A * (m - H[-1])).sum(axis=1)
     gains = np.eye(3) + np.array([np.diag(s) for s in x[6:9].T]) + cross_matrices(x[9:12].T)
     return np.asarray(np.einsum("bij,njb->nib", gains, rate) + x[12:15])

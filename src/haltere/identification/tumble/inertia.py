@@ -24,6 +24,7 @@ from scipy import optimize
 from haltere.airframe.fields import tensor as full_tensor
 from haltere.foundation.numbers import Floats
 from haltere.identification.tumble.free_rotation import (
+    ROUGH,
     FreeRotation,
     InertiaBudget,
     RotationFit,
@@ -35,14 +36,14 @@ _LOWER = np.tril_indices(3)
 _DIAGONAL = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
 RISEN = 1.05
 """Of the largest speed before: a rotor that spins faster is speeding up."""
-DELAYS = tuple(np.arange(-4, 16) * 2.5e-3)
+DELAYS = (0.0025, 0.012)
 """s, of the rotor's report, with which the search may begin."""
 _IDLE = 400
 _SHORTEST = 40
 _DIFFERENT = 5.0
 _WEAK = 0.3
 """Relative deviation of a principal moment beyond which a tensor is not called known."""
-_UNEXPLAINED = 0.1
+_UNEXPLAINED = 0.02
 """Residual over the gyro's readings beyond which a body did not fall freely."""
 
 
@@ -93,7 +94,7 @@ def throw_inertia(
         gyro: (N, 3) angular rate, rad/s, body axes, regularly sampled, free fall only; or one for each of several.
         rate: samples per second, Hz.
         momentum: (N, 3) momentum of the rotors relative to the body, N m s, body axes; None if they stand still.
-        delays: of `momentum` to begin with, s; the one that leaves least is taken and refined.
+        delays: of `momentum` to begin with, s; what leaves least is taken.
         budget: of the errors of sensors, rotor and air.
     """
     if not delays:
@@ -112,9 +113,17 @@ def inertia_of_falls(
             "the log holds no free fall with spin; throw the body higher, spinning at 5 rad/s or more"
         )
     moving = any(fall.moving for fall in falls)
-    tried = [(_begin(falls, delay, moving), delay) for delay in (delays if moving else (0.0,))]
-    (start, _), delay = min(tried, key=lambda each: each[0][1])
-    found = fit_rotation(falls, start, delay, budget or InertiaBudget(), moving)
+    limits = budget or (ROUGH if any(fall.irregular for fall in falls) else InertiaBudget())
+    # Size and delay of what rises exponentially look alike: several beginnings, of which some are wrong.
+    fits: list[RotationFit] = []
+    for delay in delays if moving else (0.0,):
+        try:
+            fits.append(fit_rotation(falls, _begin(falls, delay, moving), delay, limits, moving))
+        except TumbleError as error:
+            reason = error
+    if not fits:
+        raise reason
+    found = min(fits, key=lambda fit: fit.residual)
     return _result(found, falls, moving)
 
 
@@ -132,7 +141,7 @@ def inertia_shape(throws: Sequence[Floats], rate: float) -> Floats:
     falls = [
         FreeRotation.sampled(rate, w, np.zeros_like(w)) for w in (np.asarray(x, np.float64) for x in throws)
     ]
-    return _begin(falls, 0.0, False)[0]
+    return _begin(falls, 0.0, False)
 
 
 def spin_up(speed: Floats, first: int) -> int:
@@ -182,8 +191,8 @@ def _falls(
     return [FreeRotation.sampled(rate, w, h) for w, h in zip(many, given, strict=True)]
 
 
-def _begin(falls: Sequence[FreeRotation], delay: float, moving: bool) -> tuple[Floats, float]:
-    """The possible tensor by equation (1), and the rms of what it leaves."""
+def _begin(falls: Sequence[FreeRotation], delay: float, moving: bool) -> Floats:
+    """The possible tensor by equation (1)."""
     rows, right = [], []
     for i, fall in enumerate(each.smoothed() for each in falls):
         w, h, R_T = fall.gyro, fall.momentum_at(delay), np.transpose(fall.rotation, (0, 2, 1))
@@ -198,12 +207,10 @@ def _begin(falls: Sequence[FreeRotation], delay: float, moving: bool) -> tuple[F
     A, b = A[:, :6] - Q @ (Q.T @ A[:, :6]), b - Q @ (Q.T @ b)
     if moving:
         six = np.linalg.lstsq(A, b, rcond=None)[0]
-        left = A @ six - b
     else:
         six = np.array(np.linalg.svd(A, full_matrices=False)[2][-1], np.float64)
         six = six / six[:3].sum() if abs(six[:3].sum()) > 1e-6 else _DIAGONAL / 3.0
-        left = A @ six
-    return _possible(np.asarray(six, np.float64), A.T @ A, not moving), float(np.sqrt(np.mean(left**2)))
+    return _possible(np.asarray(six, np.float64), A.T @ A, not moving)
 
 
 def _result(fit: RotationFit, falls: Sequence[FreeRotation], absolute: bool) -> ThrowInertia:
@@ -218,6 +225,11 @@ def _result(fit: RotationFit, falls: Sequence[FreeRotation], absolute: bool) -> 
     advice = ""
     if residual > _UNEXPLAINED:
         advice = f"the gyro reads {100 * residual:.2g} % otherwise than a free body: cut out hand, catch and ground"
+    elif absolute and not any(fall.kicked for fall in falls):
+        advice = (
+            "the rotor speeds up before the fall begins, so that its delay looks like its inertia: "
+            "spin it up 50 ms after the release"
+        )
     elif not np.all(sigma < _WEAK * moments):
         worst = int(np.argmax(sigma / moments))
         x, y, z = np.round(axes[:, worst], 2) + 0.0

@@ -37,8 +37,10 @@ JITTER = 3e-4
 """s: less is no sign of a poor log, however fast it is."""
 RANGES = np.deg2rad([250.0, 500.0, 1000.0, 2000.0, 4000.0])
 """rad/s, of gyros."""
-AT_RANGE = 0.01
-"""Relative distance from the range at which a gyro may be clipped."""
+AT_RANGE = 0.003
+"""Relative distance from a range at which a gyro is at its end."""
+FEWEST_AT_RANGE, BEYOND_RANGE = 10, 0.3
+"""Samples there that tell a gyro that was clipped, and how many of them a low-pass may carry beyond."""
 
 
 class TumbleError(HaltereError):
@@ -138,7 +140,7 @@ def correlated_samples(residual: Floats) -> float:
 
 CONSTANT = 0.4
 """Of gravity: what a free accelerometer reads beside the rotation is below; at rest and in flight it is about one."""
-UNEXPLAINED = 0.03
+UNEXPLAINED = 0.05
 """Of the force: a free fall may leave so much of it over a short stretch, beside `FLOOR`."""
 LONGEST_LEVER = 0.1
 """m, about, of an IMU from the centre of mass: where one spin leaves the two apart, the rest is called constant."""
@@ -198,10 +200,9 @@ class ImuSamples:
         intervals = np.diff(time)
         usual = float(np.median(intervals))
         kept = intervals <= GAP * usual
-        rate = 1.0 / float(np.mean(intervals[kept]))
-        irregular = bool(
-            np.sqrt(np.mean((intervals[kept] * rate - 1.0) ** 2)) > IRREGULAR or kept.mean() < 0.8
-        )
+        rate = float(np.sum(np.round(intervals / usual)) / time[-1])
+        jitter = float(np.sqrt(np.mean((intervals[kept] - 1.0 / rate) ** 2)))
+        irregular = jitter > max(IRREGULAR / rate, JITTER)
         inside = ~_clipped(gyro.values[finite])
         if kept.all() and finite.all() and not irregular:
             return cls(gyro.values, accel.values, rate, inside, irregular, start)
@@ -253,11 +254,14 @@ def find_tumbles(flight: Flight, imu: str = "imu", cutoff: float = CUTOFF) -> li
 
 
 def _clipped(gyro: Floats) -> Bools:
-    """(N,) where a gyro (N, 3) is at the end of a range that gyros have, which none of its samples exceeds."""
+    """(N,) where a gyro (N, 3) is at the end of a range that gyros have: many samples are, and few beyond."""
     size = np.abs(gyro).max(axis=1)
-    near = np.abs(size.max() / RANGES - 1.0) < AT_RANGE
-    limit = float(RANGES[near][0]) if near.any() else np.inf
-    return np.asarray(size > (1.0 - AT_RANGE) * limit)
+    clipped = np.zeros(len(size), np.bool_)
+    for limit in RANGES:
+        at, beyond = np.sum(np.abs(size / limit - 1.0) < AT_RANGE), np.sum(size > (1.0 + AT_RANGE) * limit)
+        if at > FEWEST_AT_RANGE and beyond < BEYOND_RANGE * at:
+            clipped |= size > (1.0 - 2.0 * AT_RANGE) * limit
+    return clipped
 
 
 def _looks_free(w: Floats, f: Floats, rate: float) -> Bools:
@@ -274,8 +278,10 @@ def _looks_free(w: Floats, f: Floats, rate: float) -> Bools:
         total = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
         return np.asarray(total[long:] - total[:-long])
 
-    gram = sums(np.einsum("nij,nik->njk", rows, rows)) + FLOOR**2 * np.eye(6)
     right, power = sums(np.einsum("nij,ni->nj", rows, y)), sums(np.sum(y**2, axis=1))
+    # What a gyro's scale makes of the forces is no noise: it does not average.
+    doubt = FLOOR**2 + UNEXPLAINED**2 * power
+    gram = sums(np.einsum("nij,nik->njk", rows, rows)) + doubt[:, None, None] * np.eye(6)
     x = np.linalg.solve(gram, right[..., None])[..., 0]
     left = power - 2 * np.sum(x * right, axis=1) + np.einsum("nj,njk,nk->n", x, gram, x)
     allowed = FLOOR + UNEXPLAINED * np.sqrt(power / long)
@@ -293,7 +299,9 @@ def _trimmed(w: Floats, f: Floats, rate: float, first: int, last: int) -> tuple[
     inner = slice(count // 4, count - count // 4)
     solution = np.linalg.lstsq(rows[inner].reshape(-1, 6), f[inner].reshape(-1), rcond=None)[0]
     left = np.linalg.norm(f - rows @ solution, axis=1)
-    level = max(LEVELS * float(np.sqrt(np.mean(left[inner] ** 2))), FLOOR)
+    level = np.maximum(
+        LEVELS * float(np.sqrt(np.mean(left[inner] ** 2))), FLOOR + UNEXPLAINED * np.linalg.norm(f, axis=1)
+    )
     bad = np.flatnonzero(left > level)
     middle = count // 2
     before, after = bad[bad < middle], bad[bad >= middle]

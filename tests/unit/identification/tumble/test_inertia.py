@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
+from haltere.identification.tumble.free_rotation import coasting_speeds
 from haltere.identification.tumble.inertia import from_triangle, throw_inertia, triangle_of
 from haltere.identification.tumble.tumble import TumbleError
 
@@ -96,6 +97,23 @@ def test_deviations_hold_the_errors_of_sensors_that_nobody_calibrated(wheel):
     assert 0.6 < rms < 1.3, rms
     assert held > 0.9, held
     assert np.max(np.abs(z)) < 5.0
+
+
+def test_a_rotor_that_speeds_up_before_the_fall_is_refused():
+    rng = np.random.default_rng(6)
+    inertia = random_inertia(rng)
+    w, h = thrown(inertia, rng.normal(size=3) * 8.0, wheel=0.002 * np.trace(inertia))
+    assert throw_inertia(w, RATE, h).enough
+    late = throw_inertia(w[320:], RATE, h[320:])
+    assert not late.enough
+    assert "after the release" in late.advice
+
+
+def test_a_motor_without_sensor_coasts_below_what_it_reports():
+    time = np.arange(0.0, 0.5, 1e-3)
+    true = 600.0 * np.exp(-np.maximum(time - 0.1, 0.0) / 0.05)
+    reported = np.where(true < 60.0, 0.0, true)
+    np.testing.assert_allclose(coasting_speeds(time, reported[:, None])[:, 0], true, atol=2.0)
 
 
 def test_a_kick_by_hand_in_the_fall_is_no_fall():

@@ -9,7 +9,13 @@ from haltere.estimation.core.rls import Recursive
 from haltere.flight import Channel, Flight
 from haltere.flight.rotations import lever_matrices
 from haltere.identification.tumble.imu_position import Budget, locate_imu
-from haltere.identification.tumble.tumble import TumbleError, filter_tumble, find_free_falls, find_tumbles
+from haltere.identification.tumble.tumble import (
+    ImuSamples,
+    TumbleError,
+    filter_tumble,
+    find_free_falls,
+    find_tumbles,
+)
 
 RATE = 1000.0
 INERTIA = np.array([[7.2e-4, 3e-5, 0.0], [3e-5, 7.7e-4, -2e-5], [0.0, -2e-5, 8.9e-4]])
@@ -103,6 +109,67 @@ def test_free_falls_are_found_in_a_log():
     np.testing.assert_allclose(place.position, (0.01, -0.012, 0.008), atol=3e-4)
     assert place.contains((0.01, -0.012, 0.008))
     assert locate_imu(find_tumbles(flight)).contains((0.01, -0.012, 0.008))
+
+
+def misstamped(flight, rng, *, every=5, jitter=1e-3, dropped=0.02, gap=(1.0, 1.2)):
+    """Every fifth sample of a log, stamped with jitter, with drops, a gap and readings that are not finite."""
+    time = flight["imu.gyro"].time[::every]
+    arrived = (rng.random(len(time)) > dropped) & ((time < gap[0] * 1e9) | (time > gap[1] * 1e9))
+    stamps = np.maximum.accumulate(
+        time + np.round(1e9 * jitter * rng.normal(size=len(time))).astype(np.int64)
+    )
+    arrived[1:] &= np.diff(stamps) > 0
+    channels = []
+    for name in ("imu.gyro", "imu.accel"):
+        values = flight[name].values[::every].copy()
+        values[rng.random(len(values)) < 0.005] = np.nan
+        channels.append(Channel(name, stamps[arrived], values[arrived], flight[name].unit, "imu"))
+    return Flight.of(*channels)
+
+
+def test_a_log_with_irregular_stamps_is_taken():
+    flight, places = log_of_two_throws()
+    poor = misstamped(flight, np.random.default_rng(8))
+    throws = find_tumbles(poor)
+    assert len(throws) >= 2
+    assert all(throw.irregular for throw in throws)
+    assert not any(throw.irregular for throw in find_tumbles(flight))
+    ends = [(first / RATE, (first + length) / RATE) for first, length in places]
+    assert all(any(a - 0.03 < t.start and t.start + t.time[-1] < b + 0.03 for a, b in ends) for t in throws)
+    found = locate_imu(throws)
+    assert found.contains((0.01, -0.012, 0.008))
+    assert np.sqrt(np.diag(found.cov)).max() < 6e-3
+
+
+def test_the_fall_of_a_body_whose_imu_is_far_off_the_centre_is_found():
+    """Centripetal forces are beyond one g all the time."""
+    w, f = fall([12.0, 4.0, 16.0], place=(0.05, 0.03, -0.02))
+    assert np.linalg.norm(f, axis=1).min() > 9.81
+    n = 500
+    rest = np.tile([0.0, 0.0, 9.81], (n, 1))
+    gyro, accel = np.concatenate([np.zeros((n, 3)), w, np.zeros((n, 3))]), np.concatenate([rest, f, rest])
+    time = (np.arange(len(gyro)) * 1_000_000).astype(np.int64)
+    flight = Flight.of(
+        Channel("imu.gyro", time, gyro, "rad/s", "imu"), Channel("imu.accel", time, accel, "m/s2", "imu")
+    )
+    (found,) = find_free_falls(flight)
+    assert n - 5 <= found.first < n + 0.15 * len(w)
+    assert n + 0.85 * len(w) < found.last <= n + len(w) + 5
+
+
+def test_a_clipped_gyro_is_left_out():
+    w, f = fall([9.0, 2.0, 1.5])
+    limit = np.deg2rad(500.0)
+    assert np.abs(w).max() > 1.01 * limit
+    clipped = np.clip(w, -limit, limit)
+    time = (np.arange(len(w)) * 1_000_000).astype(np.int64)
+    samples = ImuSamples.of(
+        Flight.of(
+            Channel("imu.gyro", time, clipped, "rad/s", "imu"), Channel("imu.accel", time, f, "m/s2", "imu")
+        )
+    )
+    assert not samples.valid[np.abs(w).max(axis=1) > limit].any()
+    assert samples.valid[np.abs(w).max(axis=1) < 0.99 * limit].all()
 
 
 def test_faults_say_what_to_do():

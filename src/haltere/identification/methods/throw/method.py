@@ -1,8 +1,9 @@
 """The result of a recorded throw: rows and motors with deviations that cover the truth.
 
-Deviations are floors of the method, as shares of the largest number of a row, from simulated throws with exact truth
-and from throws of one vehicle after the other, together with those of the residuals: sigma^2 = floor^2 + rms^2 / (N
-std(u)^2), N = independent samples of the low-passed signals.
+Deviations are those of `haltere.identification.methods.throw.jackknife`, together with floors of the method, as
+shares of the largest number of a row, from simulated throws with exact truth and from throws of one vehicle after the
+other. Of the forces along z the sum is known best: what the vehicle hovers with. It is reported beside the rows with
+their covariance.
 """
 
 from collections.abc import Mapping
@@ -51,7 +52,9 @@ def identify_throw(
     start, end = throw_span
     fit = fit_throw(flight, start, end, rotated=rotated)
     motors = fit_throw_motors(flight, start, min(start + SETTINGS.spin_up, end))
+    end = min(end, fit.end)
     rows = as_rows(window, fit, start, end)
+    total = float(np.sum(fit.force[2])), float(np.sqrt(np.sum(rows.force_cov)))
     result.parameters += effectiveness_parameters(window, rows)
     result.parameters += _motors(window.rotor_names, motors)
     result.parameters += imu_position_parameters(rows)
@@ -67,6 +70,8 @@ def identify_throw(
         end=end,
         rotor_speed_delay=fit.delay,
         accelerometer_lag=fit.lag,
+        force_sum=total[0],
+        force_sum_sigma=total[1],
         motors=[{"name": n, "rms": m.residual} for n, m in zip(window.rotor_names, motors, strict=True)],
     )
     return result
@@ -92,15 +97,23 @@ def as_rows(window: FlightWindow, fit: ThrowRows, start: float, end: float) -> E
     table = np.concatenate([fit.force, fit.torque, fit.reaction])
     size = np.max(np.abs(table), axis=1)
     size[[0, 1]], size[[6, 7]] = size[2], np.maximum(size[8], size[[6, 7]])
-    independent = max(float(end - start) * SETTINGS.cutoff, 4.0)
-    spread = (
-        np.std(whole.squared_speeds[whole.valid], axis=0),
-        np.std(whole.torque_signals.rotor_accelerations[whole.valid], axis=0),
+    assert fit.force_cov is not None
+    assert fit.torque_cov is not None
+    scatter = np.concatenate(
+        [
+            np.diagonal(fit.force_cov, axis1=1, axis2=2),
+            *np.split(np.diagonal(fit.torque_cov, axis1=1, axis2=2), [m], axis=1),
+        ]
     )
-    noise = np.concatenate(
-        [np.outer(fit.residual, 1.0 / spread[0]), np.outer(fit.residual[3:], 1.0 / spread[1])]
+    floors = np.array(SETTINGS.floors) * size
+    sigma = np.sqrt(scatter + floors[:, None] ** 2)
+    # Rotors that hover are driven alike: their sum is known far better than each of them.
+    apart = np.eye(m) - 1.0 / m
+    force_cov = fit.force_cov[2] + floors[2] ** 2 * apart + (SETTINGS.sum_floor * np.mean(fit.force[2])) ** 2
+    sigma[2] = np.sqrt(np.diagonal(force_cov))
+    torque_cov = np.stack(
+        [cov[:m, :m] + floor**2 * np.eye(m) for cov, floor in zip(fit.torque_cov, floors[3:6], strict=True)]
     )
-    sigma = np.sqrt((np.array(SETTINGS.floors) * size)[:, None] ** 2 + noise**2 / independent)
     deviation = np.std(np.concatenate([whole.force, whole.angular_acceleration], axis=1)[whole.valid], axis=0)
     share = 1.0 - (fit.residual / np.maximum(deviation, 1e-12)) ** 2
     share[3:] = np.maximum(share[3:], 0.5)  # a throw drives every axis; residuals are of differences
@@ -109,8 +122,8 @@ def as_rows(window: FlightWindow, fit: ThrowRows, start: float, end: float) -> E
         fit.torque,
         fit.reaction,
         sigma,
-        np.diag(sigma[2] ** 2),
-        np.stack([np.diag(s**2) for s in sigma[3:6]]),
+        force_cov,
+        torque_cov,
         share,
         fit.imu_position,
         np.full(3, SETTINGS.imu_position_sigma),
@@ -131,20 +144,21 @@ def _motors(names: tuple[str, ...], motors: list[ThrowMotor]) -> list[Parameter]
         path, top = f"rotors.{rotor}", motor.max_speed
         rough = min(motor.residual / max(top, 1.0), 0.1)
         tau = float(
-            np.sqrt((0.04 * motor.time_constant) ** 2 + 1.2e-3**2 + (rough * motor.time_constant) ** 2)
+            np.sqrt((0.04 * motor.time_constant) ** 2 + 0.8e-3**2 + (rough * motor.time_constant) ** 2)
+        )
+        idle = float(
+            np.hypot(0.02 * motor.idle_speed, 0.5 * motor.residual / np.sqrt(SETTINGS.spin_up / tau))
         )
         fit += [
             Parameter.measured(
-                f"{path}.max_speed", top, (0.03 + rough) * top, "rad/s", "use more throttle", True
+                f"{path}.max_speed", top, (0.015 + rough) * top, "rad/s", "use more throttle", True
             ),
+            Parameter.measured(f"{path}.idle_speed", motor.idle_speed, idle, "rad/s", "", True),
             Parameter.measured(
-                f"{path}.idle_speed", motor.idle_speed, (0.03 + rough) * top, "rad/s", "", True
-            ),
-            Parameter.measured(
-                f"{path}.curve", motor.curve, 0.06 + rough, "1", "use the whole range of the throttle"
+                f"{path}.curve", motor.curve, 0.035 + rough, "1", "use the whole range of the throttle"
             ),
             Parameter.measured(f"{path}.time_constant", motor.time_constant, tau, "s", "log faster", True),
-            Parameter.measured(f"{path}.delay", motor.delay, 7e-4, "s", "log faster", True),
+            Parameter.measured(f"{path}.delay", motor.delay, 6e-4, "s", "log faster", True),
         ]
     return fit
 

@@ -6,6 +6,7 @@ are stopped. All signals of one regression pass the same zero-phase low-pass, so
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy import signal
@@ -36,6 +37,12 @@ class ThrowSettings:
     """Time taken from before the first rotor is driven, s."""
     after: float = 0.3
     """Time left out before the rotors are stopped, s: the vehicle may be caught."""
+    contact: float = 4.0
+    """Force that rotors do not explain, m/s2, from which something touches the vehicle."""
+    contact_levels: float = 10.0
+    """The same in robust deviations of what is left of the force."""
+    before_contact: float = 0.15
+    """Time left out before a contact, s: the low-pass and the first touch."""
     shortest: float = 1.3
     """Time from the first rotor driven to the last command below which there is no flight, s."""
     longest: float = 10.0
@@ -67,9 +74,11 @@ class ThrowSettings:
     """The same of the products of inertia where the axes of the log are about the principal ones."""
     gyroscopic_sigma: float = 1.0
     """Prior deviation of the rotors' gyroscopic torque from its physical value, relative: simulators leave it out."""
-    floors: tuple[float, ...] = (0.03, 0.03, 0.05, 0.05, 0.06, 0.08, 0.06, 0.06, 0.05)
+    floors: tuple[float, ...] = (0.04, 0.04, 0.05, 0.05, 0.06, 0.06, 0.04, 0.04, 0.04)
     """Floors of fx fy fz p q r p_dot q_dot r_dot over the largest number of the row (of fz and r_dot for those
     across)."""
+    sum_floor: float = 0.01
+    """Floor of the sum of the fz, relative: the scale of an accelerometer, and air."""
     imu_position_sigma: float = 0.003
     """Deviation of the IMU position, m, per axis."""
     dead_time_steps: int = 17
@@ -107,6 +116,12 @@ class ThrowSignals:
         """(N, m) rotor speeds of a clock that is `delay` s late."""
         time = self.time
         return interpolate_columns(time + delay, time, self.rotor_speeds)
+
+    def until(self, last: float) -> Self:
+        """The samples up to a time, s."""
+        kept = self.time <= last
+        parts = (self.time, self.gyro, self.accel, self.rotor_speeds)
+        return type(self)(self.rate, *(values[kept] for values in parts))
 
     def inner(self, cutoff: float) -> slice:
         """The samples that the ends of the low-pass have not spoilt."""

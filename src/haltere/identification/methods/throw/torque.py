@@ -23,6 +23,7 @@ import numpy as np
 from haltere.flight.filters import low_pass
 from haltere.foundation.constants import MAD_TO_SIGMA
 from haltere.foundation.numbers import Floats
+from haltere.identification.methods.throw.jackknife import stretch_covariance
 from haltere.identification.methods.throw.signals import ThrowSettings, ThrowSignals
 from haltere.identification.regression.regression import huber_weights
 
@@ -33,7 +34,10 @@ _CLIP = 5.0
 
 @dataclass(frozen=True)
 class TorqueRows:
-    """The answer: T and B (3, m), I (3, 3), g, rms (3,) of what is left in rad/s2, p (3,), and the cost to compare."""
+    """The answer: T and B (3, m), I (3, 3), g, rms (3,) of what is left in rad/s2, p (3,), and the cost to compare.
+
+    `cov` (3, 2 m, 2 m) is that of T and B of each row, from stretches of the throw.
+    """
 
     torque: Floats
     reaction: Floats
@@ -42,6 +46,7 @@ class TorqueRows:
     residual: Floats
     memory: Floats
     cost: float
+    cov: Floats
 
 
 @dataclass(frozen=True)
@@ -92,19 +97,34 @@ def torque_rows(
         x = x + np.clip(step, -0.5, 0.5)
         spin = theta[:, m : 2 * m]
         residual = samples.angular_acceleration - _coupling(samples, x, spin) - samples.linear @ theta.T
-        memory = np.array([_memory(row) for row in residual.T])
+        memory = np.array([neighbour_correlation(row) for row in residual.T])
         white = residual[1:] - memory * residual[:-1]
         sizes = np.maximum(MAD_TO_SIGMA * np.median(np.abs(white), axis=0), 1e-9)
         weight = huber_weights(white, sizes, SETTINGS.outlier, 1e-12)
     rms = np.sqrt(np.mean(white**2, axis=0))
-    huber = np.where(
-        weight < 1.0,
-        SETTINGS.outlier * (2.0 * np.abs(white) / sizes - SETTINGS.outlier),
-        (white / sizes) ** 2,
-    )
-    cost = float(np.sum(0.5 * huber.mean(axis=0) + np.log(sizes)))
+    cost = robust_cost(white, sizes, weight)
     shape, gyroscopic = _tensor(x)
-    return TorqueRows(theta[:, :m], theta[:, m : n - 1], shape, gyroscopic, rms, memory, cost)
+    return TorqueRows(
+        theta[:, :m],
+        theta[:, m : n - 1],
+        shape,
+        gyroscopic,
+        rms,
+        memory,
+        cost,
+        _covariance(rows, right, prior_sigma, m),
+    )
+
+
+def _covariance(rows: Floats, right: Floats, prior_sigma: Floats, m: int) -> Floats:
+    """(3, 2 m, 2 m) of T and B by rows stacked one axis after the other."""
+    count, k = len(rows) // 3, rows.shape[1]
+    prior = np.zeros(k)
+    prior[-len(prior_sigma) :] = prior_sigma**-2.0
+    in_time = np.transpose(rows.reshape(3, count, k), (1, 0, 2))
+    cov = stretch_covariance(in_time, right.reshape(3, count).T, prior)
+    n = (k - len(prior_sigma)) // 3
+    return np.stack([cov[n * i : n * i + 2 * m, n * i : n * i + 2 * m] for i in range(3)])
 
 
 def _samples(signals: ThrowSignals, cutoff: float, delay: float) -> _Samples:
@@ -175,7 +195,14 @@ def _solved(rows: Floats, right: Floats, prior_offset: Floats, prior_sigma: Floa
     return solution[:-k].reshape(3, -1), solution[-k:]
 
 
-def _memory(residual: Floats) -> float:
+def robust_cost(white: Floats, sizes: Floats, weight: Floats) -> float:
+    """Huber's cost of white residuals (N, c) with deviations (c,) and weights (N, c), to compare."""
+    z = np.abs(white) / sizes
+    huber = np.where(weight < 1.0, SETTINGS.outlier * (2.0 * z - SETTINGS.outlier), z**2)
+    return float(np.sum(0.5 * huber.mean(axis=0) + np.log(sizes)))
+
+
+def neighbour_correlation(residual: Floats) -> float:
     """Correlation of neighbours, between 0 and 1, outliers cut off."""
     size = _CLIP * float(np.median(np.abs(residual)))
     cut = np.clip(residual, -size, size)
