@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from haltere.identification.tumble.imu_position import locate_imu
 from haltere.identification.tumble.free_rotation import find_rotations
+from haltere.identification.tumble.imu_position import locate_imu
 from haltere.identification.tumble.inertia import inertia_of_falls, spin_up, throw_inertia
 from haltere.identification.tumble.tumble import filter_tumble, find_tumbles
 from haltere.logs import read
