@@ -81,8 +81,9 @@ def to_flight(flight: world.Flight | BodyFlight, channels: Sequence[str]) -> ht.
     made = []
     for name, stream in flight.streams.items():
         if name.startswith(tuple(channels)):
-            values = stream.values[:, 0] if stream.values.shape[1] == 1 else stream.values
-            columns = stream.columns if name.startswith("rotors.") else ()
+            rotors = name.startswith("rotors.")
+            values = stream.values[:, 0] if stream.values.shape[1] == 1 and not rotors else stream.values
+            columns = stream.columns if rotors else ()
             frame = frames.get(name.split(".", maxsplit=1)[0], "")
             made.append(Channel(name, nanoseconds(stream.time), values, stream.unit, frame, columns))
     return ht.Flight.of(*made)
