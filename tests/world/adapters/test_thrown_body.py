@@ -5,16 +5,12 @@ from tests.world.adapters.thrown_body import BODY
 from tests.world.plan import Batch
 
 SEED = 10_203
+"""Its wheel speeds up before the fall that can be used begins."""
 
 
-def test_principal_moments_of_a_thrown_body():
+def test_a_wheel_that_speeds_up_too_early_is_refused_with_a_remedy():
     batch = Batch("realistic", BODY, "", (SEED,), scenario="bodies")
     (flight,) = estimators.fly(batch)
     found = estimators.attempt("inertia of a thrown body", batch, SEED, flight)
-    assert found.refusal == ""
-    assert [claim.name for claim in found.claims] == ["principal.1", "principal.2", "principal.3"]
-    for claim in found.claims:
-        assert claim.verdict == "identified"
-        sigma = (claim.interval[1] - claim.interval[0]) / 3.92
-        assert abs(claim.value - claim.truth) < 4.0 * sigma
-        assert abs(claim.value / claim.truth - 1.0) < 0.1
+    assert found.claims == ()
+    assert "after the release" in found.refusal
