@@ -23,7 +23,7 @@ from haltere.estimation.throw.effectiveness import LATENCIES, Effectiveness, Lat
 from haltere.estimation.throw.excitation import ThrowDetector, excitation_time
 from haltere.estimation.throw.navigation import Track
 from haltere.estimation.throw.reckoning import DeadReckoning
-from haltere.estimation.throw.refinement import ThrowRows, Uncertainty, refine
+from haltere.estimation.throw.refinement import RetainedRows, Uncertainty, refine
 from haltere.estimation.throw.thrust_axis import ThrustAxis, thrust_axis
 from haltere.foundation.arrays import Array, ArrayLike, pytree
 from haltere.foundation.constants import GRAVITY
@@ -221,11 +221,11 @@ class ThrowLoop:
         """The positions until now and one more (3,) m."""
         return fixes.with_fix(now.reckoning, position, jnp.where(now.throw.armed, 1.0, 0.0))
 
-    def begin_rows(self, rotors: int) -> ThrowRows:
+    def begin_rows(self, rotors: int) -> RetainedRows:
         """None kept yet."""
-        return ThrowRows.none(rotors, len(self.latencies))
+        return RetainedRows.none(rotors, len(self.latencies))
 
-    def keep(self, now: Ascent, rows: ThrowRows) -> ThrowRows:
+    def keep(self, now: Ascent, rows: RetainedRows) -> RetainedRows:
         """The rows until now and those of now; to be called at `ROW_RATE`."""
         return rows.retained(now.sums, now.reckoning, now.throw.released)
 
@@ -234,7 +234,7 @@ class ThrowLoop:
         return jnp.asarray(now.throw.clock >= excitation_time(rotors) + SETTLED)
 
     def learn(
-        self, now: Ascent, fixes: Fixes, rows: ThrowRows, noise: SensorNoise, compass: Array | None = None
+        self, now: Ascent, fixes: Fixes, rows: RetainedRows, noise: SensorNoise, compass: Array | None = None
     ) -> LearnedVehicle:
         """Everything that is computed once: parameters, thrust axis, heading.
 

@@ -2,7 +2,7 @@
 
 Vibration is the root mean square of the accelerometer above 5 Hz, median over windows of a second; ArduPilot's
 documentation calls levels below 30 m/s2 acceptable, and that is the limit here. It is a measure always and a
-finding beyond the limit.
+finding beyond the limit. Time stamps are checked for gaps, jumps of the clock, and samples that repeat the one before.
 """
 
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ import numpy as np
 from scipy import signal
 
 from haltere.airframe import Airframe
-from haltere.doctor.finding import Finding, Mend, Undecided, mapped
+from haltere.doctor.finding import Finding, Mend, Undecided, blanked, longer_side, mapped
 from haltere.flight import Channel, Flight
 from haltere.flight.resampling import runs_of_true
-from haltere.foundation.numbers import Bools, Floats
+from haltere.foundation.numbers import Bools
 
 DEAD = "dead"
 """Kind of the finding of a sensor that never changes."""
@@ -83,15 +83,8 @@ def _missing(channel: Channel) -> Iterator[Finding]:
 
 
 def _label(channel: Channel, column: int) -> str:
-    if channel.columns:
-        return channel.columns[column]
-    return (
-        "wxyz"[column]
-        if channel.values.shape[1] == 4
-        else "xyz"[column]
-        if channel.values.shape[1] == 3
-        else str(column)
-    )
+    names = channel.columns or {3: "xyz", 4: "wxyz"}.get(channel.values.shape[1])
+    return names[column] if names else str(column)
 
 
 def _dead(flight: Flight, channel: Channel) -> Iterator[Finding]:
@@ -101,9 +94,8 @@ def _dead(flight: Flight, channel: Channel) -> Iterator[Finding]:
         return
     constant = np.ptp(known, axis=0) == 0.0
     changing = np.array([len(np.unique(line)) for line in known.T]) > LEVELS
-    if not constant.any() or not (
-        changing.any() or _lives(flight, channel) or _weightless(channel.name, known)
-    ):
+    weightless = channel.name.endswith("accel") and not np.any(known)
+    if not constant.any() or not (weightless or changing.any() or _lives(flight, channel)):
         return
     axes = np.flatnonzero(constant).tolist()
     which = "" if constant.all() else " and ".join(_label(channel, i) for i in axes) + " "
@@ -116,11 +108,6 @@ def _dead(flight: Flight, channel: Channel) -> Iterator[Finding]:
         (channel.name,),
         lambda flight: flight.without(channel.name),
     )
-
-
-def _weightless(name: str, values: Floats) -> bool:
-    """Whether an accelerometer reads zero in all samples (T, 3), which it does in free fall only."""
-    return name.endswith("accel") and not np.any(values)
 
 
 def _lives(flight: Flight, channel: Channel) -> bool:
@@ -156,8 +143,7 @@ def _stuck(flight: Flight, channel: Channel) -> Iterator[Finding]:
     moves = _moving(flight, channel)
     whole = last in {"position", "wxyz"}
     still = np.diff(values, axis=0) == 0.0
-    columns = [np.all(still, axis=1)] if whole else list(still.T)
-    for column, flags in enumerate(columns):
+    for column, flags in enumerate([np.all(still, axis=1)] if whole else list(still.T)):
         for start, stop in runs_of_true(flags):
             length = (channel.time[stop] - channel.time[start]) * 1e-9
             if stop - start < needed or length < STUCK_SECONDS:
@@ -172,7 +158,7 @@ def _stuck(flight: Flight, channel: Channel) -> Iterator[Finding]:
                 "leave that stretch out; check the sensor and its cable",
                 True,
                 (channel.name,),
-                _blanked(channel.name, start, stop),
+                blanked(channel.name, start, stop),
             )
             break
 
@@ -205,15 +191,6 @@ def _commanded(flight: Flight, channel: Channel, column: int, start: int, stop: 
         return True
     asked = command.between(int(channel.time[start]), int(channel.time[stop])).values[:, column]
     return len(asked) > 2 and float(np.ptp(asked)) > 0.02
-
-
-def _blanked(name: str, start: int, stop: int) -> Mend:
-    def mend(flight: Flight) -> Flight:
-        values = np.array(flight[name].values)
-        values[start : stop + 1] = np.nan
-        return flight.with_channel(replace(flight[name], values=values))
-
-    return mend
 
 
 def _moving(flight: Flight, channel: Channel) -> Bools:
@@ -382,4 +359,81 @@ def _vibration(channel: Channel, measures: dict[str, float]) -> Iterator[Finding
             "balance the propellers, mount the controller softer, and low-pass before identification",
             True,
             ("imu.accel",),
+        )
+
+
+GAP_SECONDS = 0.05
+"""Shortest gap worth a finding: filters and derivatives across a shorter one are still sound, s."""
+GAP_INTERVALS = 5.0
+REPEATED_FRACTION = 0.6
+"""Share of samples equal to the one before, beyond which a channel counts as held."""
+SLOW = 100.0
+"""A true rate above this, Hz, is fast enough whatever the log repeats."""
+ONE_SIDE, INTERRUPTED = (
+    "use one side of it only",
+    "nothing is interpolated across it; log fewer topics or to a faster card",
+)
+FAST = ("imu.accel", "imu.gyro", "rotors.speed", "rotors.command")
+
+
+def check_time(
+    flight: Flight, _: Airframe | None, measures: dict[str, float]
+) -> Iterator[Finding | Undecided]:
+    """Yield what is wrong with the time stamps."""
+    gaps: dict[tuple[int, int], list[str]] = {}
+    for channel in flight.channels.values():
+        if len(channel) < 3:
+            continue
+        intervals = np.diff(channel.time)
+        usual = float(np.median(intervals))
+        measures[f"{channel.name}.rate"] = 1e9 / usual
+        long = np.flatnonzero(intervals > max(GAP_INTERVALS * usual, GAP_SECONDS * 1e9))
+        if long.size:
+            worst = int(long[np.argmax(intervals[long])])
+            gaps.setdefault((int(channel.time[worst]), int(intervals[worst])), []).append(channel.name)
+    for (at, length), names in gaps.items():
+        jump = (seconds := length * 1e-9) > 60.0
+        yield Finding(
+            "clock-jump" if jump else "gap",
+            f"{', '.join(names)}: no sample for {seconds:.3f} s at {(at - flight.start) * 1e-9:.3f} s",
+            ONE_SIDE if jump else INTERRUPTED,
+            True,
+            tuple(names),
+            longer_side(at, at + length) if jump else None,
+        )
+    for name in FAST:
+        if name in flight:
+            yield from _repeated(flight[name], measures)
+    for note in flight.notes:
+        if note.startswith(("clock jump:", "order:", "truncated:", "broken:", "incomplete:")):
+            kind, said = note.split(": ", 1)
+            yield Finding(
+                kind.replace(" ", "-"), said, "the reader has dealt with it; look at what is missing", True
+            )
+
+
+def _repeated(channel: Channel, measures: dict[str, float]) -> Iterator[Finding]:
+    """Yield a finding if a sensor repeats the sample before where it changes quickly: it is slower than its log."""
+    values = channel.values.reshape(len(channel), -1)
+    window = max(int(0.25 * channel.rate), 10)
+    count = len(values) // window
+    if count < 8 or channel.name.endswith("command"):
+        return
+    blocks = values[: count * window].reshape(count, window, -1)
+    steps = np.abs(np.diff(blocks, axis=1))
+    quantum = np.min(np.where(steps > 0.0, steps, np.inf), axis=(0, 1))
+    lively = np.any(np.ptp(blocks, axis=1) > 50.0 * quantum, axis=1)
+    if lively.sum() < 4:
+        return
+    share = float(np.mean(np.all(steps[lively] == 0.0, axis=2)))
+    true_rate = channel.rate * (1.0 - share)
+    measures[f"{channel.name}.true_rate"] = true_rate
+    if share > REPEATED_FRACTION and true_rate < SLOW:
+        yield Finding(
+            "held",
+            f"{channel.name}: {100 * share:.0f} % of the samples repeat the one before while it changes: its true "
+            f"rate is about {true_rate:.0f} Hz, not {channel.rate:.0f} Hz",
+            "use the samples that are new only",
+            True,
+            (channel.name,),
         )

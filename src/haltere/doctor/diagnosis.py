@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from haltere.airframe import Airframe, load_airframe, loads
-from haltere.doctor.channels import check_signals
-from haltere.doctor.clock import check_time
+from haltere.doctor.channels import check_signals, check_time
 from haltere.doctor.finding import Finding, Undecided
 from haltere.doctor.imu import check_imu
 from haltere.doctor.rotors import check_rotors

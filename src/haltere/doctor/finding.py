@@ -110,3 +110,25 @@ def blanked_rotor(rotor: int, wrong: Bools | None) -> Mend:
         return flight.with_channel(replace(channel, values=values))
 
     return mend
+
+
+def blanked(name: str, start: int, stop: int) -> Mend:
+    """Return the remedy that leaves samples `start` to `stop` of a channel without a number."""
+
+    def mend(flight: Flight) -> Flight:
+        values = np.array(flight[name].values)
+        values[start : stop + 1] = np.nan
+        return flight.with_channel(replace(flight[name], values=values))
+
+    return mend
+
+
+def longer_side(before: int, after: int) -> Mend:
+    """Return the remedy that keeps what lies before or after a jump of the clock, whichever is longer."""
+
+    def mend(flight: Flight) -> Flight:
+        early = before - flight.start > flight.end - after
+        first, last = (flight.start, before) if early else (after, flight.end)
+        return replace(flight, channels={n: c.between(first, last) for n, c in flight.channels.items()})
+
+    return mend

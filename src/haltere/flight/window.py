@@ -2,20 +2,25 @@
 
 Every signal is put on the clock of the gyro (at most `FASTEST`, low-passed before that where it was faster); gaps are
 marked, not filled. Flying is from some time after the vehicle took off until some time before it landed
-(`haltere.flight.airborne`).
+(`airborne`).
+
+Rotors carry where the sum of their squared speeds (or commands) is above a fraction of what it is in flight. Between
+two such stretches the vehicle may dive, flip or fall with hardly any throttle: it is still in the air if it never
+comes to rest meanwhile. Where it hardly rotates and the specific force stays that of gravity whatever the rotors do,
+it stands or is held on a bench.
 """
 
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from scipy import signal
+from scipy import ndimage, signal
 
 from haltere.flight import Channel, Flight
-from haltere.flight.airborne import airborne
 from haltere.flight.filters import low_pass, white_noise
 from haltere.flight.resampling import interpolate_columns, runs_of_true
 from haltere.foundation import HaltereError
+from haltere.foundation.constants import STANDARD_GRAVITY
 from haltere.foundation.numbers import Bools, Floats
 
 FASTEST = 1000.0
@@ -30,6 +35,37 @@ SHORTEST = 1.0
 """s of flight at least."""
 HELD_OUT = 0.25
 """Fraction of the flying time, at its end, that predictions are tested on."""
+CARRYING = 0.4
+"""Fraction of the usual sum of squared speeds or commands above which the rotors carry the vehicle."""
+IDLING = 0.02
+"""The same, below which they do not even slow its fall."""
+AVERAGED = 0.1
+"""s over which the sum is averaged."""
+MOTION_WINDOW = 0.25
+"""s over which the angular rate is compared with that of a vehicle at rest."""
+AT_REST = 0.05
+"""rad/s, root mean square: a vehicle that stands rotates less; and less than a tenth of what it does in flight."""
+SHORTEST_REST = 0.3
+"""s: a shorter rest may be chance."""
+LONGEST_FALL = 10.0
+"""s with rotors that do not carry, after which a vehicle has long come down."""
+LEVEL = (0.8, 1.25)
+"""Specific force over gravity where the rotors just carry the weight."""
+BAND = (0.5, 3.0)
+"""Hz in which the specific force is compared with the thrust: slower is take-off and landing, faster vibration."""
+FOLLOWING = 0.15
+"""Change of the specific force over that of the thrust, below which a vehicle is held or stands."""
+CONTACT = 1.5
+"""s at the ends of a flight in which shocks are those of the ground."""
+SHOCK, SHOCK_AVERAGED = 3.0, 0.01
+"""Specific force over gravity, averaged over so many seconds, from which on it may be one."""
+CHANGE = 0.02
+"""Change of the thrust, root mean square over the usual one, below which that tells nothing."""
+HELD_WINDOW = 4.0
+"""s over which that is compared."""
+CALM = 0.1
+"""rad/s, root mean square: a vehicle that rotates more is not held."""
+DEVIATIONS = 3.0
 
 
 class IdentifyError(HaltereError):
@@ -53,7 +89,7 @@ class FlightWindow:
         command_age: Mean time since the command that holds on the clock was logged, s.
         command_period: Between logged commands, s.
         speed_period: Between logged rotor speeds, s.
-        airborne_seconds: Time in the air, s, dives with rotors that hardly turn included.
+        airborne_seconds: Time in the air, s, dives with rotors that hardly spin included.
     """
 
     rate: float
@@ -267,3 +303,137 @@ def _flying(driving: Floats, gyro: Floats, accel: Floats | None, rate: float) ->
         for first, last in runs_of_true(outer, 3 * edge + 1):
             inner[first + edge : last - edge] = True
     return in_air, carrying & in_air
+
+
+def airborne(driving: Floats, gyro: Floats, accel: Floats | None, rate: float) -> tuple[Bools, Bools]:
+    """(N,) where the vehicle is in the air, and (N,) where its rotors carry it, too.
+
+    Args:
+        driving: (N, m) speeds of the rotors or commands.
+        gyro: (N, 3) angular rate, rad/s.
+        accel: (N, 3) specific force, m/s2, or None if it is not known.
+        rate: of the samples, Hz.
+    """
+    flying = np.zeros(len(driving), bool)
+    thrust = np.sum(np.clip(np.nan_to_num(driving), 0.0, None) ** 2, axis=1)
+    total = _mean(thrust, AVERAGED * rate)
+    if not total.max(initial=0.0) > 0.0:
+        return flying, flying
+    force = None if accel is None else np.linalg.norm(np.nan_to_num(accel), axis=1) / STANDARD_GRAVITY
+    motion = np.sqrt(_mean(np.sum(np.nan_to_num(_without_bias(gyro)) ** 2, axis=1), MOTION_WINDOW * rate))
+    usual = _usual(total, None if force is None else _mean(force, AVERAGED * rate), motion)
+    carrying = total > CARRYING * usual
+    lively = float(np.median(motion[carrying])) if carrying.any() else 0.0
+    resting = motion <= min(AT_REST, 0.1 * lively)
+    for first, last in _joined(carrying, resting, total / usual, force, rate):
+        stretch = _moving(slice(first, last), resting)
+        if force is not None:
+            stretch = _without_contact(stretch, force, rate)
+        flying[stretch] = True
+        if force is not None:
+            flying[stretch] &= ~_on_bench(thrust[stretch] / usual, force[stretch], motion[stretch], rate)
+    return flying, flying & carrying
+
+
+def _usual(total: Floats, force: Floats | None, motion: Floats) -> float:
+    """What the sum `total` (N,) of squares is while the rotors carry the weight.
+
+    Where the specific force (N,), over gravity, is known it is that at which this is one while the vehicle moves:
+    neither punches and flips nor rotors that spin on the ground change it.
+    """
+    if force is not None:
+        moving = (total > 0.01 * total.max()) & (motion > AT_REST)
+        level = moving & (force > LEVEL[0]) & (force < LEVEL[1])
+        if level.sum() > 0.1 * moving.sum():
+            return float(np.median(total[level]))
+    return float(np.percentile(total[total > 0.1 * total.max()], 60.0))
+
+
+def _joined(
+    carrying: Bools, resting: Bools, fraction: Floats, force: Floats | None, rate: float
+) -> list[tuple[int, int]]:
+    """Stretches [first, last) in which rotors carry, joined over gaps in which the vehicle never comes to rest."""
+    joined: list[tuple[int, int]] = []
+    for first, last in runs_of_true(carrying, 2):
+        if joined and _still_flying(joined[-1][1], first, resting, fraction, force, rate):
+            joined[-1] = (joined[-1][0], last)
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _moving(stretch: slice, resting: Bools) -> slice:
+    """Of a stretch what lies between its first and last movement; all of it if nothing in the log moves."""
+    moves = np.flatnonzero(~resting[stretch])
+    return (
+        slice(stretch.start + int(moves[0]), stretch.start + int(moves[-1]) + 1)
+        if moves.size
+        else slice(0, 0)
+    )
+
+
+def _without_contact(stretch: slice, force: Floats, rate: float) -> slice:
+    """Of a stretch what lies between the shocks of take-off and landing, specific forces far above the usual ones."""
+    end = int(CONTACT * rate)
+    if stretch.stop - stretch.start < 3 * end:
+        return stretch
+    felt = _mean(force[stretch], SHOCK_AVERAGED * rate)
+    shocks = np.flatnonzero(felt > max(SHOCK, 2.0 * float(np.percentile(felt[end:-end], 99.5))))
+    after, before = shocks[shocks < end], shocks[shocks >= len(felt) - end]
+    start = stretch.start + int(after[-1]) + 1 if after.size else stretch.start
+    return slice(start, stretch.start + int(before[0]) if before.size else stretch.stop)
+
+
+def _still_flying(
+    begin: int, end: int, resting: Bools, fraction: Floats, force: Floats | None, rate: float
+) -> bool:
+    if end - begin > LONGEST_FALL * rate:
+        return False
+    if any(last - first >= SHORTEST_REST * rate for first, last in runs_of_true(resting[begin:end], 2)):
+        return False
+    if float(np.mean(fraction[begin:end])) > IDLING or end - begin < rate:
+        return True
+    return force is not None and float(np.mean(force[begin:end])) < LEVEL[0]  # else it is carried by hand
+
+
+def _on_bench(fraction: Floats, force: Floats, motion: Floats, rate: float) -> Bools:
+    """(N,) where the vehicle hardly rotates and the specific force does not follow the thrust.
+
+    Args:
+        fraction: (N,) thrust over the usual one.
+        force: (N,) specific force over gravity.
+        motion: (N,) angular rate, root mean square, rad/s.
+        rate: of the samples, Hz.
+    """
+    on_bench = np.zeros(len(fraction), bool)
+    block = int(HELD_WINDOW * rate)
+    if len(fraction) < block or rate < 4.0 * BAND[1]:
+        return on_bench
+    band = signal.butter(2, BAND, "bandpass", fs=rate, output="sos")
+    x, y = (signal.sosfiltfilt(band, values) for values in (fraction, force))
+    for first in [*range(0, len(fraction) - block, block // 2), len(fraction) - block]:
+        stretch = slice(first, first + block)
+        on_bench[stretch] |= np.median(motion[stretch]) < CALM and _unmoved(x[stretch], y[stretch])
+    return on_bench
+
+
+def _unmoved(x: Floats, y: Floats) -> bool:
+    """Whether y (N,), in `BAND`, surely changes by less than `FOLLOWING` of x (N,), and x by more than noise."""
+    slope = float(np.dot(x, y)) / max(float(np.dot(x, x)), 1e-12)
+    independent = max(2.0 * (BAND[1] - BAND[0]) * HELD_WINDOW - 1.0, 1.0)
+    sigma = float(np.std(y - slope * x)) / max(float(np.std(x)), 1e-6) / independent**0.5
+    return bool(np.std(x) > CHANGE and abs(slope) + DEVIATIONS * sigma < FOLLOWING)
+
+
+def _without_bias(gyro: Floats) -> Floats:
+    """Angular rate (N, 3) without its bias, which is its median where it is least."""
+    size = np.linalg.norm(gyro, axis=1)
+    least = size <= np.nanpercentile(size, 10.0)
+    return np.asarray(gyro - np.nanmedian(gyro[least], axis=0)) if least.any() else gyro
+
+
+def _mean(values: Floats, width: float) -> Floats:
+    """Moving mean of positive numbers (N,) over `width` samples; rounding makes none of them negative."""
+    return np.asarray(
+        np.maximum(ndimage.uniform_filter1d(values, max(int(width) | 1, 3), mode="nearest"), 0.0)
+    )

@@ -3,6 +3,13 @@
 The doctor looks at the log first, and what is certain is mended. What is in the log chooses the method
 (`haltere.identification.methods.registry`): a throw; pose and a nominal airframe (batch smoother); rotor speeds
 (effectiveness); commands alone.
+
+A fit that is worse than the mean on time that it has not seen,
+
+    std(m - p) > WORSE_THAN_MEAN std(m),   m measured, p predicted,                                          (1)
+
+tells nothing of what it fits, whatever its sigmas say: rotors of another flight, a vehicle at rest, noise. What only
+it tells is withdrawn. A constant difference is left out, because a hover shows hardly more than that.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,8 +35,7 @@ from haltere.identification.known import Known, check_known, check_rotors
 from haltere.identification.methods.base import MODELS, IdentifiedModel, Method, MethodInput, MethodResult
 from haltere.identification.methods.registry import AUTO, choose_methods, method_names
 from haltere.identification.parameters import Parameter, Parameters, judge_parameters
-from haltere.identification.result import Identification
-from haltere.identification.unexplained import withdraw_unexplained
+from haltere.identification.result import Identification, Prediction
 
 ORDER = ("mass", "payload", "com", "inertia", "thrust_to_weight", "imu", "pose", "gravity")
 """First words of parameter names, in the order of the result; all others come last."""
@@ -37,6 +43,21 @@ ABSOLUTE = ("mass", "payload", "inertia")
 """First words of parameters whose scale is that of the rotor speeds."""
 NEEDED = ("imu.gyro", "imu.accel", "rotors.speed", "rotors.command")
 """Channels that tell what a vehicle does and what drives it."""
+WORSE_THAN_MEAN = 1.05
+"""Of (1), beyond one by what chance makes of a prediction that is nearly constant."""
+COMPARED = 50
+"""Samples of a prediction that are compared, at least."""
+UNEXPLAINED = "unexplained"
+DEPENDENT = {
+    "imu.accel.z": (".fz", "thrust_to_weight", "thrust_coefficient", "mass", "payload"),
+    "imu.accel.x": (".fx",),
+    "imu.accel.y": (".fy",),
+    "angular_acceleration.x": (".p", ".p_dot", "inertia"),
+    "angular_acceleration.y": (".q", ".q_dot", "inertia"),
+    "angular_acceleration.z": (".r", ".r_dot", "torque_ratio"),
+}
+"""Signals of the held-out end, and how names of parameters end or begin that only they tell."""
+REMEDY = "see that rotors and IMU are of one flight and on one clock, and fly livelier"
 LONGEST = 8
 """Next steps at most."""
 Progress = Callable[[str], None]
@@ -210,11 +231,49 @@ def _run(methods: list[Method], data: MethodInput, progress: Progress) -> tuple[
                 raise
             notes.append(f"{method.title} could not be used: {error}")
             continue
-        result = withdraw_unexplained(result)
+        result = _withdraw_unexplained(result)
         result.notes += notes
         result.parameters = judge_parameters(result.parameters, _arm(data.airframe))
         return method, result
     raise AssertionError("`auto` finds a method for every window, or the window was refused")
+
+
+def _withdraw_unexplained(result: MethodResult) -> MethodResult:
+    """Return a result without the numbers that its own predictions contradict, and with a finding that says so."""
+    worse = {p.name: ratio for p in result.predictions if (ratio := _unexplained(p)) > WORSE_THAN_MEAN}
+    parameters = [_withdrawn(p, worse) for p in result.parameters]
+    lost = [old.name for old, new in zip(result.parameters, parameters, strict=True) if old is not new]
+    if not lost:
+        return result
+    said = ", ".join(f"{name} ({ratio:.1f} times its deviation off)" for name, ratio in worse.items())
+    finding = Finding(
+        UNEXPLAINED, f"the rotors do not explain {said}", REMEDY, certain=True, channels=tuple(worse)
+    )
+    airframe = None if "imu.accel.z" in worse else result.airframe
+    return replace(result, parameters=parameters, airframe=airframe, findings=[*result.findings, finding])
+
+
+def _unexplained(prediction: Prediction) -> float:
+    """The left side of (1) over the deviation of the measured signal; zero where it does not move."""
+    residual = prediction.measured - prediction.predicted
+    deviation = float(np.std(prediction.measured))
+    if len(residual) < COMPARED or not deviation > 0.0:
+        return 0.0
+    return float(np.std(residual)) / deviation
+
+
+def _withdrawn(parameter: Parameter, worse: Iterable[str]) -> Parameter:
+    if parameter.value is None or parameter.source != "data":
+        return parameter
+    if not any(_depends(parameter.name, signal) for signal in worse):
+        return parameter
+    return Parameter.unobservable(parameter.name, parameter.unit, REMEDY)
+
+
+def _depends(name: str, signal: str) -> bool:
+    parts = DEPENDENT.get(signal, ())
+    rows, heads = (tuple(p for p in parts if p.startswith(".") is row) for row in (True, False))
+    return name.endswith((*rows, *(f".{head}" for head in heads))) or name.startswith(heads)
 
 
 def _arm(airframe: Airframe | None) -> float | None:

@@ -15,7 +15,7 @@ from tests.world.pilot import PERIOD, Measured
 
 from haltere.control.throw_loop import Ascent, Hovering, SensorNoise, ThrowLoop, TumbleKnowledge
 from haltere.estimation.throw.alignment import Fixes
-from haltere.estimation.throw.refinement import ThrowRows
+from haltere.estimation.throw.refinement import RetainedRows
 from haltere.foundation.arrays import Array, pytree
 from haltere.scenarios.throw.throws import LaunchSettings
 
@@ -39,7 +39,7 @@ class Flown:
 
     ascent: Ascent
     fixes: Fixes
-    rows: ThrowRows
+    rows: RetainedRows
     hovering: Hovering
     hovers: Array
     """() whether it is past the excitation."""

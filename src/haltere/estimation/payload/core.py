@@ -97,7 +97,7 @@ class PayloadCore:
         read = replace(read, x=self._solve(read, STEPS)[0])
         x, cov, _ = self.posterior(read)
         learnt = replace(self.arm, mean=x[..., PAYLOAD:], cov=cov[..., PAYLOAD:, PAYLOAD:])
-        return type(self)(learnt.carried(self.arm), self.settings)
+        return type(self)(learnt.in_other_pose(self.arm), self.settings)
 
     def with_mount_force(
         self, belief: PayloadBelief, force: Numbers, specific_force: Numbers, sigma: float

@@ -162,7 +162,7 @@ class ArmBelief:
         """The belief of one arm out of many."""
         return replace(self, mean=self.mean[run], cov=self.cov[run])
 
-    def carried(self, before: Self) -> Self:
+    def in_other_pose(self, before: Self) -> Self:
         """What is still believed in another pose and with another load, by what was believed before a tare.
 
         Friction is that of another load, and where rotors blow on the arm, they blow otherwise on it there: by a share

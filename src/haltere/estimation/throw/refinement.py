@@ -70,7 +70,7 @@ REACTION = 1.4
 
 @pytree
 @dataclass(frozen=True)
-class ThrowRows:
+class RetainedRows:
     """Filtered signals, L latencies, and the motion beside them, of the last K moments."""
 
     row: Array
@@ -85,15 +85,15 @@ class ThrowRows:
     """(K,) 1 since release."""
 
     @classmethod
-    def none(cls, rotors: int, latencies: int, count: int = RETAINED) -> "ThrowRows":
+    def none(cls, rotors: int, latencies: int, count: int = RETAINED) -> "RetainedRows":
         """Nothing kept yet."""
         shapes = ((latencies, 22 + 5 * rotors), (latencies, 5, rotors), (4,), (3,), (3,), ())
         return cls(*(jnp.zeros((count, *shape)) for shape in shapes))
 
-    def retained(self, sums: LatencySums, reckoning: DeadReckoning, released: Array) -> "ThrowRows":
+    def retained(self, sums: LatencySums, reckoning: DeadReckoning, released: Array) -> "RetainedRows":
         """With the rows of now, and without the oldest."""
         one = jnp.where(released, 1.0, 0.0)
-        now = ThrowRows(
+        now = RetainedRows(
             one * sums.sums.row,
             one * sums.sums.motor_row,
             reckoning.wxyz,
@@ -101,7 +101,7 @@ class ThrowRows:
             reckoning.rate,
             one,
         )
-        moved: ThrowRows = jax.tree.map(lambda old, new: jnp.concatenate([old[1:], new[None]]), self, now)
+        moved: RetainedRows = jax.tree.map(lambda old, new: jnp.concatenate([old[1:], new[None]]), self, now)
         return moved
 
 
@@ -144,7 +144,7 @@ def whitenings(cutoff: float, rate: float, differentiated: bool, count: int) -> 
 
 
 def refine(
-    rows: ThrowRows,
+    rows: RetainedRows,
     sums: LatencySums,
     first: Effectiveness,
     alignment: Alignment,
@@ -228,7 +228,7 @@ def sums_residual(sums: LatencySums) -> Array:
 
 
 def _air_columns(
-    rows: ThrowRows,
+    rows: RetainedRows,
     row: Array,
     first: Effectiveness,
     alignment: Alignment,
@@ -324,7 +324,7 @@ def _generalised(
 
 def _combined(
     first: Effectiveness,
-    rows: ThrowRows,
+    rows: RetainedRows,
     sums: LatencySums,
     pushes: tuple[Array, Array],
     torques: tuple[Array, Array],
@@ -364,7 +364,7 @@ def _combined(
     return better, uncertainty
 
 
-def solve_motors(rows: ThrowRows, sums: LatencySums) -> tuple[Array, Array]:
+def solve_motors(rows: RetainedRows, sums: LatencySums) -> tuple[Array, Array]:
     """Linear, root, idle speed and lag (4, m); deviations (3, m) of largest speed, idle speed and lag.
 
     Residuals count as a first-order process with the correlation that they show from row to row.

@@ -22,8 +22,8 @@ from haltere.estimation.payload.events import PayloadHistory, detect_changes
 from haltere.estimation.payload.model import AIR, FRESH, ArmBelief, DriftBudget, ServoUncertainty
 from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.signals import ArmSignals
-from haltere.estimation.payload.spread import Stretch, doubted, levelled, widened
 from haltere.estimation.payload.state import BESIDE, ROTATING_BASE, PayloadEstimate, PayloadSettings
+from haltere.estimation.payload.variation import Stretch, doubted, levelled, widened
 from haltere.flight import Channel, Flight
 from haltere.flight.resampling import interpolate_columns
 from haltere.foundation.arrays import double_precision

@@ -24,7 +24,7 @@ from haltere.dynamics.sensors.imu import specific_force_at
 from haltere.dynamics.solve import gravity_in_body
 from haltere.estimation.throw.alignment import Fixes
 from haltere.estimation.throw.effectiveness import LATENCIES
-from haltere.estimation.throw.refinement import ThrowRows
+from haltere.estimation.throw.refinement import RetainedRows
 from haltere.foundation.arrays import Array
 from haltere.foundation.constants import GRAVITY
 from haltere.lie import so3
@@ -101,7 +101,7 @@ def launch(
     ticks: int,
     known: bool = True,
     watch: Callable[[Launch], Any] = true_position,
-) -> tuple[Launch, tuple[Fixes, ThrowRows], Any]:
+) -> tuple[Launch, tuple[Fixes, RetainedRows], Any]:
     """The first part: where it ends, what was seen, and what `watch` saw of it, stacked over the positions.
 
     Args:

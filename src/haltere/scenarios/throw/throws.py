@@ -22,7 +22,7 @@ from haltere.dynamics import State
 from haltere.estimation.throw.alignment import Fixes
 from haltere.estimation.throw.effectiveness import LATENCIES
 from haltere.estimation.throw.excitation import excitation_time
-from haltere.estimation.throw.refinement import ThrowRows
+from haltere.estimation.throw.refinement import RetainedRows
 from haltere.foundation import HaltereError
 from haltere.foundation.arrays import Array, double_precision
 from haltere.foundation.constants import GRAVITY
@@ -272,7 +272,7 @@ def _launch(
     noise: SensorNoise,
     rotors: int,
     known: bool,
-) -> tuple[ThrowCase, Launch, tuple[Fixes, ThrowRows], Array]:
+) -> tuple[ThrowCase, Launch, tuple[Fixes, RetainedRows], Array]:
     model, _ = template(rotors)
     case = case_of(vehicle, (imu_position, shape), key, height, spin, jnp.stack(goal), noise)
     launched, fixes, rising = launch(model, case, noise, _ticks(rotors), known)
@@ -282,7 +282,7 @@ def _launch(
 def _learn(
     case: ThrowCase,
     launched: Launch,
-    fixes: tuple[Fixes, ThrowRows],
+    fixes: tuple[Fixes, RetainedRows],
     noise: SensorNoise,
     compass: bool,
     known: bool,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from haltere.flight import airborne as module
+from haltere.flight import window as module
 
 RATE = 200.0
 

@@ -11,11 +11,11 @@ horizontal axis, from the tare on,
 
     cov_2 = sum (x' - x) (x' - x)^T                                                                            (2)
 
-Rotors blow on the arm otherwise in one pose than in another, which looks like a payload of mass m beside its place:
+Rotors blow on the arm otherwise in one pose than in another, which looks like a payload of mass m beside its position:
 
     sigma_3 = a m_links r / m,   r: largest lever of the payload                                               (3)
 
-The covariance is the model's, or (1) where that is larger, plus (2), and for the place plus (3) squared. A mean
+The covariance is the model's, or (1) where that is larger, plus (2), and for the position plus (3) squared. A mean
 specific force that is not 1 g, though a flight begins and ends with small velocities, is an error of the accelerometer:
 forces are divided by it (`levelled`), and its size tells, beside what is usual, how wrong the other axes may be
 (`lean`).
