@@ -241,6 +241,9 @@ def _run(methods: list[Method], data: MethodInput, progress: Progress) -> tuple[
 def _withdraw_unexplained(result: MethodResult) -> MethodResult:
     """Return a result without the numbers that its own predictions contradict, and with a finding that says so."""
     worse = {p.name: ratio for p in result.predictions if (ratio := _unexplained(p)) > WORSE_THAN_MEAN}
+    explained = cast("Mapping[str, float]", result.fit.get("explained", {})).get("fz", 0.0)
+    if explained < 0.0:  # over the whole flight
+        worse.setdefault("imu.accel.z", float(np.sqrt(1.0 - explained)))
     parameters = [_withdrawn(p, worse) for p in result.parameters]
     lost = [old.name for old, new in zip(result.parameters, parameters, strict=True) if old is not new]
     if not lost:

@@ -114,7 +114,7 @@ def identify_effectiveness(
         rotor_speed_delay=rows.delay[0],
         rotor_speed_delay_sigma=rows.delay[1],
         accelerometer_lag=rows.lag,
-        explained={name: float(np.clip(x, 0.0, 1.0)) for name, x in zip(ROWS, rows.r_squared, strict=True)},
+        explained={name: float(np.clip(x, -9.0, 1.0)) for name, x in zip(ROWS, rows.r_squared, strict=True)},
         damping={name: float(x) for name, x in zip(("p", "q", "r"), rows.damping, strict=True)},
         both_ways_sigma={name: float(x) for name, x in zip(ROWS, rows.both_ways, strict=True)},
         motors=[
