@@ -45,7 +45,7 @@ class DriftBudget:
     """How much servo constants may have changed since they were calibrated: relative standard deviations."""
 
     friction: float = 0.03
-    sliding: float = 0.05
+    sliding: float = 0.0
     """Of the friction of another motion than that of the calibration, f, in both directions alike."""
     voltage: float = 0.01
     ripple: float = 0.005
@@ -56,6 +56,8 @@ class DriftBudget:
 
 AIR = 0.1
 """Of `DriftBudget.air`: rotors of a multirotor of 2 kg blow on links of 60 g beside their wakes with 0.05 to 0.1 N."""
+OTHER_MOTION = 0.05
+"""Of `DriftBudget.sliding`: strokes of any length and speed, by servos of any friction law."""
 OTHER_LOAD, OTHER_POSE, AIR_CHANGE = 0.05, 0.01, 0.7
 """Of friction, of the weight of links whose centre is not where the file says, and of what the air does."""
 FRESH = DriftBudget(friction=0.01, voltage=0.003)
@@ -122,7 +124,7 @@ class ArmBelief:
             spread = np.hypot(known.friction, drift.ripple)
             sigma += [max(spread * loss, known.least_loss) for loss in (up, down)]
             sigma += [max(known.friction * dry, least_dry), known.back_emf, known.at_rest, known.inertia]
-            sigma += [drift.sliding]
+            sigma += [max(drift.sliding, np.sqrt(EXACT))]
         mean += [1.0] * joints + [1.0]
         sigma += [known.arm] * joints + [drift.voltage]
         gripper = 2.0 * np.asarray(arm.model.links.com)[arm.link]

@@ -19,7 +19,14 @@ from haltere.doctor.payload import check_payload
 from haltere.dynamics.servo import Servos
 from haltere.estimation.payload.core import PayloadCore
 from haltere.estimation.payload.events import PayloadHistory, detect_changes
-from haltere.estimation.payload.model import AIR, FRESH, ArmBelief, DriftBudget, ServoUncertainty
+from haltere.estimation.payload.model import (
+    AIR,
+    FRESH,
+    OTHER_MOTION,
+    ArmBelief,
+    DriftBudget,
+    ServoUncertainty,
+)
 from haltere.estimation.payload.record import ArmRecord, PayloadError
 from haltere.estimation.payload.signals import ArmSignals
 from haltere.estimation.payload.state import BESIDE, ROTATING_BASE, PayloadEstimate, PayloadSettings
@@ -309,10 +316,10 @@ def estimate_payload(
     """
     vehicle = load_airframe(airframe)
     belief = ArmBelief.from_airframe(vehicle)
-    air = DriftBudget(0.0, 0.0, 0.0, 0.0, AIR if "imu.accel" in flight else 0.0)
+    other = DriftBudget(0.0, OTHER_MOTION, 0.0, 0.0, AIR if "imu.accel" in flight else 0.0)
     if calibration is not None:
         belief = load_calibration(calibration, belief).drifted(FRESH if fresh else DriftBudget())
-    belief = belief.drifted(air)
+    belief = belief.drifted(other)
     log = arm_log(flight, vehicle, effort)
     settings = ROTATING_BASE if rotating_base else PayloadSettings()
     filter_ = PayloadCore(
