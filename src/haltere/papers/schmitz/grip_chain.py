@@ -3,7 +3,8 @@
 Ten times a second, with the reports until then:
 
     the CoG filter runs on IMU, rotor speeds and joint angles; it is marked at the grip, and stays open until the whole
-        weight hangs; its trim goes through `haltere.control.trim` into controller and allocation
+        weight hangs; what changes later, as the payload moves with the arm, belongs to the grip and leaves the mark;
+        its trim goes through `haltere.control.trim` into controller and allocation
     PayloadCore reads the servos from the grip on
     once it has seen the payload, servos, thrust and torque of the rotors are weighed against each other, the last two
         by what has changed since the empty vehicle was marked
@@ -163,7 +164,9 @@ def _compiled(pose: tuple[float, ...]) -> Any:
             r, first, again = now
             last = jax.lax.cond(first, cog.mark, lambda b: b, last)
             last = jax.lax.cond(again, cog.reopen, lambda b: b, last)
-            return cog.tick(last, CogReading(r.gyro, r.force, r.speeds, r.targets, r.angle)), None
+            later = cog.tick(last, CogReading(r.gyro, r.force, r.speeds, r.targets, r.angle))
+            changed = later.events > last.events
+            return jax.lax.cond(changed, lambda: cog.reopen(last), lambda: later), None
 
         later, _ = jax.lax.scan(tick, belief, (record, marked, more))
         used = update_trim(used, nominal, Trim.of(cog.estimate(later)), EVERY / TICK_RATE)
