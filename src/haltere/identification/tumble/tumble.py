@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from haltere.flight import Flight
-from haltere.flight.filters import low_pass
+from haltere.flight.filters import low_pass, white_noise
 from haltere.flight.resampling import GAP, interpolate_columns, runs_of_true
 from haltere.flight.rotations import lever_matrices
 from haltere.foundation import HaltereError
@@ -142,6 +142,8 @@ CONSTANT = 0.4
 """Of gravity: what a free accelerometer reads beside the rotation is below; at rest and in flight it is about one."""
 UNEXPLAINED = 0.05
 """Of the force: a free fall may leave so much of it over a short stretch, beside `FLOOR`."""
+NOISY = 2.0
+"""How much more than its mean the noise of a short stretch may be, squared."""
 LONGEST_LEVER = 0.1
 """m, about, of an IMU from the centre of mass: where one spin leaves the two apart, the rest is called constant."""
 SLOWEST = 1.0
@@ -217,7 +219,8 @@ class ImuSamples:
         gyro, accel, rate = self.gyro, self.accel, self.rate
         cutoff = min(CUTOFF, 0.3 * rate)
         w, f = (low_pass(x, rate, cutoff, pad=9, corrected=False) for x in (gyro, accel))
-        free = _looks_free(w, f, rate) & (np.linalg.norm(w, axis=1) > SLOWEST) & self.valid
+        noise = float(np.linalg.norm(white_noise(accel))) * np.sqrt(min(2.0 * cutoff / rate, 1.0))
+        free = _looks_free(w, f, rate, noise) & (np.linalg.norm(w, axis=1) > SLOWEST) & self.valid
         found = []
         for first, last in runs_of_true(free, round(SHORTEST * rate)):
             start, end = _trimmed(w, f, rate, first, last)
@@ -264,8 +267,15 @@ def _clipped(gyro: Floats) -> Bools:
     return clipped
 
 
-def _looks_free(w: Floats, f: Floats, rate: float) -> Bools:
-    """(N,) whether a sample lies in a short stretch whose forces are those of one position, with a small constant."""
+def _looks_free(w: Floats, f: Floats, rate: float, noise: float) -> Bools:
+    """(N,) whether a sample lies in a short stretch whose forces are those of one position, with a small constant.
+
+    Args:
+        w: (N, 3) angular rate, rad/s, low-passed.
+        f: (N, 3) specific force, m/s2, low-passed.
+        rate: samples per second, Hz.
+        noise: of the force that the low-pass leaves, length of the deviations of its axes, m/s2.
+    """
     few = max(int(rate / (MANY * CUTOFF)), 1)
     X = lever_matrices(w, np.gradient(w, 1.0 / rate, axis=0))[::few] * LONGEST_LEVER
     y = f[::few]
@@ -285,7 +295,7 @@ def _looks_free(w: Floats, f: Floats, rate: float) -> Bools:
     x = np.linalg.solve(gram, right[..., None])[..., 0]
     left = power - 2 * np.sum(x * right, axis=1) + np.einsum("nj,njk,nk->n", x, gram, x)
     allowed = FLOOR + UNEXPLAINED * np.sqrt(power / long)
-    free = (left / long < allowed**2) & (np.linalg.norm(x[:, 3:], axis=1) < 1.0)
+    free = (left / long < allowed**2 + NOISY * noise**2) & (np.linalg.norm(x[:, 3:], axis=1) < 1.0)
     inside = np.convolve(free, np.ones(long)) > 0.5
     return np.repeat(inside, few)[: len(w)] if few > 1 else inside[: len(w)]
 
