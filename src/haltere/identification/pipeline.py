@@ -231,7 +231,10 @@ def _run(methods: list[Method], data: MethodInput, progress: Progress) -> tuple[
                 raise
             notes.append(f"{method.title} could not be used: {error}")
             continue
-        result = _withdraw_unexplained(result)
+        if (
+            method.name != "throw"
+        ):  # fitted to a half second of excitation; what follows is another kind of flight
+            result = _withdraw_unexplained(result)
         result.notes += notes
         result.parameters = judge_parameters(result.parameters, _arm(data.airframe))
         return method, result
