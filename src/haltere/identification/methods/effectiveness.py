@@ -155,7 +155,8 @@ def effectiveness_parameters(window: FlightWindow, rows: EffectivenessFit) -> li
     table = np.concatenate([rows.force, rows.torque])
     lift = tuple(f"rotors.{r}.effectiveness.fz" for r in window.rotor_names)
     sure = _total(rows)
-    alike = [_largest_correlation(cov) for cov in rows.torque_cov]
+    # A drawing tells rotors apart; what correlates them then is the scale that they have in common.
+    alike = [_largest_correlation(cov) * (not rows.joined) for cov in rows.torque_cov]
     sizes = [_usual_size(*each) for each in zip(rows.torque, rows.torque_cov, strict=True)]
     for i, rotor in enumerate(window.rotor_names):
         for k, row in enumerate(ROWS):
