@@ -117,9 +117,9 @@ class FlightWindow:
         time, rate = _clock(flight)
         signals, valid = _signals(flight, time, rate)
         speeds, commands = signals["rotors.speed"], signals["rotors.command"]
-        if speeds is not None and not _largest(speeds, valid) > 1.0:
+        if speeds is not None and not (_largest(speeds, valid) > 1.0 and _changes(speeds, valid)):
             speeds = None
-        if commands is not None and not _largest(commands, valid) > 0.01:
+        if commands is not None and not (_largest(commands, valid) > 0.01 and _changes(commands, valid)):
             commands = None
         if speeds is None and commands is None:
             raise IdentifyError(
@@ -255,6 +255,12 @@ def _period(channel: Channel) -> float:
 
 def _largest(values: Floats, valid: Bools) -> float:
     return float(np.nanmax(np.where(valid[:, None], values, 0.0), initial=0.0))
+
+
+def _changes(values: Floats, valid: Bools) -> bool:
+    """Whether any of the signals (N, m) is not the same all the time."""
+    known = values[valid]
+    return bool(np.any(np.nanmax(known, axis=0) > np.nanmin(known, axis=0))) if len(known) else False
 
 
 def _rotor_names(names: tuple[str, ...], channel: Channel, count: int) -> tuple[str, ...]:
